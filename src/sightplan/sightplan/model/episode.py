@@ -1,0 +1,191 @@
+"""An episode: one problem from reset to end, as a stream of events.
+
+The episode loop emits events to a Recorder. In process the recorder is a scorer; on ROS the
+agent publishes them and the metrics recorder feeds the same scorer, so both ways measure alike.
+No event carries ground truth: the scorer looks that up by itself, by ``stamp_ns``.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from sightplan.model.belief import Belief
+from sightplan.model.perception import Answer, AskPurpose, Observation, Question
+from sightplan.model.planning import PlanningResult
+from sightplan.model.problem import Problem
+from sightplan.model.symbols import Action
+
+
+class FeedbackStatus(enum.Enum):
+    """What the agent may know about an action it sent: nothing about its real effects.
+
+    EXECUTED: the world carried the action out as far as it can tell.
+    REJECTED: the action was not legal in the world's state; nothing moved.
+    WITHHELD: the policy itself held the action back (a precondition was judged false).
+    """
+
+    EXECUTED = 'executed'
+    REJECTED = 'rejected'
+    WITHHELD = 'withheld'
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The world's reply to an action.
+
+    Attributes:
+        status: executed, rejected or withheld.
+        message: a short reason when it was not executed.
+        stamp_ns: world time after which observations show the result [ns].
+    """
+
+    status: FeedbackStatus
+    message: str = ''
+    stamp_ns: int = 0
+
+
+class StopReason(enum.Enum):
+    """Why an episode ended.
+
+    Whether the problem was *solved* is decided by the scorer from ground truth, whatever the
+    reason. ERROR (infrastructure) and CANCELLED episodes are unscored: counted apart, never as
+    failures.
+    """
+
+    PLAN_DONE = 'plan_done'
+    BUDGET = 'budget'
+    REPEATED_ILLEGAL = 'repeated_illegal'
+    NO_PLAN = 'no_plan'
+    PLANNER_TIMEOUT = 'planner_timeout'
+    UNPARSED = 'unparsed'
+    GAVE_UP = 'gave_up'
+    CANCELLED = 'cancelled'
+    ERROR = 'error'
+
+    @property
+    def scored(self) -> bool:
+        """Whether the episode says something about the method (not about the machine)."""
+        return self not in (StopReason.CANCELLED, StopReason.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSpec:
+    """What identifies an episode.
+
+    Attributes:
+        episode_id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
+        problem: what to solve.
+        method: name of the policy.
+        split: name of the split, '' for problems from a folder.
+        seed: seeds the world (looks, failures) and the policy.
+        max_actions: budget of actions; withheld and rejected ones count (ViPlan: 20).
+        failure_probability: chance that the world bungles a legal action, in [0, 1].
+    """
+
+    episode_id: str
+    problem: Problem
+    method: str
+    split: str = ''
+    seed: int = 0
+    max_actions: int = 20
+    failure_probability: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeStarted:
+    """The world was reset and the policy is about to act."""
+
+    spec: EpisodeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The policy took a look."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Questions about one observation were answered.
+
+    Attributes:
+        observation: the look the questions are about.
+        questions: what was asked, in order.
+        answers: one per question, in the same order.
+        expected: what the policy expected each answer to be, None where it had no expectation.
+        purpose: why they were asked.
+        action: the action whose preconditions or effects they are, if any.
+        seconds: wall-clock time of the grounder call [s].
+        model: exact name of the model that answered.
+    """
+
+    observation: Observation
+    questions: tuple[Question, ...]
+    answers: tuple[Answer, ...]
+    expected: tuple[bool | None, ...]
+    purpose: AskPurpose
+    action: Action | None = None
+    seconds: float = 0.0
+    model: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefUpdated:
+    """The policy's belief after new evidence."""
+
+    belief: Belief
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The planner was called."""
+
+    result: PlanningResult
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """One action was decided and answered: it used one unit of the budget.
+
+    Attributes:
+        index: 0-based number of the step.
+        action: what was decided.
+        feedback: what the world (or, if withheld, the policy) said.
+        stamp_ns: world time before the action [ns].
+        seconds: wall-clock time of the execution [s].
+    """
+
+    index: int
+    action: Action
+    feedback: Feedback
+    stamp_ns: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeEnded:
+    """The loop is over.
+
+    Attributes:
+        reason: why.
+        message: details for people.
+        steps: units of the action budget used.
+        remaining: actions of the current plan that were not carried out.
+        stamp_ns: world time of the final state [ns].
+        seconds: wall-clock time of the whole episode [s].
+        timings_s: wall-clock seconds per stage (reset, observe, ground, plan, act).
+    """
+
+    reason: StopReason
+    message: str = ''
+    steps: int = 0
+    remaining: int = 0
+    stamp_ns: int = 0
+    seconds: float = 0.0
+    timings_s: dict[str, float] = field(default_factory=dict)
+
+
+EpisodeEvent = (
+    EpisodeStarted | Observed | Asked | BeliefUpdated | Planned | Stepped | EpisodeEnded)

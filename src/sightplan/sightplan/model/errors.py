@@ -1,0 +1,67 @@
+"""Named errors; each maps to one code, so that a ROS result can carry it (codes are stable)."""
+
+from __future__ import annotations
+
+
+class SightplanError(Exception):
+    """Base of all expected errors; the message names the remedy.
+
+    Attributes:
+        code: stable number for ``error_code`` fields; 0 is "no error".
+    """
+
+    code = 1
+
+
+class InputError(SightplanError):
+    """A file, field or argument given by a person is wrong: names it and the remedy."""
+
+    code = 2
+
+
+class DomainError(InputError):
+    """A domain folder or domain file cannot be used."""
+
+    code = 3
+
+
+class ProblemError(InputError):
+    """A problem file cannot be used: names file, line and reason."""
+
+    code = 4
+
+
+class InfrastructureError(SightplanError):
+    """The machinery failed, not the method: the episode is unscored."""
+
+    code = 10
+
+
+class BackendError(InfrastructureError):
+    """A vision-language backend could not answer."""
+
+    code = 11
+
+
+class PlannerError(InfrastructureError):
+    """The planner could not be run at all (not: found no plan)."""
+
+    code = 12
+
+
+class WorldError(InfrastructureError):
+    """The world (simulator or robot) could not carry out a request."""
+
+    code = 13
+
+
+class DeadlineError(InfrastructureError):
+    """A node or service did not reply within its deadline."""
+
+    code = 14
+
+
+class CancelledError(SightplanError):
+    """The work was cancelled from outside."""
+
+    code = 20

@@ -1,0 +1,98 @@
+"""The ports of the episode loop: in process plain classes, on ROS service and action clients.
+
+A policy is given a World (without truth), a Grounder, a SymbolicPlanner and a Recorder. Only the
+scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a TruthSource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
+from sightplan.model.perception import Answer, Observation, Question
+from sightplan.model.planning import PlanningResult, PlanningTask
+from sightplan.model.symbols import Action, State
+
+Clock = Callable[[], float]
+"""Monotonic seconds, for measuring durations."""
+
+
+@runtime_checkable
+class World(Protocol):
+    """Something that can be reset, looked at and acted on."""
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        """Build the problem's initial state.
+
+        Raises:
+            WorldError: the world cannot show this problem; the message says why.
+        """
+
+    def observe(self) -> Observation:
+        """Look, at a time not before the last action's end.
+
+        Raises:
+            WorldError: no observation came.
+        """
+
+    def execute(self, action: Action) -> Feedback:
+        """Carry out one known action with known objects; illegal ones are REJECTED.
+
+        Raises:
+            WorldError: the world broke down.
+        """
+
+
+@runtime_checkable
+class TruthSource(Protocol):
+    """Ground truth: for metrics and oracles only."""
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a world time of this episode, now if None.
+
+        Raises:
+            WorldError: there is no state for that time.
+        """
+
+    def last_outcome(self) -> str:
+        """What really became of the last action: success, no_op, dropped_target, ..., illegal."""
+
+
+@runtime_checkable
+class Grounder(Protocol):
+    """A perception model that answers yes/no questions about one image."""
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None) -> list[Answer]:
+        """Answer all questions about one image, in order, in one batch.
+
+        Raises:
+            BackendError: the model could not answer (an unreadable answer is no error: it is
+                Verdict.UNPARSED).
+            DeadlineError: no reply within timeout_s.
+        """
+
+
+@runtime_checkable
+class SymbolicPlanner(Protocol):
+    """A classical planner."""
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        """Search for a plan; unsolvable, timed out and crashed are different results.
+
+        Raises:
+            PlannerError: the planner could not be started at all.
+        """
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """Takes the events of the episode loop."""
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Take one event; called in order, from one thread."""

@@ -1,0 +1,50 @@
+"""A planning problem as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from sightplan.model.symbols import Literal, State
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Objects, initial state and goal of one planning problem.
+
+    Attributes:
+        name: the file's stem (unique in its split), not the name inside the file.
+        domain: name of the domain folder, for example ``blocksworld``.
+        objects: object name to type name, in the order of the file.
+        init: atoms true at the start. The simulator's business: a policy that looks through
+            a camera must not read it (``for_agent`` removes it).
+        goal: conjunction of literals, in the order of the file.
+        domain_pddl: text of the domain file the problem belongs to.
+        optimal_length: length of a shortest plan, None when unknown.
+        source: where the problem was read from, for messages.
+    """
+
+    name: str
+    domain: str
+    objects: Mapping[str, str]
+    init: State
+    goal: tuple[Literal, ...]
+    domain_pddl: str = field(repr=False, default='')
+    optimal_length: int | None = None
+    source: str = ''
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'objects', MappingProxyType(dict(self.objects)))
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]  # MappingProxyType cannot be pickled
+        return (Problem, (self.name, self.domain, dict(self.objects), self.init, self.goal,
+                          self.domain_pddl, self.optimal_length, self.source))
+
+    def of_type(self, *types: str) -> tuple[str, ...]:
+        """Objects whose type is one of ``types`` (no subtyping), in the order of the file."""
+        return tuple(name for name, kind in self.objects.items() if kind in types)
+
+    def goal_met(self, state: State) -> bool:
+        """Whether every goal literal holds."""
+        return all(literal.holds_in(state) for literal in self.goal)

@@ -1,0 +1,71 @@
+"""Settings as frozen dataclasses whose fields carry description and bounds.
+
+One definition serves the command line, YAML files and ROS parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.model.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """A setting's name, type, default, description and bounds."""
+
+    name: str
+    type: type
+    default: Any
+    description: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] | None = None
+
+
+def param(default: Any, description: str, *, low: float | None = None,
+          high: float | None = None, choices: Sequence[str] | None = None) -> Any:
+    """Declare a field of a settings dataclass with its description and bounds."""
+    metadata = {'description': description, 'low': low, 'high': high,
+                'choices': tuple(choices) if choices else None}
+    if isinstance(default, (list, tuple)):
+        default = tuple(default)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def settings_fields(cls: type) -> tuple[SettingField, ...]:
+    """The declared fields of a settings dataclass, in order; types come from the defaults."""
+    return tuple(
+        SettingField(f.name, type(f.default), f.default, f.metadata['description'],
+                     f.metadata['low'], f.metadata['high'], f.metadata['choices'])
+        for f in dataclasses.fields(cls) if 'description' in f.metadata)
+
+
+def check_settings(settings: Any, source: str = '') -> None:
+    """Check every field's type, bounds and choices.
+
+    Args:
+        settings: an instance of a settings dataclass.
+        source: file or command the values came from, for the message.
+
+    Raises:
+        InputError: a value is of the wrong type or out of bounds; names field and bounds.
+    """
+    where = f'{source}: ' if source else ''
+    for field in settings_fields(type(settings)):
+        value = getattr(settings, field.name)
+        wanted = (int, float) if field.type is float else field.type
+        if not isinstance(value, wanted) or (isinstance(value, bool) and field.type is not bool):
+            raise InputError(f'{where}{field.name} = {value!r} must be a {field.type.__name__} '
+                             f'({field.description})')
+        if field.choices is not None and value not in field.choices:
+            raise InputError(f'{where}{field.name} = {value!r} must be one of '
+                             f'{", ".join(field.choices)} ({field.description})')
+        for bound, bad in ((field.low, field.low is not None and value < field.low),
+                           (field.high, field.high is not None and value > field.high)):
+            if bad:
+                raise InputError(f'{where}{field.name} = {value!r} is out of bounds '
+                                 f'[{field.low}, {field.high}]: {field.description} (bound {bound})')
