@@ -1,0 +1,1 @@
+"""Blocks in columns: data files and a problem generator."""
