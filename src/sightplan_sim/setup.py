@@ -1,0 +1,27 @@
+"""Install the simulated worlds."""
+
+from setuptools import find_packages, setup
+
+NAME = 'sightplan_sim'
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='PyBullet worlds for sightplan',
+    license='Apache-2.0',
+    maintainer='sightplan developers',
+    maintainer_email='maintainers@sightplan.invalid',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['py.typed', *(f'**/*.{kind}' for kind in (
+        'yaml', 'json', 'md', 'txt', 'urdf', 'obj', 'mtl', 'png', 'npz'))]},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+    ],
+    zip_safe=False,
+    python_requires='>=3.11',
+    install_requires=['setuptools'],
+    extras_require={'test': ['pytest']},
+    # A world is found by the name of the domain it shows.
+    entry_points={'sightplan.worlds': ['blocksworld = sightplan_sim.blocksworld:make_world']},
+)

@@ -1,0 +1,1 @@
+"""Simulated worlds for sightplan: one sub-package per domain, no ROS."""

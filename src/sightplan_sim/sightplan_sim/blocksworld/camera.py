@@ -1,0 +1,192 @@
+"""A pinhole camera in front of the table, fitted so that everything stays in the picture.
+
+World frame: metres, x to the right as the camera sees it, y away from the camera, z up; the
+table's top is z = 0 and the blocks stand along y = 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK_M = 0.05
+"""Side of every block [m]."""
+
+MAX_COLUMNS = 8
+MAX_BLOCKS = 6
+
+FRONT_M = -1.15 * BLOCK_M
+"""y of the table's front edge, where the name plates hang [m]."""
+BACK_M = 4.0 * BLOCK_M
+"""y of the table's back edge [m]."""
+APRON_M = 0.70 * BLOCK_M
+"""Height of the table's front face [m]."""
+PITCH_MIN = 1.46
+"""Least distance of neighbouring columns, in block sides (turned blocks must not touch)."""
+PITCH_MAX = 2.4
+
+
+@dataclass(frozen=True)
+class Optics:
+    """What does not change while the camera is mounted.
+
+    Attributes:
+        width, height: size of the picture [px].
+        fov_deg: vertical field of view.
+        elevation_deg: how far the camera looks down.
+        margin: part of the half picture kept free on every side.
+        distance_m: camera to scene centre; 0 fits the distance to the scene.
+    """
+
+    width: int = 640
+    height: int = 480
+    fov_deg: float = 24.0
+    elevation_deg: float = 16.0
+    margin: float = 0.10
+    distance_m: float = 0.0
+
+    @property
+    def focal_px(self) -> float:
+        """Focal length [px], the same in both directions."""
+        return self.height / 2 / math.tan(math.radians(self.fov_deg) / 2)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """(3, 3) pinhole matrix K; pixel (0, 0) is the centre of the top-left pixel."""
+        f = self.focal_px
+        return np.array([[f, 0.0, (self.width - 1) / 2],
+                         [0.0, f, (self.height - 1) / 2],
+                         [0.0, 0.0, 1.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A placed camera.
+
+    Attributes:
+        optics: its optics.
+        rotation: (3, 3) world to optical frame (REP 103: x right, y down, z forward).
+        position_m: (3,) optical centre in the world.
+    """
+
+    optics: Optics
+    rotation: NDArray[np.float64]
+    position_m: NDArray[np.float64]
+
+    def to_optical(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
+        """World points (N, 3) in the optical frame [m]."""
+        return np.asarray((points_m - self.position_m) @ self.rotation.T)
+
+    def project(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Project world points: pinhole model.
+
+        Args:
+            points_m: (N, 3) float64, metres, world frame.
+
+        Returns:
+            (N, 2) float64, pixels from the top-left pixel's centre; NaN behind the camera.
+        """
+        local = self.to_optical(np.asarray(points_m, dtype=np.float64))
+        depth = np.where(local[:, 2] > 0, local[:, 2], np.nan)
+        k = self.optics.matrix()
+        return np.asarray(local[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
+                          + (k[0, 2], k[1, 2]))
+
+    def view_matrix(self) -> NDArray[np.float64]:
+        """(4, 4) OpenGL view matrix (x right, y up, z backward)."""
+        view = np.eye(4)
+        view[:3, :3] = self.rotation * np.array([[1.0], [-1.0], [-1.0]])
+        view[:3, 3] = -view[:3, :3] @ self.position_m
+        return view
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where columns stand and the nominal camera hangs, for one size of problem.
+
+    Attributes:
+        pitch_m: distance of neighbouring columns.
+        column_x_m: x of each column, left to right.
+        distance_m: camera to target.
+        target_m: (y, z) of the point the nominal camera looks at (x is 0).
+    """
+
+    pitch_m: float
+    column_x_m: tuple[float, ...]
+    distance_m: float
+    target_m: tuple[float, float]
+
+
+def basis(azimuth_deg: float, elevation_deg: float, roll_deg: float) -> NDArray[np.float64]:
+    """(3, 3) world to optical rotation of a camera looking at the scene from the front."""
+    a, e, r = np.radians([azimuth_deg, elevation_deg, roll_deg])
+    forward = np.array([-math.sin(a) * math.cos(e), math.cos(a) * math.cos(e), -math.sin(e)])
+    right = np.array([math.cos(a), math.sin(a), 0.0])
+    down = np.cross(forward, right)
+    level = np.stack([right, down, forward])
+    turn = np.array([[math.cos(r), math.sin(r), 0.0], [-math.sin(r), math.cos(r), 0.0],
+                     [0.0, 0.0, 1.0]])
+    return np.asarray(turn @ level)
+
+
+@functools.lru_cache(maxsize=256)
+def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
+    """Choose column spacing and camera distance so that columns show as large as fits.
+
+    The layout depends on the numbers only, so it never changes within an episode.
+
+    Args:
+        optics: the camera's optics.
+        n_columns: 1..8.
+        n_blocks: number of blocks, hence the greatest height of a stack.
+
+    Returns:
+        The layout.
+
+    Raises:
+        ValueError: n_columns or n_blocks is out of range.
+    """
+    if not 1 <= n_columns <= MAX_COLUMNS:
+        raise ValueError(f'{n_columns} columns: a picture shows 1 to {MAX_COLUMNS}')
+    if not 0 <= n_blocks <= MAX_BLOCKS:
+        raise ValueError(f'{n_blocks} blocks: there are 0 to {MAX_BLOCKS}')
+    top = max(n_blocks, 2)
+    low, high = PITCH_MIN, PITCH_MAX
+    for _ in range(24):  # widen the pitch until the width, not the height, limits the scale
+        middle = (low + high) / 2
+        _, _, width_bound = _fit_camera(optics, n_columns, top, middle * BLOCK_M)
+        low, high = (low, middle) if width_bound else (middle, high)
+    pitch = low * BLOCK_M
+    distance, target, _ = _fit_camera(optics, n_columns, top, pitch)
+    if optics.distance_m > 0:
+        distance = optics.distance_m
+    return Layout(pitch, tuple((i - (n_columns - 1) / 2) * pitch for i in range(n_columns)),
+                  distance, target)
+
+
+def _fit_camera(optics: Optics, n_columns: int, top: int, pitch: float,
+                ) -> tuple[float, tuple[float, float], bool]:
+    """Distance, target (y, z) and whether the width limits, for one pitch."""
+    half = (n_columns - 1) / 2 * pitch
+    reach = max(0.72 * BLOCK_M, 0.5 * pitch)
+    xs, r = (-half - reach, half + reach), 0.72 * BLOCK_M
+    points = np.array(
+        [(x, y, z) for x in xs for y in (-r, r) for z in (0.0, top * BLOCK_M)]
+        + [(x, FRONT_M, -APRON_M) for x in xs])
+    rotation = basis(0.0, optics.elevation_deg, 0.0)
+    local = points @ rotation.T
+    k = optics.focal_px
+    limit = np.array([optics.width, optics.height]) / 2 * (1 - optics.margin)
+    distance, lift = 1.0, 0.0
+    ratio = np.ones(2)
+    for _ in range(60):  # a contraction: lift centres the picture, distance scales it
+        image = k * (local[:, :2] - (0.0, lift)) / (local[:, 2:] + distance)
+        lift += float(image[:, 1].max() + image[:, 1].min()) / 2 * distance / k
+        extent = np.array([image[:, 0].max(), np.ptp(image[:, 1]) / 2])
+        ratio = extent / limit
+        distance *= float(ratio.max())
+    target = rotation.T @ np.array([0.0, lift, 0.0])
+    return distance, (float(target[1]), float(target[2])), bool(ratio[0] > ratio[1])

@@ -1,0 +1,564 @@
+"""Pictures of coloured cubes in labelled columns: PyBullet draws the cubes, OpenCV the rest.
+
+PyBullet's TinyRenderer (no display, no GPU) renders only the rectangle that holds cubes,
+supersampled; table, wall, pads, marks, shadows and name plates are drawn straight into the
+picture with the same pinhole camera and stay behind the cubes. A picture is a function of
+stacks, names, look, size and optics alone: the same bytes in every process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import math
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan_sim.blocksworld.camera import (
+    APRON_M,
+    BACK_M,
+    BLOCK_M,
+    FRONT_M,
+    MAX_BLOCKS,
+    MAX_COLUMNS,
+    Camera,
+    Layout,
+    Optics,
+    basis,
+    fit_layout,
+)
+from sightplan_sim.blocksworld.look import (
+    COLOUR_NAMES,
+    COLOURS,
+    NOMINAL_RGB,
+    Look,
+    Placement,
+    Rgb,
+    sample_look,
+    sample_placement,
+)
+
+__all__ = [
+    'BLOCK_M', 'COLOURS', 'COLOUR_NAMES', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',
+    'BlocksScene', 'Camera', 'Frame', 'Look', 'Optics', 'Placement', 'sample_look',
+    'sample_placement',
+]
+
+_SHIFT = 4  # fractional bits of OpenCV's polygon coordinates
+_NEAR_M, _FAR_M = 0.05, 20.0
+_CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * BLOCK_M / 2
+_PARKED_M = (0.0, 0.0, -50.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A rendered picture.
+
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        depth_m: (H, W) float32, metres along the optical axis.
+        segmentation: (H, W) int16, 0 for the background, else 1 + index in COLOURS.
+        camera: the camera that took it.
+    """
+
+    rgb: NDArray[np.uint8]
+    depth_m: NDArray[np.float32]
+    segmentation: NDArray[np.int16]
+    camera: Camera
+
+
+class BlocksScene:
+    """A reusable renderer: its six cubes are moved and painted, never rebuilt.
+
+    Args:
+        width, height: size of the picture [px].
+        fov_deg: vertical field of view.
+        elevation_deg: how far the nominal camera looks down.
+        margin: part of the half picture kept free on every side in the nominal look.
+        distance_m: camera to scene; 0 fits it to columns and blocks.
+        supersampling: samples per pixel and direction on the cubes, 1..4.
+    """
+
+    def __init__(self, width: int = 640, height: int = 480, *, fov_deg: float = 24.0,
+                 elevation_deg: float = 16.0, margin: float = 0.10, distance_m: float = 0.0,
+                 supersampling: int = 2) -> None:
+        if width < 32 or height < 32:
+            raise ValueError(f'picture of {width}x{height}: at least 32x32 is needed')
+        if supersampling not in (1, 2, 3, 4):
+            raise ValueError(f'supersampling {supersampling} is not 1, 2, 3 or 4')
+        self.optics = Optics(width, height, fov_deg, elevation_deg, margin, distance_m)
+        self.supersampling = supersampling
+        self._bullet = _import_bullet()
+        self._client = self._bullet.connect(self._bullet.DIRECT)
+        if self._client < 0:
+            raise RuntimeError('PyBullet gave no connection')
+        self._bodies = self._make_bodies()
+        self._painted: list[Rgb | None] = [None] * len(COLOURS)
+        self._specular: list[float] = [0.0] * len(COLOURS)
+        self._backgrounds: dict[tuple[Any, ...], _Background] = {}
+
+    def close(self) -> None:
+        """Give the PyBullet client back; the scene cannot be used afterwards."""
+        if self._client >= 0:
+            self._bullet.disconnect(physicsClientId=self._client)
+            self._client = -1
+
+    def __enter__(self) -> BlocksScene:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def layout(self, n_columns: int, n_blocks: int) -> Layout:
+        """Column positions and nominal camera for a size of problem."""
+        return fit_layout(self.optics, n_columns, n_blocks)
+
+    def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
+        """The camera that a picture of this size and look is taken with."""
+        layout = self.layout(n_columns, n_blocks)
+        optics = self.optics
+        rotation = basis(look.azimuth_deg, optics.elevation_deg + look.elevation_deg,
+                         look.roll_deg)
+        distance = layout.distance_m * look.zoom
+        half_h = distance * math.tan(math.radians(optics.fov_deg) / 2)
+        half_w = half_h * optics.width / optics.height
+        local = np.array([-look.shift_right * half_w, look.shift_up * half_h, -distance])
+        target = np.array([0.0, *layout.target_m])
+        return Camera(optics, rotation, target + rotation.T @ local)
+
+    def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,
+                   ) -> tuple[tuple[float, float, float], float]:
+        """Centre [m] and yaw [rad] of a block at a level of a column."""
+        return ((layout.column_x_m[column] + placement.dx * BLOCK_M, placement.dy * BLOCK_M,
+                 (level + 0.5) * BLOCK_M), math.radians(placement.yaw_deg))
+
+    def place(self, stacks: Sequence[Sequence[str]], look: Look) -> None:
+        """Move the cubes to where ``stacks`` puts them; absent ones are parked out of sight.
+
+        Raises:
+            ValueError: stacks names an unknown colour, or one twice, or too many columns.
+        """
+        _check_stacks(stacks)
+        layout = self.layout(len(stacks), sum(map(len, stacks)))
+        bullet, client = self._bullet, self._client
+        absent = set(COLOURS)
+        for column, stack in enumerate(stacks):
+            for level, colour in enumerate(stack):
+                placement = look.placements[COLOURS.index(colour)]
+                position, yaw = self.block_pose(layout, column, level, placement)
+                bullet.resetBasePositionAndOrientation(
+                    self._bodies[COLOURS.index(colour)], position,
+                    (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)), physicsClientId=client)
+                absent.discard(colour)
+        for colour in absent:
+            bullet.resetBasePositionAndOrientation(
+                self._bodies[COLOURS.index(colour)], _PARKED_M, (0.0, 0.0, 0.0, 1.0),
+                physicsClientId=client)
+
+    def positions_m(self) -> dict[str, tuple[float, float, float]]:
+        """Centre of every cube on the table, read back from the bodies [m]."""
+        found = {}
+        for colour, body in zip(COLOURS, self._bodies, strict=True):
+            position, _ = self._bullet.getBasePositionAndOrientation(
+                body, physicsClientId=self._client)
+            if position[2] > _PARKED_M[2] / 2:
+                found[colour] = (position[0], position[1], position[2])
+        return found
+
+    def render(self, stacks: Sequence[Sequence[str]], column_names: Sequence[str],
+               look: Look) -> Frame:
+        """Take a picture.
+
+        Args:
+            stacks: per column, left to right, the colour letters from bottom to top.
+            column_names: text of the name plates, left to right.
+            look: every random factor.
+
+        Returns:
+            The frame.
+
+        Raises:
+            ValueError: stacks or names cannot be shown (unknown or repeated colour, more than
+                8 columns, or not one name per column).
+        """
+        if len(column_names) != len(stacks):
+            raise ValueError(f'{len(column_names)} names for {len(stacks)} columns')
+        self.place(stacks, look)
+        n_blocks = sum(map(len, stacks))
+        with _one_thread():
+            background = self._background(len(stacks), n_blocks, tuple(column_names), look)
+            camera = background.camera
+            placed = [colour for stack in stacks for colour in stack]
+            corners = self._corners(stacks, look)
+            rgb = background.rgb
+            if placed and look.shadow > 0:
+                rgb = _cast_shadows(rgb, background, corners, look)
+            rgb = rgb.copy()
+            depth = background.depth_m.copy()
+            segmentation = np.zeros(depth.shape, np.int16)
+            if placed:
+                self._draw_cubes(rgb, depth, segmentation, camera, corners, look)
+            rgb = _develop(rgb, look, repr(stacks), self.optics.width)
+        return Frame(rgb, depth, segmentation, camera)
+
+    def _make_bodies(self) -> list[int]:
+        bullet, client = self._bullet, self._client
+        shape = bullet.createVisualShape(
+            bullet.GEOM_BOX, halfExtents=[BLOCK_M / 2] * 3, rgbaColor=[1, 1, 1, 1],
+            specularColor=[0, 0, 0], physicsClientId=client)
+        return [bullet.createMultiBody(0, -1, shape, _PARKED_M, physicsClientId=client)
+                for _ in COLOURS]
+
+    def _paint(self, look: Look) -> None:
+        for index, rgb in enumerate(look.block_rgb):
+            if self._painted[index] != rgb:
+                self._bullet.changeVisualShape(
+                    self._bodies[index], -1, rgbaColor=[*rgb, 1.0],
+                    specularColor=[1.0, 1.0, 1.0], physicsClientId=self._client)
+                self._painted[index] = rgb
+
+    def _corners(self, stacks: Sequence[Sequence[str]], look: Look) -> NDArray[np.float64]:
+        """(N, 8, 3) world corners of the placed blocks."""
+        layout = self.layout(len(stacks), sum(map(len, stacks)))
+        boxes = []
+        for column, stack in enumerate(stacks):
+            for level, colour in enumerate(stack):
+                position, yaw = self.block_pose(
+                    layout, column, level, look.placements[COLOURS.index(colour)])
+                c, s = math.cos(yaw), math.sin(yaw)
+                turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+                boxes.append(_CORNERS @ turn.T + position)
+        return np.array(boxes).reshape(-1, 8, 3)
+
+    def _draw_cubes(self, rgb: NDArray[np.uint8], depth: NDArray[np.float32],
+                    segmentation: NDArray[np.int16], camera: Camera,
+                    corners: NDArray[np.float64], look: Look) -> None:
+        """Render the rectangle that holds cubes and lay it over the picture, in place."""
+        optics, ss = self.optics, self.supersampling
+        image = camera.project(corners.reshape(-1, 3))
+        left, upper = np.floor(image.min(axis=0)).astype(int) - 1
+        right, lower = np.ceil(image.max(axis=0)).astype(int) + 2
+        left, upper = max(int(left), 0), max(int(upper), 0)
+        right, lower = min(int(right), optics.width), min(int(lower), optics.height)
+        if left >= right or upper >= lower:
+            return
+        w, h = right - left, lower - upper
+        f, cx, cy = optics.focal_px, optics.width / 2, optics.height / 2
+        projection = self._bullet.computeProjectionMatrix(
+            (left - cx) / f * _NEAR_M, (right - cx) / f * _NEAR_M,
+            (cy - lower) / f * _NEAR_M, (cy - upper) / f * _NEAR_M, _NEAR_M, _FAR_M)
+        self._paint(look)
+        a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
+        light = (math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))
+        _, _, colour, buffer, mask = self._bullet.getCameraImage(
+            w * ss, h * ss, viewMatrix=camera.view_matrix().T.ravel().tolist(),
+            projectionMatrix=projection, lightDirection=light, lightColor=look.light_rgb,
+            lightDistance=10.0, shadow=0, lightAmbientCoeff=look.ambient,
+            lightDiffuseCoeff=look.diffuse, lightSpecularCoeff=look.specular,
+            renderer=self._bullet.ER_TINY_RENDERER, physicsClientId=self._client)
+        mask = np.asarray(mask, np.int32).reshape(h * ss, w * ss)
+        colour = np.asarray(colour, np.uint8).reshape(h * ss, w * ss, 4)[:, :, :3]
+        buffer = np.asarray(buffer, np.float32).reshape(h * ss, w * ss)
+        metres = (_FAR_M * _NEAR_M) / (_FAR_M - (_FAR_M - _NEAR_M) * buffer)
+        lookup = np.zeros(max(self._bodies) + 2, np.int16)  # last entry: background, -1
+        for index, body in enumerate(self._bodies):
+            lookup[body] = index + 1
+        ids = lookup[mask]
+        window = np.s_[upper:lower, left:right]
+        _blend(rgb[window], depth[window], segmentation[window], colour, metres, ids, ss)
+
+    def _background(self, n_columns: int, n_blocks: int, names: tuple[str, ...],
+                    look: Look) -> _Background:
+        key = (n_columns, n_blocks, names, look.azimuth_deg, look.elevation_deg, look.roll_deg,
+               look.shift_right, look.shift_up, look.zoom, look.light_rgb, look.ambient,
+               look.diffuse, look.light_elevation_deg, look.light_azimuth_deg,
+               look.backdrop_top_rgb, look.backdrop_bottom_rgb, look.table_rgb, look.pad_rgb,
+               look.mark_rgb, look.plate_rgb, look.ink_rgb, look.texture, look.texture_seed)
+        found = self._backgrounds.get(key)
+        if found is None:
+            if len(self._backgrounds) >= 2:
+                self._backgrounds.clear()
+            camera = self.camera(n_columns, n_blocks, look)
+            found = _draw_background(camera, self.layout(n_columns, n_blocks), names, look)
+            self._backgrounds[key] = found
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Background:
+    """The picture without blocks: rgb, depth, and where the table's top is (255 inside)."""
+
+    camera: Camera
+    rgb: NDArray[np.uint8]
+    depth_m: NDArray[np.float32]
+    table: NDArray[np.uint8]
+
+
+def _check_stacks(stacks: Sequence[Sequence[str]]) -> None:
+    if not 1 <= len(stacks) <= MAX_COLUMNS:
+        raise ValueError(f'{len(stacks)} columns: a picture shows 1 to {MAX_COLUMNS}')
+    seen: set[str] = set()
+    for stack in stacks:
+        for colour in stack:
+            if len(colour) != 1 or colour not in COLOURS:
+                raise ValueError(f'unknown colour {colour!r}: one of {", ".join(COLOURS)}')
+            if colour in seen:
+                raise ValueError(f'block {colour!r} is in the stacks twice')
+            seen.add(colour)
+
+
+@functools.cache
+def _import_bullet() -> Any:
+    """PyBullet, without the build-time line that its C code leaves in stdout's buffer."""
+    with _silent_stdout():
+        import pybullet
+        ctypes.CDLL(None).fflush(None)  # else the line appears when the process ends
+    return pybullet
+
+
+@contextlib.contextmanager
+def _silent_stdout() -> Iterator[None]:
+    sys.stdout.flush()
+    saved = os.dup(1)
+    try:
+        with open(os.devnull, 'wb') as sink:
+            os.dup2(sink.fileno(), 1)
+        yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """OpenCV on one thread: renderers run in many processes side by side."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def _blend(rgb: NDArray[np.uint8], depth: NDArray[np.float32], segmentation: NDArray[np.int16],
+           colour: NDArray[np.uint8], metres: NDArray[np.float32], ids: NDArray[np.int16],
+           ss: int) -> None:
+    """Average the samples over the background by coverage; the nearest block owns the pixel."""
+    h, w = segmentation.shape
+    inside = ids > 0
+    weighted = cv2.resize(np.where(inside[:, :, None], colour, 0).astype(np.float32), (w, h),
+                          interpolation=cv2.INTER_AREA)
+    cover = cv2.resize(inside.astype(np.float32), (w, h), interpolation=cv2.INTER_AREA)
+    mixed = weighted + (1.0 - cover)[:, :, None] * rgb
+    rgb[:] = np.clip(mixed + 0.5, 0, 255).astype(np.uint8)
+    samples_ids = ids.reshape(h, ss, w, ss).max(axis=(1, 3))
+    total = cv2.resize(np.where(inside, metres, 0).astype(np.float32), (w, h),
+                       interpolation=cv2.INTER_AREA)
+    owned = cover >= 0.5
+    segmentation[owned] = samples_ids[owned]
+    depth[owned] = total[owned] / cover[owned]
+
+
+def _to_byte(rgb: Rgb, gain: float = 1.0, light: Rgb = (1.0, 1.0, 1.0),
+             ) -> tuple[float, float, float]:
+    """Colour in [0, 255] under a light of the given strength."""
+    r, g, b = (min(255.0, 255.0 * v * gain * t) for v, t in zip(rgb, light, strict=True))
+    return (r, g, b)
+
+
+def _fill(image: NDArray[Any], camera: Camera, points_m: Sequence[Sequence[float]],
+          colour: tuple[float, ...]) -> None:
+    """Fill a convex polygon given in the world, with smooth edges."""
+    pixels = camera.project(np.array(points_m, dtype=np.float64))
+    cv2.fillConvexPoly(image, np.round(pixels * 2**_SHIFT).astype(np.int32), colour,
+                       lineType=cv2.LINE_AA, shift=_SHIFT)
+
+
+def _draw_background(camera: Camera, layout: Layout, names: tuple[str, ...],
+                     look: Look) -> _Background:
+    optics = camera.optics
+    w, h = optics.width, optics.height
+    elevation = math.radians(look.light_elevation_deg)
+    top_gain = look.ambient + look.diffuse * math.sin(elevation)
+    front_gain = look.ambient + look.diffuse * max(
+        0.0, math.cos(elevation) * math.cos(math.radians(look.light_azimuth_deg)))
+    ramp = np.linspace(0.0, 1.0, h, dtype=np.float32)[:, None, None]
+    upper, lower = (np.array(_to_byte(c, 1.0, look.light_rgb), np.float32)
+                    for c in (look.backdrop_top_rgb, look.backdrop_bottom_rgb))
+    picture = np.empty((h, w, 3), np.uint8)
+    picture[:] = upper + ramp * (lower - upper)
+    half = 60 * BLOCK_M
+    table_mask = np.zeros((h, w), np.uint8)
+    table = [(-half, FRONT_M, 0.0), (half, FRONT_M, 0.0), (half, BACK_M, 0.0),
+             (-half, BACK_M, 0.0)]
+    front = [(-half, FRONT_M, 0.0), (half, FRONT_M, 0.0), (half, FRONT_M, -half),
+             (-half, FRONT_M, -half)]
+    _fill(picture, camera, table, _to_byte(look.table_rgb, top_gain, look.light_rgb))
+    _fill(table_mask, camera, table, (255.0,))
+    _fill(picture, camera, front, _to_byte(look.table_rgb, 0.82 * front_gain, look.light_rgb))
+    _draw_marks(picture, camera, layout, look, top_gain)
+    if look.texture > 0:
+        picture = _blotch(picture, look)
+    for x, name in zip(layout.column_x_m, names, strict=True):
+        _draw_plate(picture, camera, layout.pitch_m, x, name, look)
+    return _Background(camera, picture, _background_depth(camera), table_mask)
+
+
+def _draw_marks(picture: NDArray[np.uint8], camera: Camera, layout: Layout, look: Look,
+                gain: float) -> None:
+    """Pads under the columns and dashed lines between them, on the table's top."""
+    pad = _to_byte(look.pad_rgb, gain, look.light_rgb)
+    mark = _to_byte(look.mark_rgb, gain, look.light_rgb)
+    r, near, far = 0.42 * layout.pitch_m, FRONT_M + 0.12 * BLOCK_M, 0.95 * BLOCK_M
+    for x in layout.column_x_m:
+        _fill(picture, camera, [(x - r, near, 0.0), (x + r, near, 0.0), (x + r, far, 0.0),
+                                (x - r, far, 0.0)], pad)
+    dash, t = 0.32 * BLOCK_M, 0.025 * BLOCK_M
+    edges = [x + layout.pitch_m / 2 for x in layout.column_x_m[:-1]]
+    for x in edges:
+        for k in range(12):
+            y = FRONT_M + k * dash * 1.8
+            end = min(y + dash, BACK_M)
+            if y < end:
+                _fill(picture, camera, [(x - t, y, 0.0), (x + t, y, 0.0), (x + t, end, 0.0),
+                                        (x - t, end, 0.0)], mark)
+
+
+def _blotch(picture: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
+    """Soft blotches of light and dark, so that no surface is perfectly even."""
+    rng = np.random.default_rng(look.texture_seed)
+    grid = rng.uniform(-1.0, 1.0, (7, 9)).astype(np.float32)
+    h, w = picture.shape[:2]
+    field = cv2.resize(grid, (w, h), interpolation=cv2.INTER_CUBIC)
+    shaded = picture * (1.0 + look.texture * field)[:, :, None]
+    return np.asarray(np.clip(shaded + 0.5, 0, 255), np.uint8)
+
+
+@functools.lru_cache(maxsize=64)
+def _lettering(name: str, aspect: float, height: int) -> NDArray[np.uint8]:
+    """(height, width) coverage of the ink on a plate: 255 where there is ink."""
+    width = max(8, round(height * aspect))
+    canvas = np.zeros((height, width), np.uint8)
+    font = cv2.FONT_HERSHEY_SIMPLEX
+    thickness = max(1, round(height * 0.085))
+    (tw, th), _ = cv2.getTextSize(name, font, 1.0, 1)
+    scale = min(0.70 * height / max(th, 1), (0.88 * width - thickness) / max(tw, 1))
+    thickness = max(1, min(thickness, round(4.0 * scale)))
+    (tw, th), _ = cv2.getTextSize(name, font, scale, thickness)
+    cv2.putText(canvas, name, ((width - tw) // 2, (height + th) // 2), font, scale, (255,),
+                thickness, cv2.LINE_AA)
+    return canvas
+
+
+def _draw_plate(picture: NDArray[np.uint8], camera: Camera, pitch: float, x: float, name: str,
+                look: Look) -> None:
+    """A name plate on the table's front face, warped at four samples per pixel."""
+    half_w, half_h = min(0.45 * pitch, 0.75 * BLOCK_M), 0.44 * APRON_M
+    middle = -0.54 * APRON_M
+    corners = np.array([(x - half_w, FRONT_M, middle + half_h),
+                        (x + half_w, FRONT_M, middle + half_h),
+                        (x + half_w, FRONT_M, middle - half_h),
+                        (x - half_w, FRONT_M, middle - half_h)])
+    pixels = camera.project(corners)
+    height, width = picture.shape[:2]
+    left, upper = np.maximum(np.floor(pixels.min(axis=0)).astype(int) - 1, 0)
+    right, lower = np.minimum(np.ceil(pixels.max(axis=0)).astype(int) + 2, (width, height))
+    if left >= right or upper >= lower:
+        return
+    ink = _lettering(name, half_w / half_h, 96)
+    th, tw = ink.shape
+    ss = 4
+    target = (pixels - (left, upper) + 0.5) * ss - 0.5
+    source = np.array([(-0.5, -0.5), (tw - 0.5, -0.5), (tw - 0.5, th - 0.5), (-0.5, th - 0.5)])
+    warp = cv2.getPerspectiveTransform(source.astype(np.float32), target.astype(np.float32))
+    size = (int(right - left), int(lower - upper))
+    layers = np.dstack([np.full_like(ink, 255), ink])
+    scaled = cv2.warpPerspective(layers, warp, (size[0] * ss, size[1] * ss),
+                                 flags=cv2.INTER_LINEAR)
+    cover = cv2.resize(scaled.astype(np.float32), size, interpolation=cv2.INTER_AREA) / 255.0
+    window = picture[upper:lower, left:right]
+    plate, letter = (np.array(_to_byte(c, 1.0, look.light_rgb), np.float32)
+                     for c in (look.plate_rgb, look.ink_rgb))
+    mixed = (window * (1.0 - cover[:, :, :1]) + plate * (cover[:, :, :1] - cover[:, :, 1:])
+             + letter * cover[:, :, 1:])
+    window[:] = np.clip(mixed + 0.5, 0, 255).astype(np.uint8)
+
+
+def _background_depth(camera: Camera) -> NDArray[np.float32]:
+    """Depth of table, its front face and the wall behind, along the optical axis [m]."""
+    optics = camera.optics
+    f, k = optics.focal_px, optics.matrix()
+    u = ((np.arange(optics.width) - k[0, 2]) / f)[None, :]
+    v = ((np.arange(optics.height) - k[1, 2]) / f)[:, None]
+    rotation, eye = camera.rotation, camera.position_m
+
+    def along(axis: int) -> NDArray[np.float64]:
+        """World component of the ray through each pixel, per metre of depth."""
+        return np.asarray(u * rotation[0, axis] + v * rotation[1, axis] + rotation[2, axis])
+
+    ray_y, ray_z = along(1), along(2)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        table = -eye[2] / ray_z
+        y = eye[1] + table * ray_y
+        front = (FRONT_M - eye[1]) / ray_y
+        wall = (BACK_M - eye[1]) / ray_y
+    on_table = (ray_z < 0) & (y <= BACK_M)
+    depth = np.where(on_table, np.where(y < FRONT_M, front, table), wall)
+    return depth.astype(np.float32)
+
+
+def _cast_shadows(rgb: NDArray[np.uint8], background: _Background,
+                  corners: NDArray[np.float64], look: Look) -> NDArray[np.uint8]:
+    """Darken the table where blocks stand between it and the light, with soft edges."""
+    camera = background.camera
+    a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
+    slope = np.array([-math.sin(a), math.cos(a)]) / math.tan(e)
+    h, w = background.table.shape
+    scale = 2
+    shade = np.zeros((h // scale, w // scale), np.uint8)
+    for box in corners:
+        ground = box[:, :2] + box[:, 2:] * slope
+        ground = np.column_stack([ground, np.zeros(8)])
+        pixels = camera.project(ground)
+        if not np.isfinite(pixels).all():
+            continue
+        hull = cv2.convexHull((((pixels + 0.5) / scale - 0.5)).astype(np.float32))
+        cv2.fillConvexPoly(shade, np.round(hull * 2**_SHIFT).astype(np.int32), (255,),
+                           lineType=cv2.LINE_AA, shift=_SHIFT)
+    sigma = max(0.6, 2.2 * w / 640 / scale * 1.6)
+    shade = cv2.GaussianBlur(shade, (0, 0), sigma)
+    full = cv2.resize(shade, (w, h), interpolation=cv2.INTER_LINEAR)
+    factor = 1.0 - look.shadow * (full.astype(np.float32) / 255.0) * (
+        background.table.astype(np.float32) / 255.0)
+    return np.asarray(np.clip(rgb * factor[:, :, None] + 0.5, 0, 255), np.uint8)
+
+
+@functools.cache
+def _noise_pool() -> NDArray[np.float32]:
+    return np.random.default_rng(20240229).standard_normal(1 << 20).astype(np.float32)
+
+
+def _develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
+             width: int) -> NDArray[np.uint8]:
+    """Lens blur, exposure and sensor noise."""
+    if look.blur_px * width / 640 > 0.15:
+        rgb = cv2.GaussianBlur(rgb, (0, 0), look.blur_px * width / 640)
+    if look.gain == 1.0 and look.noise == 0.0:
+        return np.asarray(rgb, np.uint8)
+    out = rgb.astype(np.float32) * look.gain
+    if look.noise > 0:
+        pool = _noise_pool()
+        start = zlib.crc32(f'{look.texture_seed} {scene_key}'.encode()) % pool.size
+        n = out.size
+        noise = np.resize(np.concatenate([pool[start:], pool[:start]]), n)
+        out += look.noise * noise.reshape(out.shape)
+    return np.asarray(np.clip(out + 0.5, 0, 255), np.uint8)
