@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sightplan.model.symbols import Literal, State
@@ -44,6 +44,10 @@ class Problem:
     def of_type(self, *types: str) -> tuple[str, ...]:
         """Objects whose type is one of ``types`` (no subtyping), in the order of the file."""
         return tuple(name for name, kind in self.objects.items() if kind in types)
+
+    def for_agent(self) -> Problem:
+        """The same problem without its initial state: all that a policy may know beforehand."""
+        return replace(self, init=frozenset())
 
     def goal_met(self, state: State) -> bool:
         """Whether every goal literal holds."""

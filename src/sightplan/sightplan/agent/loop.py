@@ -1,0 +1,246 @@
+"""The one episode loop: in process and on ROS, for every method."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sightplan.agent.policy import Act, Policy, Stop
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    CancelledError,
+    Clock,
+    DeadlineError,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    Feedback,
+    FeedbackStatus,
+    Grounder,
+    Observation,
+    Observed,
+    Planned,
+    PlannerError,
+    PlanningResult,
+    PlanningStatus,
+    PlanningTask,
+    Problem,
+    Recorder,
+    SightplanError,
+    State,
+    Stepped,
+    StopReason,
+    SymbolicPlanner,
+    World,
+)
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain, InstantiatedModel
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Wall-clock limits [s]; passing one makes the episode an error, not a failure.
+
+    Attributes:
+        ground_s: one call of the grounder; None leaves it to the grounder.
+        plan_s: one call of the planner (its own TIMEOUT status is a result of the method).
+        episode_s: the whole episode; None: none.
+    """
+
+    ground_s: float | None = None
+    plan_s: float = 60.0
+    episode_s: float | None = None
+
+
+class _Session:
+    """One episode's view of the ports (the Context of the policy), with its stopwatch."""
+
+    def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
+                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain,
+                 cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
+        self.spec = replace(spec, problem=spec.problem.for_agent())
+        self.domain = domain
+        self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
+        self.steps = 0
+        self.stamp_ns = 0
+        self.timings_s = {stage: 0.0 for stage in ('reset', 'observe', 'ground', 'plan', 'act')}
+        self._full_spec = spec
+        self._world, self._grounder, self._planner = world, grounder, planner
+        self._recorder = recorder
+        self._cancelled, self._limits, self._clock = cancelled, limits, clock
+        self._started = clock()
+        self._model: InstantiatedModel | None = None
+
+    @property
+    def problem(self) -> Problem:
+        return self.spec.problem
+
+    @property
+    def model(self) -> InstantiatedModel:
+        if self._model is None:
+            self._model = self.domain.model(self.problem)
+        return self._model
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._started
+
+    def record(self, event: EpisodeEvent) -> None:
+        self._recorder.record(event)
+
+    def reset(self) -> None:
+        try:
+            with self._stage('reset'):
+                self._world.reset(self._full_spec)
+                start = getattr(self._grounder, 'start_episode', None)
+                if start is not None:
+                    start(self._full_spec)
+        finally:
+            self.record(EpisodeStarted(self._full_spec))
+
+    def observe(self) -> Observation:
+        with self._stage('observe'):
+            observation = self._world.observe()
+        self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
+        self.record(Observed(observation))
+        return observation
+
+    def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
+            expected: Sequence[bool | None] | None = None, action: Action | None = None,
+            observation: Observation | None = None) -> tuple[Answer, ...]:
+        if observation is None:
+            observation = self.observe()
+        questions = tuple(self.domain.question(atom) for atom in atoms)
+        expectations = tuple(expected) if expected is not None else (None,) * len(questions)
+        if len(expectations) != len(questions):
+            raise ValueError(f'{len(expectations)} expectations for {len(questions)} questions')
+        before = self.timings_s['ground']
+        with self._stage('ground'):
+            answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s))
+        self.record(Asked(observation, questions, answers, expectations, purpose, action,
+                          self.timings_s['ground'] - before, self._grounder.model))
+        return answers
+
+    def plan(self, state: State) -> PlanningResult:
+        task = PlanningTask(self.problem.domain_pddl or self.domain.pddl,
+                            self.domain.write_problem(self.problem, state))
+        with self._stage('plan'):
+            result = self._planner.plan(task, self._limits.plan_s)
+        self.record(Planned(result))
+        if result.status is PlanningStatus.CRASHED:
+            raise PlannerError(f'the planner crashed: {result.message or "no message"}')
+        return result
+
+    def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:
+        self.record(BeliefUpdated(Belief(state, dict(probabilities or {}))))
+
+    def execute(self, action: Action) -> Feedback:
+        self.model.check(action)
+        before_ns, before_s = self.stamp_ns, self.timings_s['act']
+        with self._stage('act'):
+            feedback = self._world.execute(action)
+        self.stamp_ns = max(self.stamp_ns, feedback.stamp_ns)
+        self._step(action, feedback, before_ns, self.timings_s['act'] - before_s)
+        return feedback
+
+    def withhold(self, action: Action, message: str) -> Feedback:
+        feedback = Feedback(FeedbackStatus.WITHHELD, message, self.stamp_ns)
+        self._step(action, feedback, self.stamp_ns, 0.0)
+        return feedback
+
+    def _step(self, action: Action, feedback: Feedback, stamp_ns: int, seconds: float) -> None:
+        self.record(Stepped(self.steps, action, feedback, stamp_ns, seconds))
+        self.steps += 1
+
+    @contextmanager
+    def _stage(self, stage: str) -> Iterator[None]:
+        if self._cancelled():
+            raise CancelledError(f'cancelled before {stage}')
+        if self._limits.episode_s is not None and self.seconds > self._limits.episode_s:
+            raise DeadlineError(f'the episode took longer than {self._limits.episode_s:g} s')
+        before = self._clock()
+        try:
+            yield
+        finally:
+            self.timings_s[stage] += self._clock() - before
+
+
+def _drive(policy: Policy, session: _Session) -> Stop:
+    """Reset, then decide, act and learn until someone stops or the budget is spent."""
+    session.reset()
+    stop = policy.begin(session)
+    while stop is None:
+        if session.steps >= session.spec.max_actions:
+            return Stop(StopReason.BUDGET, f'{session.steps} actions used')
+        decision = policy.decide(session)
+        if isinstance(decision, Stop):
+            return decision
+        feedback = (session.execute(decision.action) if isinstance(decision, Act)
+                    else session.withhold(decision.action, decision.message))
+        stop = policy.learn(session, decision.action, feedback)
+    return stop
+
+
+def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Grounder,
+                planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
+                cancelled: Callable[[], bool] = lambda: False, limits: Limits | None = None,
+                clock: Clock = time.monotonic) -> EpisodeEnded:
+    """Run one episode and record its events.
+
+    The policy never sees ``spec.problem.init``. Whatever happens, EpisodeStarted comes first and
+    EpisodeEnded last: an InfrastructureError, and any unexpected exception (whose traceback is
+    logged), ends the episode as ERROR, which is unscored.
+
+    Args:
+        spec: problem, seed, budget and failure probability.
+        policy: the method, see ``make_policy``.
+        world: is reset to the problem.
+        grounder: answers the policy's questions.
+        planner: finds its plans.
+        recorder: takes all events, in order, from this thread.
+        domain: the problem's domain.
+        cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
+        limits: wall-clock limits.
+        clock: monotonic seconds.
+
+    Returns:
+        the EpisodeEnded event that was recorded last.
+
+    Raises:
+        KeyboardInterrupt: after recording the episode as CANCELLED.
+    """
+    session = _Session(spec, world, grounder, planner, recorder, domain, cancelled,
+                       limits or Limits(), clock)
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        stop = _drive(policy, session)
+    except CancelledError as error:
+        stop = Stop(StopReason.CANCELLED, str(error))
+    except KeyboardInterrupt as error:
+        interrupt, stop = error, Stop(StopReason.CANCELLED, 'interrupted')
+    except SightplanError as error:
+        stop = Stop(StopReason.ERROR, f'{type(error).__name__}: {error}')
+    except Exception as error:
+        _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
+        stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
+    ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,
+                         session.stamp_ns, session.seconds, dict(session.timings_s))
+    recorder.record(ended)
+    if interrupt is not None:
+        raise interrupt
+    return ended

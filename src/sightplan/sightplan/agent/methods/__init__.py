@@ -1,0 +1,1 @@
+"""One module per method, chosen by its name: ``Settings`` and ``Policy`` (see agent.policy)."""

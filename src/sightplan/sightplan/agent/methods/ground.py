@@ -1,0 +1,153 @@
+"""``ground``: a vision-language model fills in the symbols, a classical planner plans.
+
+The method of the ViPlan paper (section 4.2, VLM-as-grounder): enumerate all ground atoms, plan,
+check each action's preconditions before and its effects after, and enumerate and plan again on any
+mismatch. Where the reference implementation is known to be wrong this does the right thing;
+``suites/viplan/README.md`` lists every deviation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold
+from sightplan.model import (
+    Action,
+    Answer,
+    AskPurpose,
+    Atom,
+    Feedback,
+    FeedbackStatus,
+    PlanningStatus,
+    State,
+    StopReason,
+    Verdict,
+    param,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``ground``."""
+
+    on_unparsed: str = param(
+        'continue', 'An unreadable answer: "continue" leaves its atom as believed so far (false '
+        'before anything is known, the expected effect after an action), "stop" ends the episode',
+        choices=('continue', 'stop'))
+
+
+class _UnreadableError(Exception):
+    """An answer could not be read and the settings say to stop."""
+
+
+class Policy:
+    """Enumerate, plan, check, act, check, and start over on a mismatch."""
+
+    needs_truth = False
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep the settings."""
+        self._settings = settings
+        self._forget()
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the plan not carried out yet."""
+        return len(self._queue)
+
+    def begin(self, context: Context) -> Stop | None:
+        """Ask every ground atom and plan from the answers."""
+        self._forget()
+        return self._start_over(context)
+
+    def decide(self, context: Context) -> Decision:
+        """Check the next action's preconditions on a fresh look."""
+        action = self._queue[0]
+        needed = context.model.preconditions(action)
+        try:
+            wrong = self._check(context, AskPurpose.PRECONDITION, action,
+                                {literal.atom: literal.positive for literal in needed})
+        except _UnreadableError as error:
+            return Stop(StopReason.UNPARSED, str(error))
+        if wrong:
+            return Withhold(action, _mismatch('precondition', wrong))
+        return Act(action)
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Check the effects on a fresh look; start over when anything went otherwise."""
+        repeated = feedback.status is FeedbackStatus.REJECTED and action == self._illegal
+        self._illegal = action if feedback.status is FeedbackStatus.REJECTED else None
+        if repeated:
+            return Stop(StopReason.REPEATED_ILLEGAL, f'{action} was illegal twice in a row')
+        if feedback.status is not FeedbackStatus.EXECUTED:
+            return self._start_over(context)
+        self._queue.popleft()
+        effects = context.model.effects(action, self._state())
+        # Until an answer says otherwise, the action did what it should.
+        self._belief.update(effects)
+        for atom in effects:
+            self._probabilities.pop(atom, None)
+        try:
+            wrong = self._check(context, AskPurpose.EFFECT, action, effects)
+        except _UnreadableError as error:
+            return Stop(StopReason.UNPARSED, str(error))
+        if wrong:
+            return self._start_over(context)
+        return None if self._queue else Stop(StopReason.PLAN_DONE)
+
+    def _forget(self) -> None:
+        self._belief: dict[Atom, bool] = {}
+        self._probabilities: dict[Atom, float] = {}
+        self._queue: deque[Action] = deque()
+        self._illegal: Action | None = None
+
+    def _state(self) -> State:
+        return frozenset(atom for atom, holds in self._belief.items() if holds)
+
+    def _start_over(self, context: Context) -> Stop | None:
+        """Enumerate all ground atoms and make a new plan."""
+        self._queue.clear()
+        try:
+            self._take(context, context.ask(context.model.atoms, AskPurpose.ENUMERATION))
+        except _UnreadableError as error:
+            return Stop(StopReason.UNPARSED, str(error))
+        result = context.plan(self._state())
+        if result.status is PlanningStatus.TIMEOUT:
+            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
+        if result.status is not PlanningStatus.SOLVED:
+            return Stop(StopReason.NO_PLAN, result.message)
+        self._queue.extend(result.plan)
+        return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
+
+    def _check(self, context: Context, purpose: AskPurpose, action: Action,
+               expected: dict[Atom, bool]) -> list[Answer]:
+        """Ask the atoms, take the answers in, and return those that differ from ``expected``."""
+        if not expected:
+            return []
+        answers = context.ask(tuple(expected), purpose, tuple(expected.values()), action)
+        self._take(context, answers)
+        return [answer for answer in answers if answer.verdict is not Verdict.UNPARSED
+                and (answer.verdict is Verdict.YES) != expected[answer.atom]]
+
+    def _take(self, context: Context, answers: Sequence[Answer]) -> None:
+        """Write answers into the belief; an unreadable one leaves its atom as it was."""
+        for answer in answers:
+            if answer.verdict is Verdict.UNPARSED:
+                if self._settings.on_unparsed == 'stop':
+                    raise _UnreadableError(f'answer about {answer.atom}: {answer.text!r}')
+                self._belief.setdefault(answer.atom, False)
+                continue
+            self._belief[answer.atom] = answer.verdict is Verdict.YES
+            self._probabilities.pop(answer.atom, None)
+            if answer.p_yes is not None and answer.p_no is not None:
+                mass = answer.p_yes + answer.p_no
+                if mass > 0.0:
+                    self._probabilities[answer.atom] = answer.p_yes / mass
+        context.believe(self._state(), self._probabilities)
+
+
+def _mismatch(kind: str, wrong: Sequence[Answer]) -> str:
+    return f'{kind} not as expected: ' + ', '.join(
+        f'{answer.atom} is {answer.verdict.value}' for answer in wrong)

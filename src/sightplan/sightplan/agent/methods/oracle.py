@@ -1,0 +1,75 @@
+"""``oracle``: plans on ground truth; anchors a suite at 1 and tests world and planner."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.model import (
+    Action,
+    Feedback,
+    FeedbackStatus,
+    PlanningStatus,
+    State,
+    StopReason,
+    TruthSource,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """None."""
+
+
+class Policy:
+    """Plan from the true state; plan again whenever an action had another effect than expected.
+
+    This is the only method that is given ground truth. It asks no questions.
+    """
+
+    needs_truth = True
+
+    def __init__(self, settings: Settings, truth: TruthSource) -> None:
+        """Keep the source of truth."""
+        self._truth = truth
+        self._queue: deque[Action] = deque()
+        self._state: State = frozenset()
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the plan not carried out yet."""
+        return len(self._queue)
+
+    def begin(self, context: Context) -> Stop | None:
+        """Read the initial state and plan."""
+        self._queue.clear()
+        return self._replan(context)
+
+    def decide(self, context: Context) -> Decision:
+        """Carry out the plan."""
+        return Act(self._queue[0])
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Compare the true state with the expected one."""
+        expected = context.model.apply(action, self._state)
+        if feedback.status is not FeedbackStatus.EXECUTED or self._true_state() != expected:
+            return self._replan(context)
+        self._queue.popleft()
+        self._state = expected
+        context.believe(self._state)
+        return None if self._queue else Stop(StopReason.PLAN_DONE)
+
+    def _true_state(self) -> State:
+        return self._truth.state()
+
+    def _replan(self, context: Context) -> Stop | None:
+        self._state = self._true_state()
+        context.believe(self._state)
+        result = context.plan(self._state)
+        self._queue = deque(result.plan)
+        if result.status is PlanningStatus.TIMEOUT:
+            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
+        if result.status is not PlanningStatus.SOLVED:
+            return Stop(StopReason.NO_PLAN, result.message)
+        return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal holds')

@@ -1,0 +1,131 @@
+"""What a method (policy) is, and what it may see and do.
+
+A method is one module ``sightplan.agent.methods.<name>`` holding a frozen settings dataclass
+``Settings`` and a class ``Policy`` with ``needs_truth``, built as ``Policy(settings)``, or as
+``Policy(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). The loop in
+``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All that
+a policy knows of the world comes through its ``Context``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sightplan.model import (
+    Action,
+    Answer,
+    AskPurpose,
+    Atom,
+    EpisodeSpec,
+    Feedback,
+    Observation,
+    PlanningResult,
+    Problem,
+    State,
+    StopReason,
+)
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain, InstantiatedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Send this action to the world."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Withhold:
+    """Hold this planned action back; it uses one unit of the budget all the same."""
+
+    action: Action
+    message: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the episode."""
+
+    reason: StopReason
+    message: str = ''
+
+
+Decision = Act | Withhold | Stop
+
+
+class Context(Protocol):
+    """Everything a policy may see and do in one episode; the loop implements it."""
+
+    @property
+    def spec(self) -> EpisodeSpec:
+        """The episode; its problem has no initial state (``Problem.for_agent``)."""
+
+    @property
+    def problem(self) -> Problem:
+        """Objects and goal, without the initial state."""
+
+    @property
+    def domain(self) -> Domain:
+        """Question templates, PDDL text and goal wording."""
+
+    @property
+    def model(self) -> InstantiatedModel:
+        """All ground atoms and actions of the problem, with preconditions and effects."""
+
+    @property
+    def rng(self) -> random.Random:
+        """Random numbers of this episode, seeded by its spec."""
+
+    def observe(self) -> Observation:
+        """Take a look at the world as it is now."""
+
+    def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
+            expected: Sequence[bool | None] | None = None, action: Action | None = None,
+            observation: Observation | None = None) -> tuple[Answer, ...]:
+        """Ask whether atoms hold, all about one image, in one batch.
+
+        Args:
+            atoms: what to ask, worded by the domain's templates.
+            purpose: why (metrics keep the purposes apart).
+            expected: what the policy expects, one per atom; None: nothing.
+            action: whose preconditions or effects they are.
+            observation: the look to ask about; a fresh one when None.
+
+        Returns:
+            one answer per atom, in the same order.
+        """
+
+    def plan(self, state: State) -> PlanningResult:
+        """Search for a plan from ``state`` to the goal.
+
+        Raises:
+            PlannerError: the planner could not run or crashed: the episode is unscored.
+        """
+
+    def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:
+        """Publish the belief, for records and people; the loop makes no use of it."""
+
+
+class Policy(Protocol):
+    """A method; one instance serves any number of episodes, one after another."""
+
+    needs_truth: bool
+    """Whether it is an oracle that must be given ground truth."""
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the current plan that are not carried out yet."""
+
+    def begin(self, context: Context) -> Stop | None:
+        """Start an episode from scratch: forget all, look, plan; Stop ends it at once."""
+
+    def decide(self, context: Context) -> Decision:
+        """Choose what to do next; called only while the budget lasts."""
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Take in what became of ``action`` (also a withheld one); Stop ends the episode."""

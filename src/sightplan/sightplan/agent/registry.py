@@ -1,0 +1,64 @@
+"""Finding methods by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from typing import Any
+
+from sightplan.agent.policy import Policy
+from sightplan.model import InputError, TruthSource, check_settings, settings_fields
+
+
+def method_names() -> tuple[str, ...]:
+    """Names of the methods: the modules of ``sightplan.agent.methods``."""
+    from sightplan.agent import methods
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(methods.__path__)
+                        if not m.name.startswith('_')))
+
+
+def _module(name: str) -> Any:
+    if name not in method_names():
+        raise InputError(f'method {name!r} is unknown; choose one of {", ".join(method_names())}')
+    return importlib.import_module(f'sightplan.agent.methods.{name}')
+
+
+def needs_truth(name: str) -> bool:
+    """Whether the method is an oracle that must be given ground truth."""
+    return bool(_module(name).Policy.needs_truth)
+
+
+def policy_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
+    """A method's settings with ``values`` over the defaults.
+
+    Raises:
+        InputError: an unknown method or field, or a bad value.
+    """
+    cls = _module(name).Settings
+    known = [f.name for f in settings_fields(cls)]
+    for key in values or {}:
+        if key not in known:
+            raise InputError(f'method {name!r} has no setting {key!r}; it has '
+                             f'{", ".join(known) or "none"}')
+    settings = cls(**(values or {}))
+    check_settings(settings, f'method {name}')
+    return settings
+
+
+def make_policy(name: str, values: Mapping[str, Any] | None = None,
+                truth: TruthSource | None = None) -> Policy:
+    """Make a method by name; truth is handed only to a method that declares ``needs_truth``.
+
+    Raises:
+        InputError: unknown name, bad settings, or truth is needed and missing.
+    """
+    settings = policy_settings(name, values)
+    cls = _module(name).Policy
+    if not cls.needs_truth:
+        policy: Policy = cls(settings)
+        return policy
+    if truth is None:
+        raise InputError(f'method {name!r} reads ground truth, which this world does not offer')
+    oracle: Policy = cls(settings, truth)
+    return oracle

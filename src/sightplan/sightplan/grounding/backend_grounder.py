@@ -1,0 +1,57 @@
+"""The port Grounder over a vision-language backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sightplan.grounding.parsing import parse_yes_no
+from sightplan.model import Answer, BackendError, EpisodeSpec, Observation, Question
+from sightplan.vlm.api import Backend, YesNoRequest
+
+
+class BackendGrounder:
+    """Ask a backend all questions in one batch and read its replies strictly.
+
+    Probabilities are passed on as the backend gave them; where it gave none there are none.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        """Wrap ``backend``; see ``sightplan.vlm.api.make_backend``."""
+        self._backend = backend
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+        return self._backend.model
+
+    def start_episode(self, spec: EpisodeSpec) -> None:
+        """Tell a backend that keeps a history (``noisy_oracle``) that a new episode begins."""
+        start = getattr(self._backend, 'start_episode', None)
+        if start is not None:
+            start(spec)
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None) -> list[Answer]:
+        """Answer all questions about one image, in order; contract in the port.
+
+        Raises:
+            BackendError: the backend failed, or broke its contract (wrong number of replies, a
+                probability outside [0, 1]).
+            DeadlineError: no reply within timeout_s.
+        """
+        if not questions:
+            return []
+        request = YesNoRequest(observation, tuple(questions), timeout_s)
+        replies = self._backend.answer(request)
+        if len(replies) != len(questions):
+            raise BackendError(f'{self.model} gave {len(replies)} replies to '
+                               f'{len(questions)} questions')
+        answers = []
+        for question, reply in zip(questions, replies, strict=True):
+            for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no)):
+                if value is not None and not 0.0 <= value <= 1.0:
+                    raise BackendError(f'{self.model} gave {name} = {value!r} for '
+                                       f'{question.text!r}; a probability lies in [0, 1]')
+            answers.append(Answer(question.atom, parse_yes_no(reply.text), reply.p_yes,
+                                  reply.p_no, reply.text))
+        return answers

@@ -1,0 +1,51 @@
+"""Reading a yes/no reply.
+
+The rule is strict on purpose: a reply that is not clearly yes or no is UNPARSED, is counted in
+its own column and decides nothing. It differs from the ViPlan reference implementation, which
+takes the first word that *starts with* "yes" or "no" anywhere in the reply, so that "not", "now",
+"none" and "nobody" all become "no".
+"""
+
+from __future__ import annotations
+
+import re
+
+from sightplan.model import Verdict
+
+_OPEN, _CLOSE = '<answer>', '</answer>'
+_LEADING = re.compile(r'[^\w<]*(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
+_OTHER = re.compile(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no)\b')
+
+
+def parse_yes_no(text: str) -> Verdict:
+    """Read one reply to a yes/no question.
+
+    Case and surrounding white space, quotes, asterisks and punctuation do not matter. Then:
+
+    1. With answer tags, exactly one ``<answer>...</answer>`` must stand in the reply and its
+       content is read by rule 2; text around it (a reasoning) is ignored. The closing tag may be
+       missing at the very end, because servers cut the reply off *before* a stop word; then the
+       content must be the bare word.
+    2. The text must begin with the whole word "yes" or "no"; what follows is ignored, unless it
+       offers the other word as an alternative ("yes or no", "yes/no").
+    3. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
+       words that merely start alike ("not", "now", "none", "no-one", "yesterday").
+
+    Args:
+        text: the raw reply of a model.
+
+    Returns:
+        YES, NO or UNPARSED.
+    """
+    folded = text.casefold()
+    if _OPEN in folded or _CLOSE in folded:
+        if folded.count(_OPEN) != 1 or folded.count(_CLOSE) > 1:
+            return Verdict.UNPARSED
+        content, closed, _ = folded.partition(_OPEN)[2].partition(_CLOSE)
+        if not closed and (_CLOSE in folded or len(re.findall(r'\w+', content)) != 1):
+            return Verdict.UNPARSED
+        folded = content
+    match = _LEADING.match(folded)
+    if match is None or _OTHER.match(folded, match.end()):
+        return Verdict.UNPARSED
+    return Verdict.YES if match.group(1) == 'yes' else Verdict.NO
