@@ -1,0 +1,10 @@
+"""Domains: one folder each, discovered; problems, ground models, questions, goal wording.
+
+PDDL is read by a small reader of our own (line numbers, milliseconds, no start-up time);
+unified-planning, which plans and validates, must agree with it: the contract tests compare.
+"""
+
+from sightplan.domains.domain import Domain, domain_names, load_domain, read_folder
+from sightplan.domains.instantiation import InstantiatedModel
+
+__all__ = ['Domain', 'InstantiatedModel', 'domain_names', 'load_domain', 'read_folder']

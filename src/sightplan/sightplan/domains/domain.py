@@ -1,0 +1,262 @@
+"""A domain: one folder with everything the core knows about a field of problems."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import itertools
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.domains.problem_files import (
+    Closure,
+    check_same_vocabulary,
+    parse,
+    read_text,
+    write,
+)
+from sightplan.domains.schema import Schema, read_schema
+from sightplan.domains.wording import Wording, read_yaml
+from sightplan.model import (
+    Atom,
+    DomainError,
+    InputError,
+    Problem,
+    ProblemError,
+    Question,
+    State,
+)
+
+_ROOT = Path(__file__).resolve().parent
+
+
+class Domain:
+    """A domain folder, read.
+
+    Args:
+        folder: holds ``domain.pddl``, ``domain.yaml``, ``questions.yaml``, ``goal.yaml``,
+            ``problems/<split>/`` and, if it has one, ``generator.py``.
+        domain_file: another domain file of the same vocabulary to use instead.
+
+    Attributes:
+        name: the folder's name.
+        folder: where it is.
+        pddl: text of the domain file.
+
+    Raises:
+        DomainError: a file is missing or wrong; names file, line and remedy.
+    """
+
+    def __init__(self, folder: Path, domain_file: Path | None = None) -> None:
+        self.name = folder.name
+        self.folder = folder
+        own = folder / 'domain.pddl'
+        self.pddl = read_text(domain_file or own, DomainError)
+        self.schema: Schema = read_schema(self.pddl, str(domain_file or own))
+        if domain_file is not None:
+            check_same_vocabulary(read_schema(read_text(own, DomainError), str(own)), self.schema,
+                                  str(domain_file))
+        self.wording = Wording(folder, self.schema)
+        path = folder / 'domain.yaml'
+        settings = read_yaml(path)
+        self._closure = _closure(path, settings, self.schema)
+        self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
+        self._cache: dict[str, tuple[Problem, ...]] = {}
+
+    @property
+    def question_hash(self) -> str:
+        """SHA-256 of ``questions.yaml``, first 12 hex digits."""
+        return self.wording.question_hash
+
+    @property
+    def static_predicates(self) -> frozenset[str]:
+        """Names of the predicates that no action changes."""
+        return self.schema.static
+
+    def split_folder(self, split: str) -> Path:
+        """Where a split's problem files are.
+
+        Raises:
+            InputError: there is no such split.
+        """
+        if split not in self.splits:
+            raise InputError(f'split {split!r} is unknown in domain {self.name} (choose one of '
+                             f'{", ".join(self.splits)})')
+        return self.folder / 'problems' / split
+
+    def split_problems(self, split: str) -> list[Problem]:
+        """A split's problems in order, with their optimal lengths.
+
+        Raises:
+            InputError: there is no such split.
+            ProblemError: a file of the split cannot be used.
+        """
+        if split not in self._cache:
+            folder = self.split_folder(split)
+            lengths = _optimal_lengths(folder)
+            self._cache[split] = tuple(
+                dataclasses.replace(self.read_problem(path),
+                                    optimal_length=lengths.get(path.stem))
+                for path in sorted(folder.glob('*.pddl')))
+        return list(self._cache[split])
+
+    def read_problem(self, path: Path) -> Problem:
+        """Read a problem file; its name is the file's stem.
+
+        Raises:
+            ProblemError: it cannot be used; ``file:line: reason (remedy)``.
+        """
+        return self.parse_problem(read_text(path, ProblemError), path.stem, str(path))
+
+    def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
+        """Read a problem's text; case is folded and declared closures are applied.
+
+        Args:
+            text: PDDL.
+            name: what to call the problem.
+            source: where the text came from, for messages.
+
+        Raises:
+            ProblemError: it cannot be used; ``source:line: reason (remedy)``.
+        """
+        return parse(self.schema, self._closure, text, name=name, domain=self.name,
+                     domain_pddl=self.pddl, source=source or name)
+
+    def write_problem(self, problem: Problem, init: State | None = None) -> str:
+        """PDDL text of a problem; the same facts give the same bytes.
+
+        Args:
+            problem: what to write.
+            init: an initial state instead of the problem's. For each static predicate (one
+                that no action changes) of which it holds no atom, the problem's own facts
+                are added.
+        """
+        return write(self.schema, problem, init)
+
+    def question(self, atom: Atom) -> Question:
+        """The yes/no question about an atom.
+
+        Raises:
+            InputError: the atom does not fit the vocabulary.
+        """
+        return self.wording.question(atom)
+
+    def goal_text(self, problem: Problem) -> str:
+        """The goal in words: one sentence (line) for each object with goal facts."""
+        return self.wording.goal_text(problem)
+
+    def identify(self, problem: Problem, kind: str) -> dict[str, str]:
+        """Each object of a type and what it stands for: in blocksworld ``red_block``: ``r``.
+
+        Raises:
+            ProblemError: an object stands for nothing, or two for the same.
+        """
+        return self.wording.identify(problem, kind)
+
+    def model(self, problem: Problem) -> InstantiatedModel:
+        """The transition model of one of the domain's problems."""
+        return InstantiatedModel(problem)
+
+    @property
+    def generator(self) -> ModuleType:
+        """The domain's problem generator.
+
+        Raises:
+            InputError: it has none.
+        """
+        name = f'{__package__}.{self.name}.generator'
+        if not (self.folder / 'generator.py').is_file():
+            raise InputError(f'domain {self.name} has no problem generator '
+                             f'(add {self.folder / "generator.py"})')
+        return importlib.import_module(name)
+
+
+def domain_names() -> tuple[str, ...]:
+    """Names of the domains: the folders beside this file that hold a ``domain.pddl``."""
+    return tuple(sorted(path.parent.name for path in _ROOT.glob('*/domain.pddl')))
+
+
+@functools.lru_cache(maxsize=16)
+def load_domain(name: str, domain_file: Path | None = None) -> Domain:
+    """Load a domain by name.
+
+    Args:
+        name: one of ``domain_names()``.
+        domain_file: another domain file of the same vocabulary to use instead of the folder's.
+
+    Raises:
+        DomainError: unknown name, or files that cannot be used.
+    """
+    if name not in domain_names():
+        raise DomainError(f'domain {name!r} is unknown (choose one of '
+                          f'{", ".join(domain_names())})')
+    return Domain(_ROOT / name, domain_file)
+
+
+def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:
+    """Read all ``*.pddl`` files of a folder but domain files; bad ones never stop the others.
+
+    Optimal lengths are taken from an ``index.yaml`` beside the files, if there is one.
+
+    Args:
+        domain: whose problems they are.
+        folder: where to look, not in folders below.
+
+    Returns:
+        The problems in the order of their names, and what is wrong with the other files.
+
+    Raises:
+        InputError: the folder does not exist or holds no problem file.
+    """
+    if not folder.is_dir():
+        raise InputError(f'{folder}: no such folder (give one with *.pddl problem files)')
+    problems: list[Problem] = []
+    errors: list[ProblemError] = []
+    try:
+        lengths = _optimal_lengths(folder)
+    except DomainError as error:
+        lengths = {}
+        errors.append(ProblemError(str(error)))
+    paths = sorted(path for path in folder.iterdir()
+                   if path.suffix.lower() == '.pddl' and 'domain' not in path.stem.lower())
+    if not paths:
+        raise InputError(f'{folder}: no problem files (their names end in .pddl and do not '
+                         'contain "domain")')
+    for path in paths:
+        try:
+            problem = domain.read_problem(path)
+        except ProblemError as error:
+            errors.append(error)
+        else:
+            problems.append(dataclasses.replace(problem, optimal_length=lengths.get(path.stem)))
+    return problems, errors
+
+
+def _optimal_lengths(folder: Path) -> dict[str, int]:
+    path = folder / 'index.yaml'
+    if not path.is_file():
+        return {}
+    try:
+        entries = dict(read_yaml(path)['problems'])
+        return {str(name): int(entry['optimal_length']) for name, entry in entries.items()}
+    except (TypeError, KeyError, ValueError) as error:
+        raise DomainError(f'{path}:1: problems is not a mapping from names to optimal_length '
+                          '(generate it again)') from error
+
+
+def _closure(path: Path, settings: dict[str, Any], schema: Schema) -> Closure:
+    data = settings.get('closure') or {}
+    try:
+        closure = Closure(tuple(data.get('transitive') or ()),
+                          tuple(dict(data.get('inverse') or {}).items()))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DomainError(f'{path}:1: closure is not usable (give it "transitive: [p]" and '
+                          '"inverse: {p: q}")') from error
+    for name in (*closure.transitive, *itertools.chain.from_iterable(closure.inverse)):
+        if name not in schema.predicates or len(schema.predicates[name].parameters) != 2:
+            raise DomainError(f'{path}:1: closure names {name!r} (name predicates with two '
+                              'arguments)')
+    return closure

@@ -1,0 +1,231 @@
+"""A problem's ground atoms and actions, and what the actions do."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sightplan.domains.schema import (
+    And,
+    Condition,
+    ForAll,
+    Not,
+    Or,
+    Parameter,
+    Pattern,
+    Same,
+    Schema,
+    read_schema,
+)
+from sightplan.model import Action, Atom, InputError, Literal, Problem, State
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    parts: tuple[_Ground, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    parts: tuple[_Ground, ...] = ()
+
+
+_Ground = Literal | _All | _Any  # a condition without variables, negation pushed inwards
+
+
+@dataclass(frozen=True, slots=True)
+class _GroundAction:
+    precondition: _Ground
+    effects: tuple[tuple[Atom, bool, _Ground], ...]  # atom, new value, condition
+
+
+class InstantiatedModel:
+    """The transition model of one problem, by PDDL's rules and nothing else.
+
+    Args:
+        problem: whose ``domain_pddl`` gives the actions.
+
+    Attributes:
+        atoms: all ground atoms, in the order of predicates and objects; the same object may
+            fill two places (``on(r, r)``).
+        actions: all ground actions, in the order of schemas and objects.
+
+    Raises:
+        DomainError: the problem's domain text cannot be used.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._schema: Schema = read_schema(problem.domain_pddl, f'domain of {problem.name}')
+        self._types: dict[str, str] = {**self._schema.constants, **problem.objects}
+        self._of_type: dict[str, tuple[str, ...]] = {}
+        self.atoms: tuple[Atom, ...] = tuple(
+            Atom(predicate.name, args) for predicate in self._schema.predicates.values()
+            for args in self._tuples(predicate.parameters))
+        self.actions: tuple[Action, ...] = tuple(
+            Action(schema.name, args) for schema in self._schema.actions.values()
+            for args in self._tuples(schema.parameters))
+        self._known = frozenset(self.actions)
+        self._grounded: dict[Action, _GroundAction] = {}
+
+    @property
+    def static_predicates(self) -> frozenset[str]:
+        """Names of the predicates that no action changes."""
+        return self._schema.static
+
+    def check(self, action: Action) -> None:
+        """Check that an action is one of ``actions``.
+
+        Raises:
+            InputError: unknown name, wrong number of arguments, unknown object or wrong type.
+        """
+        if action in self._known:
+            return
+        schema = self._schema.actions.get(action.name)
+        if schema is None:
+            raise InputError(f'{action}: unknown action (known: {", ".join(self._schema.actions)})')
+        if len(action.args) != len(schema.parameters):
+            raise InputError(f'{action}: {schema.name} takes {len(schema.parameters)} arguments')
+        for name, parameter in zip(action.args, schema.parameters, strict=True):
+            fitting = self._objects(parameter.type)
+            if name not in fitting:
+                what = 'of another type' if name in self._types else 'unknown'
+                raise InputError(f'{action}: {name} is {what} (a {parameter.type} is wanted: '
+                                 f'{", ".join(fitting)})')
+
+    def preconditions(self, action: Action) -> tuple[Literal, ...]:
+        """The literals that must hold, in the order of the domain file.
+
+        Quantifiers are expanded and equalities decided. What no single literal can say (a
+        disjunction with several open parts) is left out here but heeded by ``applicable``.
+
+        Raises:
+            InputError: see ``check``.
+        """
+        return tuple(dict.fromkeys(_literals(self._ground(action).precondition)))
+
+    def applicable(self, action: Action, state: State) -> bool:
+        """Whether the action's precondition holds in a state.
+
+        Raises:
+            InputError: see ``check``.
+        """
+        return _holds(self._ground(action).precondition, state)
+
+    def effects(self, action: Action, state: State) -> dict[Atom, bool]:
+        """The atoms an action sets and their new values, applicable or not.
+
+        All conditions are evaluated in ``state``, before the action; where an atom is both
+        added and deleted it is added (PDDL's rule). Atoms that already have the value count.
+
+        Raises:
+            InputError: see ``check``.
+        """
+        values: dict[Atom, bool] = {}
+        for atom, value, condition in self._ground(action).effects:
+            if _holds(condition, state):
+                values[atom] = value or values.get(atom, False)
+        return values
+
+    def apply(self, action: Action, state: State) -> State:
+        """The state after an action.
+
+        Raises:
+            InputError: see ``check``, or the action is not applicable.
+        """
+        if not self.applicable(action, state):
+            raise InputError(f'{action} is not applicable: its preconditions are '
+                             f'{", ".join(str(p) for p in self.preconditions(action))}')
+        values = self.effects(action, state)
+        return frozenset(state.difference(values).union(a for a, true in values.items() if true))
+
+    def first_flaw(self, plan: Sequence[Action], init: State, goal: Sequence[Literal],
+                   ) -> str | None:
+        """Why a plan is not valid; None if it is.
+
+        Args:
+            plan: the actions, in order.
+            init: the state it starts in.
+            goal: what must hold at the end.
+        """
+        state = init
+        for number, action in enumerate(plan, start=1):
+            try:
+                state = self.apply(action, state)
+            except InputError as error:
+                return f'step {number}: {error}'
+        missing = [str(literal) for literal in goal if not literal.holds_in(state)]
+        return f'the goal is not reached: {", ".join(missing)}' if missing else None
+
+    def _objects(self, kind: str) -> tuple[str, ...]:
+        if kind not in self._of_type:
+            self._of_type[kind] = tuple(
+                name for name, own in self._types.items() if self._schema.is_a(own, kind))
+        return self._of_type[kind]
+
+    def _tuples(self, parameters: Sequence[Parameter]) -> Iterator[tuple[str, ...]]:
+        return itertools.product(*(self._objects(p.type) for p in parameters))
+
+    def _bindings(self, variables: Sequence[Parameter], binding: Mapping[str, str],
+                  ) -> Iterator[dict[str, str]]:
+        for names in self._tuples(variables):
+            yield {**binding, **_bind(variables, names)}
+
+    def _ground(self, action: Action) -> _GroundAction:
+        found = self._grounded.get(action)
+        if found is None:
+            self.check(action)
+            schema = self._schema.actions[action.name]
+            outer = _bind(schema.parameters, action.args)
+            effects = []
+            for effect in schema.effects:
+                for binding in self._bindings(effect.variables, outer):
+                    condition = self._condition(effect.condition, binding, True)
+                    if condition != _Any():
+                        effects.append((effect.pattern.ground(binding), effect.value, condition))
+            found = self._grounded[action] = _GroundAction(
+                self._condition(schema.precondition, outer, True), tuple(effects))
+        return found
+
+    def _condition(self, condition: Condition, binding: Mapping[str, str], wanted: bool,
+                   ) -> _Ground:
+        """A condition being ``wanted``, without variables and equalities."""
+        if isinstance(condition, Pattern):
+            return Literal(condition.ground(binding), wanted)
+        if isinstance(condition, Same):
+            left, right = (binding.get(t, t) for t in (condition.left, condition.right))
+            return _All() if (left == right) is wanted else _Any()
+        if isinstance(condition, Not):
+            return self._condition(condition.part, binding, not wanted)
+        if isinstance(condition, (And, Or)):
+            parts = [self._condition(part, binding, wanted) for part in condition.parts]
+        else:
+            parts = [self._condition(condition.part, inner, wanted)
+                     for inner in self._bindings(condition.variables, binding)]
+        kind, other = (_All, _Any) if isinstance(condition, (And, ForAll)) is wanted else (
+            _Any, _All)
+        if other() in parts:
+            return other()
+        kept = tuple(part for part in parts if part != kind())
+        return kept[0] if len(kept) == 1 else kind(kept)
+
+
+def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, str]:
+    return {p.name: name for p, name in zip(parameters, names, strict=True)}
+
+
+def _holds(condition: _Ground, state: State) -> bool:
+    if isinstance(condition, Literal):
+        return condition.holds_in(state)
+    if isinstance(condition, _All):
+        return all(_holds(part, state) for part in condition.parts)
+    return any(_holds(part, state) for part in condition.parts)
+
+
+def _literals(condition: _Ground) -> Iterator[Literal]:
+    """The literals that must hold; a disjunction with several parts names none."""
+    if isinstance(condition, Literal):
+        yield condition
+    elif isinstance(condition, _All):
+        for part in condition.parts:
+            yield from _literals(part)
