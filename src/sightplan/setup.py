@@ -1,0 +1,27 @@
+"""Install the core: the whole of the thinking, without ROS."""
+
+from setuptools import find_packages, setup
+
+NAME = 'sightplan'
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='Visual planning: predicates from pixels, symbolic plans, measured episodes',
+    license='Apache-2.0',
+    maintainer='sightplan developers',
+    maintainer_email='maintainers@sightplan.invalid',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    # Data is found by kind, not listed file by file: a new domain or model is just a new folder.
+    package_data={NAME: ['py.typed', *(f'**/*.{kind}' for kind in (
+        'pddl', 'yaml', 'json', 'jsonl', 'safetensors', 'md', 'txt', 'jinja'))]},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+    ],
+    zip_safe=False,
+    python_requires='>=3.11',
+    install_requires=['setuptools'],
+    extras_require={'test': ['pytest']},
+    entry_points={'console_scripts': ['sightplan = sightplan.cli:main']},
+)
