@@ -28,6 +28,8 @@ APRON_M = 0.70 * BLOCK_M
 PITCH_MIN = 1.46
 """Least distance of neighbouring columns, in block sides (turned blocks must not touch)."""
 PITCH_MAX = 2.4
+_LEAST_HEIGHT = 2  # blocks; fewer would be shown absurdly large
+_INSIDE = 0.97  # part of the half picture that everything stays in, in every look
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
         raise ValueError(f'{n_columns} columns: a picture shows 1 to {MAX_COLUMNS}')
     if not 0 <= n_blocks <= MAX_BLOCKS:
         raise ValueError(f'{n_blocks} blocks: there are 0 to {MAX_BLOCKS}')
-    top = max(n_blocks, 2)
+    top = max(n_blocks, _LEAST_HEIGHT)
     low, high = PITCH_MIN, PITCH_MAX
     for _ in range(24):  # widen the pitch until the width, not the height, limits the scale
         middle = (low + high) / 2
@@ -167,15 +169,54 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
                   distance, target)
 
 
+def _extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
+    """(N, 3) corners of the space that blocks and name plates can take up [m]."""
+    half = (n_columns - 1) / 2 * pitch
+    reach = max(0.78 * BLOCK_M, 0.5 * pitch)
+    xs, r = (-half - reach, half + reach), 0.78 * BLOCK_M
+    return np.array(
+        [(x, y, z) for x in xs for y in (-r, r) for z in (0.0, top * BLOCK_M)]
+        + [(x, FRONT_M, -APRON_M) for x in xs])
+
+
+def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: float,
+                 elevation_deg: float, roll_deg: float, shift_right: float, shift_up: float,
+                 zoom: float) -> Camera:
+    """The nominal camera, turned, shifted and drawn back as a look asks.
+
+    If blocks or name plates could leave the picture, the camera moves back until they
+    cannot (unless the optics fix its distance).
+
+    Args:
+        optics, n_columns, n_blocks: as in ``fit_layout``.
+        azimuth_deg, elevation_deg, roll_deg: turns, added to the nominal ones.
+        shift_right, shift_up: shifts of the picture in fractions of its half size.
+        zoom: distance over the nominal one.
+
+    Returns:
+        The camera.
+    """
+    layout = fit_layout(optics, n_columns, n_blocks)
+    rotation = basis(azimuth_deg, optics.elevation_deg + elevation_deg, roll_deg)
+    half = np.array([optics.width, optics.height]) / 2 / optics.focal_px
+    target = np.array([0.0, *layout.target_m])
+    points = _extent(n_columns, max(n_blocks, _LEAST_HEIGHT), layout.pitch_m)
+    middle = np.array([(optics.width - 1) / 2, (optics.height - 1) / 2])
+    distance = layout.distance_m * zoom
+    for _ in range(8):
+        offset = np.array([-shift_right * half[0], shift_up * half[1], -1.0]) * distance
+        camera = Camera(optics, rotation, target + rotation.T @ offset)
+        reach = np.abs(camera.project(points) - middle) / (middle * _INSIDE)
+        if optics.distance_m > 0 or reach.max() <= 1.0:
+            break
+        distance *= 1.01 * float(reach.max())
+    return camera
+
+
 def _fit_camera(optics: Optics, n_columns: int, top: int, pitch: float,
                 ) -> tuple[float, tuple[float, float], bool]:
     """Distance, target (y, z) and whether the width limits, for one pitch."""
-    half = (n_columns - 1) / 2 * pitch
-    reach = max(0.72 * BLOCK_M, 0.5 * pitch)
-    xs, r = (-half - reach, half + reach), 0.72 * BLOCK_M
-    points = np.array(
-        [(x, y, z) for x in xs for y in (-r, r) for z in (0.0, top * BLOCK_M)]
-        + [(x, FRONT_M, -APRON_M) for x in xs])
+    points = _extent(n_columns, top, pitch)
     rotation = basis(0.0, optics.elevation_deg, 0.0)
     local = points @ rotation.T
     k = optics.focal_px

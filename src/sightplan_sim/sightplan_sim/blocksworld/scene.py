@@ -9,7 +9,6 @@ stacks, names, look, size and optics alone: the same bytes in every process.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import math
 import os
@@ -33,8 +32,8 @@ from sightplan_sim.blocksworld.camera import (
     Camera,
     Layout,
     Optics,
-    basis,
     fit_layout,
+    place_camera,
 )
 from sightplan_sim.blocksworld.look import (
     COLOUR_NAMES,
@@ -124,16 +123,9 @@ class BlocksScene:
 
     def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
         """The camera that a picture of this size and look is taken with."""
-        layout = self.layout(n_columns, n_blocks)
-        optics = self.optics
-        rotation = basis(look.azimuth_deg, optics.elevation_deg + look.elevation_deg,
-                         look.roll_deg)
-        distance = layout.distance_m * look.zoom
-        half_h = distance * math.tan(math.radians(optics.fov_deg) / 2)
-        half_w = half_h * optics.width / optics.height
-        local = np.array([-look.shift_right * half_w, look.shift_up * half_h, -distance])
-        target = np.array([0.0, *layout.target_m])
-        return Camera(optics, rotation, target + rotation.T @ local)
+        return place_camera(
+            self.optics, n_columns, n_blocks, look.azimuth_deg, look.elevation_deg,
+            look.roll_deg, look.shift_right, look.shift_up, look.zoom)
 
     def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,
                    ) -> tuple[tuple[float, float, float], float]:
@@ -252,7 +244,10 @@ class BlocksScene:
         if left >= right or upper >= lower:
             return
         w, h = right - left, lower - upper
-        f, cx, cy = optics.focal_px, optics.width / 2, optics.height / 2
+        # TinyRenderer samples at a pixel's left lower corner, not at its centre (measured
+        # against projected corners): half a sample to the left and down puts that right.
+        f, half = optics.focal_px, 0.5 / ss
+        cx, cy = optics.width / 2 - half, optics.height / 2 + half
         projection = self._bullet.computeProjectionMatrix(
             (left - cx) / f * _NEAR_M, (right - cx) / f * _NEAR_M,
             (cy - lower) / f * _NEAR_M, (cy - upper) / f * _NEAR_M, _NEAR_M, _FAR_M)
@@ -318,24 +313,17 @@ def _check_stacks(stacks: Sequence[Sequence[str]]) -> None:
 
 @functools.cache
 def _import_bullet() -> Any:
-    """PyBullet, without the build-time line that its C code leaves in stdout's buffer."""
-    with _silent_stdout():
-        import pybullet
-        ctypes.CDLL(None).fflush(None)  # else the line appears when the process ends
-    return pybullet
-
-
-@contextlib.contextmanager
-def _silent_stdout() -> Iterator[None]:
-    sys.stdout.flush()
-    saved = os.dup(1)
+    """PyBullet, without the line about its build time that it prints to stderr."""
+    sys.stderr.flush()
+    saved = os.dup(2)
     try:
         with open(os.devnull, 'wb') as sink:
-            os.dup2(sink.fileno(), 1)
-        yield
+            os.dup2(sink.fileno(), 2)
+        import pybullet
     finally:
-        os.dup2(saved, 1)
+        os.dup2(saved, 2)
         os.close(saved)
+    return pybullet
 
 
 @contextlib.contextmanager
