@@ -1,0 +1,169 @@
+"""Scores of a run from the lines of its episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sightplan.metrics.intervals import mean_sem, sem, wilson
+from sightplan.metrics.scorer import CHECKS, COUNTS
+from sightplan.model import AskPurpose
+
+_STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_rightly')
+
+
+def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Score a run.
+
+    Success is counted over scored episodes only: those that ended in an infrastructure error
+    (``errors``) or were cancelled say nothing about the method. Answers are counted over scored
+    episodes, too.
+
+    Args:
+        lines: results of ``EpisodeScorer``, one per episode, of one method and one model.
+
+    Returns:
+        plain JSON data:
+
+        * ``episodes`` (all), ``scored``, ``solved``, ``errors``, ``cancelled``;
+        * ``success_rate`` (None without a scored episode), ``interval95`` (Wilson), ``sem``;
+        * ``predicate_accuracy``: by the paper's rule over enumeration questions: ``overall``
+          (micro), ``macro``, ``sem``, ``per_predicate``; unreadable answers are left out here,
+          and counted as wrong in ``overall_unparsed_wrong``; ``all_questions`` is over all
+          purposes;
+        * ``predicates``: purpose to predicate to counts and accuracy split by truth;
+        * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
+        * ``action_accuracy`` (None for methods that ask nothing), ``actions``, ``checks``;
+        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``looks``;
+        * ``stops``: how often each reason ended an episode;
+        * ``seconds`` (sum), ``seconds_per_episode``, ``stage_seconds`` (sums per stage);
+        * ``splits``: success per split when there are several, and ``mean_of_splits``.
+    """
+    scored = [line for line in lines if line['scored']]
+    cancelled = sum(line['stop'] == 'cancelled' for line in lines)
+    summary: dict[str, Any] = {
+        'episodes': len(lines), 'scored': len(scored), **_success(scored),
+        'errors': len(lines) - len(scored) - cancelled, 'cancelled': cancelled,
+    }
+    predicates = _predicates(scored)
+    summary['predicate_accuracy'] = _accuracy(predicates)
+    summary['predicates'] = predicates
+    summary['enumerations'] = {
+        'count': sum(len(line['enumerations']) for line in scored),
+        'exact': sum(sum(line['enumerations']) for line in scored),
+        'first_exact': sum(bool(line['enumerations']) and bool(line['enumerations'][0])
+                           for line in scored),
+    }
+    asks = any(line['questions'] for line in scored)
+    right, counted = (sum(line[key] for line in scored)
+                      for key in ('actions_right', 'actions_counted'))
+    summary['action_accuracy'] = right / counted if asks and counted else None
+    summary['actions'] = {key: sum(line[key] for line in scored) for key in _STEPS}
+    summary['checks'] = {
+        purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in scored)
+                  for kind in CHECKS}
+        for purpose in (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
+        if any(purpose in line['checks'] for line in scored)}
+    summary['plans'] = _plans(scored)
+    summary['questions'] = sum(line['questions'] for line in lines)
+    summary['questions_per_episode'] = _mean(line['questions'] for line in scored)
+    summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
+                              for counts in table.values())
+    summary['looks'] = sum(line['looks'] for line in lines)
+    summary['stops'] = dict(sorted(_tally(line['stop'] for line in lines).items()))
+    summary['seconds'] = sum(line['seconds'] for line in lines)
+    summary['seconds_per_episode'] = _mean(line['seconds'] for line in lines)
+    stages = dict.fromkeys(stage for line in lines for stage in line['timings_s'])
+    summary['stage_seconds'] = {
+        stage: sum(line['timings_s'].get(stage, 0.0) for line in lines) for stage in stages}
+    splits = dict.fromkeys(line['split'] for line in lines)
+    if len(splits) > 1:
+        each = {split: _success([line for line in scored if line['split'] == split])
+                for split in splits}
+        summary['splits'] = each
+        rated = [s for s in each.values() if s['success_rate'] is not None]
+        summary['mean_of_splits'] = {
+            'success_rate': _mean(s['success_rate'] for s in rated),
+            'sem': mean_sem([s['sem'] for s in rated])}
+    return summary
+
+
+def _success(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    n, solved = len(scored), sum(bool(line['solved']) for line in scored)
+    rate = solved / n if n else None
+    return {'solved': solved, 'success_rate': rate, 'interval95': list(wilson(solved, n)),
+            'sem': sem(rate, n) if rate is not None else None}
+
+
+def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Sums of the counts, purpose to predicate, with accuracies."""
+    sums: dict[str, dict[str, dict[str, Any]]] = {}
+    for line in lines:
+        for purpose, table in line['predicates'].items():
+            for predicate, counts in table.items():
+                total = sums.setdefault(purpose, {}).setdefault(
+                    predicate, dict.fromkeys(COUNTS, 0))
+                for key in COUNTS:
+                    total[key] += counts[key]
+    return {purpose: {predicate: {**counts, **_shares(counts)}
+                      for predicate, counts in sorted(table.items())}
+            for purpose, table in sorted(sums.items())}
+
+
+def _shares(counts: Mapping[str, int]) -> dict[str, float | None]:
+    """Accuracy over readable answers; the yes/no split is keyed by truth, unreadable is wrong."""
+    return {
+        'accuracy': _ratio(counts['right'], counts['asked'] - counts['unparsed']),
+        'yes_accuracy': _ratio(counts['yes_right'], counts['yes_asked']),
+        'no_accuracy': _ratio(counts['no_right'], counts['no_asked']),
+    }
+
+
+def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    enumerated = predicates.get(AskPurpose.ENUMERATION.value, {})
+    total = {key: sum(c[key] for c in enumerated.values()) for key in COUNTS}
+    every = {key: sum(c[key] for table in predicates.values() for c in table.values())
+             for key in COUNTS}
+    per_predicate = {name: counts['accuracy'] for name, counts in enumerated.items()}
+    known = [value for value in per_predicate.values() if value is not None]
+    overall = _shares(total)['accuracy']
+    return {
+        'overall': overall,
+        'per_predicate': per_predicate,
+        'macro': _mean(known),
+        'sem': sem(overall, total['asked'] - total['unparsed']) if overall is not None else None,
+        'overall_unparsed_wrong': _ratio(total['right'], total['asked']),
+        'yes': _shares(total)['yes_accuracy'],
+        'no': _shares(total)['no_accuracy'],
+        'all_questions': _shares(every)['accuracy'],
+    }
+
+
+def _plans(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    plans = [plan for line in scored for plan in line['plans']]
+    ratios = [line['executed'] / line['optimal_length'] for line in scored
+              if line['solved'] and line['optimal_length']]
+    return {
+        'asked': len(plans),
+        'solved': sum(plan['status'] == 'solved' for plan in plans),
+        'never_planned': sum(not any(p['status'] == 'solved' for p in line['plans'])
+                             for line in scored if line['plans']),
+        'actions_per_solved': _mean(line['executed'] for line in scored if line['solved']),
+        'length_ratio': {'mean': _mean(ratios), 'max': max(ratios, default=None)},
+    }
+
+
+def _tally(values: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else None

@@ -1,0 +1,137 @@
+"""``noisy_oracle``: ground truth seen through a confusion table; no model, no pixels.
+
+It stands in for a real vision-language model in experiments that need only its errors. The error
+of every answer follows a table (``_confusion``), and errors persist as those of real models do:
+
+* the same question about the same image always gets the same answer, as at temperature 0;
+* about a new image, a wrong answer is wrong again with probability ``repeat`` as long as the truth
+  of its atom has not changed. On recorded answers of real models to the ViPlan problems that share
+  was .3 to .6. A right answer turns wrong with probability e (1 - r) / (1 - e), so that the long
+  run share of errors is the table's e whatever r is (r is never below e: that is independence);
+* when the truth has changed, the error is drawn afresh.
+
+Every draw is a hash of seed, episode, atom and image, so that the order of questions about an image
+does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from sightplan.model import Atom, EpisodeSpec, TruthSource, param
+from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan.vlm.backends._confusion import Rates, load_table
+
+UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``noisy_oracle``."""
+
+    table: str = param('perfect', 'Confusion table: "perfect", the name of a model that comes with '
+                       'the package, or the path of a .json or .yaml file')
+    split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has it, '
+                       'else the mean over its splits')
+    cot: bool = param(False, 'Use the rates of answers given after a chain of thought')
+    seed: int = param(0, 'Seed of the errors', low=0)
+    repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
+                          'while the truth is the same (real models: .3 to .6)', low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The last answer about an atom."""
+
+    truth: bool
+    wrong: bool
+    unread: bool
+
+
+class Backend:
+    """Answers from ground truth with a real model's errors."""
+
+    needs_truth = True
+
+    def __init__(self, settings: Settings, truth: TruthSource) -> None:
+        """Load the table.
+
+        Raises:
+            InputError: the table is unknown or malformed.
+        """
+        self._settings = settings
+        self._truth = truth
+        self._table = load_table(settings.table, settings.cot)
+        self._split = settings.split
+        self._episode = ''
+        self._past: dict[Atom, _Past] = {}
+        self._given: dict[tuple[str, Atom], YesNoReply] = {}
+
+    @property
+    def model(self) -> str:
+        """Table and settings, for example ``noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)``."""
+        split = '' if self._settings.split == 'auto' else f' {self._settings.split}'
+        return (f'noisy_oracle({self._table.name}{split}, repeat {self._settings.repeat:g}, '
+                f'seed {self._settings.seed})')
+
+    def start_episode(self, spec: EpisodeSpec) -> None:
+        """Forget the history; with ``split: auto`` the episode's split chooses the row."""
+        self._new_episode(spec.episode_id)
+        if self._settings.split == 'auto':
+            self._split = spec.split
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions about one image, in order.
+
+        Raises:
+            InputError: the table has no rates for a predicate.
+            WorldError: there is no ground truth for the time of the image.
+        """
+        observation = request.observation
+        image = observation.image_id or f'stamp {observation.stamp_ns}'
+        state = self._truth.state(observation.stamp_ns)
+        # A truth source that knows its episode (a service does) makes start_episode unnecessary.
+        episode = getattr(self._truth, 'episode_id', None)
+        if isinstance(episode, str) and episode and episode != self._episode:
+            self._new_episode(episode)
+        return [self._reply(question.atom, question.atom in state, image)
+                for question in request.questions]
+
+    def _new_episode(self, episode: str) -> None:
+        self._episode = episode
+        self._past.clear()
+        self._given.clear()
+
+    def _reply(self, atom: Atom, truth: bool, image: str) -> YesNoReply:
+        given = self._given.get((image, atom))
+        if given is None:
+            rates = self._table.rates(self._split, atom.predicate)
+            past = self._past.get(atom)
+            wrong, unread = self._draw_faults(atom, truth, image, rates, past)
+            self._past[atom] = _Past(truth, wrong, unread)
+            given = YesNoReply(UNREADABLE if unread else 'No' if truth is wrong else 'Yes')
+            self._given[image, atom] = given
+        return given
+
+    def _draw_faults(self, atom: Atom, truth: bool, image: str, rates: Rates,
+                     past: _Past | None) -> tuple[bool, bool]:
+        same = past if past is not None and past.truth is truth else None
+        error = rates.error_true if truth else rates.error_false
+        unread_share = 1.0 if error is None else rates.unparsed
+        wrong = self._draw('wrong', atom, image) < self._chance(
+            error or 0.0, same.wrong if same else None)
+        unread = self._draw('unread', atom, image) < self._chance(
+            unread_share, same.unread if same else None)
+        return wrong, unread
+
+    def _chance(self, share: float, before: bool | None) -> float:
+        """Chance of a fault whose long-run share is ``share``, after the last answer's fault."""
+        if before is None or share in (0.0, 1.0):
+            return share
+        again = max(self._settings.repeat, share)
+        return again if before else share * (1.0 - again) / (1.0 - share)
+
+    def _draw(self, kind: str, atom: Atom, image: str) -> float:
+        key = '\x1f'.join((str(self._settings.seed), self._episode, kind, str(atom), image))
+        return int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], 'big') / 2.0 ** 56
