@@ -83,7 +83,8 @@ class InstantiatedModel:
             return
         schema = self._schema.actions.get(action.name)
         if schema is None:
-            raise InputError(f'{action}: unknown action (known: {", ".join(self._schema.actions)})')
+            known = ', '.join(self._schema.actions)
+            raise InputError(f'{action}: unknown action (known: {known})')
         if len(action.args) != len(schema.parameters):
             raise InputError(f'{action}: {schema.name} takes {len(schema.parameters)} arguments')
         for name, parameter in zip(action.args, schema.parameters, strict=True):

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from sightplan.domains.schema import OBJECT, Schema
 from sightplan.domains.sexpr import Group, Node, Source, check_name
-from sightplan.model import Atom, DomainError, Literal, Problem, ProblemError, SightplanError, State
+from sightplan.model import (
+    Atom,
+    DomainError,
+    Literal,
+    Problem,
+    ProblemError,
+    SightplanError,
+    State,
+)
 
 MAX_BYTES = 1 << 20
 """Largest file that is read."""

@@ -55,7 +55,7 @@ class ObjectNames:
         A full word counts before a key, so ``b_red`` is red. None if there is no or no single one.
         """
         parts = {part for part in re.split(r'[-_.]+', name) if part != self.kind}
-        letters = {part for part in re.split(r'[-_.0-9]+', name)}
+        letters = set(re.split(r'[-_.0-9]+', name))
         spelt = letters | {part.removeprefix(self.kind) for part in letters} | {
             part.removesuffix(self.kind) for part in letters}
         found = {key for key, word in self.words.items() if word in spelt}

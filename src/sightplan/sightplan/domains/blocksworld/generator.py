@@ -1,0 +1,330 @@
+"""Draws blocksworld problems from seeds and finds their shortest plans.
+
+One seed gives one candidate problem: the blocks' colours are drawn without replacement, each
+block is put on a random column that is not full, and goals are drawn in the same way (without the
+height limit) until the shortest plan's length is in range. The candidate is a function of the
+arguments alone, on every machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.domains.domain import Domain
+from sightplan.model import (
+    Action,
+    Atom,
+    InputError,
+    Literal,
+    Plan,
+    Problem,
+    State,
+    param,
+    settings_fields,
+)
+
+COLOURS = 'rgbyop'
+GOALS_PER_SEED = 100
+SEEDS_PER_PROBLEM = 400
+
+Stacks = tuple[tuple[str, ...], ...]
+"""For each column, left to right, its blocks from bottom to top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the problems are like."""
+
+    blocks: int = param(3, 'blocks per problem', low=1, high=len(COLOURS))
+    columns: int = param(4, 'columns per problem', low=1, high=8)
+    max_height: int = param(6, 'highest stack at the start', low=1, high=len(COLOURS))
+    min_length: int = param(1, 'shortest allowed length of a shortest plan', low=0, high=100)
+    max_length: int = param(100, 'longest allowed length of a shortest plan', low=0, high=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split of the benchmark is drawn: 25 problems each.
+
+    Attributes:
+        settings: sizes and the range of optimal lengths.
+        planner_lengths: range of the lengths that the default planner's plans may have.
+    """
+
+    settings: Settings
+    planner_lengths: tuple[int, int]
+    count: int = 25
+    first_seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A problem that a seed gives.
+
+    Attributes:
+        blocks: the colours, in the order in which they were drawn.
+        init: where they are.
+        goal: where all of them shall be.
+        length: of a shortest plan.
+    """
+
+    blocks: tuple[str, ...]
+    init: Stacks
+    goal: Stacks
+    length: int
+
+
+# ViPlan, Table 4 (its plan lengths are those of Fast Downward's lama-first).
+SPLITS = {
+    'simple': Split(Settings(3, 4, 2, 3, 5), (3, 5)),
+    'medium': Split(Settings(5, 5, 4, 4, 7), (5, 10)),
+    'hard': Split(Settings(6, 4, 5, 5, 10), (8, 15)),
+}
+
+
+def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0, *,
+             accept: Callable[[Problem], bool] = lambda _: True) -> Iterator[tuple[int, Problem]]:
+    """Draw distinct problems from one seed after the other.
+
+    No two are alike, not even after renaming colours.
+
+    Args:
+        domain: blocksworld.
+        settings: what the problems are like.
+        count: how many.
+        first_seed: where to begin.
+        accept: a further condition on a problem (its name is not final then).
+
+    Yields:
+        Seed and problem (named ``problem_00`` onwards, with its optimal length).
+
+    Raises:
+        InputError: there are no such problems, or too few.
+    """
+    if settings.min_length > settings.max_length:
+        raise InputError(f'no plan is at least {settings.min_length} and at most '
+                         f'{settings.max_length} long (swap the limits)')
+    if settings.blocks > settings.columns * settings.max_height:
+        raise InputError(f'{settings.blocks} blocks do not fit on {settings.columns} columns of '
+                         f'height {settings.max_height} (allow more columns or height)')
+    seen: set[tuple[Stacks, Stacks]] = set()
+    found = 0
+    tried = SEEDS_PER_PROBLEM * count
+    for seed in range(first_seed, first_seed + tried):
+        if found == count:
+            return
+        candidate = draw(settings, seed)
+        if candidate is None:
+            continue
+        key = _without_colours(candidate)
+        if key in seen:
+            continue
+        problem = make_problem(domain, f'problem_{found:02}', candidate)
+        if accept(problem):
+            seen.add(key)
+            found += 1
+            yield seed, problem
+    if found < count:
+        raise InputError(f'found only {found} of {count} distinct problems in {tried} draws '
+                         '(ask for fewer, or for other sizes or lengths)')
+
+
+def draw(settings: Settings, seed: int) -> Candidate | None:
+    """The candidate of a seed; None if no goal was in range."""
+    rng = random.Random(f'blocksworld {settings} {seed}')
+    colours = list(COLOURS)
+    blocks = [colours.pop(_below(rng, len(colours))) for _ in range(settings.blocks)]
+    init = _draw_stacks(rng, blocks, settings.columns, settings.max_height)
+    for _ in range(GOALS_PER_SEED):
+        goal = _draw_stacks(rng, blocks, settings.columns, len(blocks))
+        plan = shortest_plan(init, goal)
+        if plan is not None and settings.min_length <= len(plan) <= settings.max_length:
+            return Candidate(tuple(blocks), init, goal, len(plan))
+    return None
+
+
+def _below(rng: random.Random, bound: int) -> int:
+    """A random whole number below ``bound``, by the one method whose stream never changes."""
+    return int(rng.random() * bound)
+
+
+def _draw_stacks(rng: random.Random, blocks: list[str], columns: int, max_height: int) -> Stacks:
+    stacks: list[tuple[str, ...]] = [()] * columns
+    rest = list(blocks)
+    while rest:
+        block = rest.pop(_below(rng, len(rest)))
+        free = [index for index, stack in enumerate(stacks) if len(stack) < max_height]
+        index = free[_below(rng, len(free))]
+        stacks[index] += (block,)
+    return tuple(stacks)
+
+
+def _without_colours(candidate: Candidate) -> tuple[Stacks, Stacks]:
+    names = {block: str(number)
+             for number, block in enumerate(itertools.chain.from_iterable(candidate.init))}
+    first, second = (tuple(tuple(names[b] for b in stack) for stack in stacks)
+                     for stacks in (candidate.init, candidate.goal))
+    return first, second
+
+
+def _least_moves(stacks: Stacks, goal: Stacks) -> int:
+    """A lower bound: a block above a wrong place must move, twice if it must come back."""
+    homes = {block: index for index, stack in enumerate(goal) for block in stack}
+    moves = 0
+    for index, (stack, wanted) in enumerate(zip(stacks, goal, strict=True)):
+        settled = True
+        for height, block in enumerate(stack):
+            settled = settled and height < len(wanted) and wanted[height] == block
+            if not settled:
+                moves += 2 if homes[block] == index else 1
+    return moves
+
+
+def shortest_plan(init: Stacks, goal: Stacks) -> list[tuple[str, int]] | None:
+    """A shortest plan, by A*: pairs of block and target column; None if there is no plan.
+
+    Args:
+        init: where the blocks are.
+        goal: where all of them shall be.
+    """
+    costs = {init: 0}
+    parents: dict[Stacks, tuple[Stacks, tuple[str, int]]] = {}
+    ticket = itertools.count()
+    queue = [(_least_moves(init, goal), 0, next(ticket), init)]
+    while queue:
+        _, negative_cost, _, stacks = heapq.heappop(queue)
+        cost = -negative_cost
+        if cost > costs[stacks]:
+            continue
+        if stacks == goal:
+            moves = []
+            while stacks != init:
+                stacks, move = parents[stacks]
+                moves.append(move)
+            return moves[::-1]
+        for source, target in itertools.permutations(range(len(stacks)), 2):
+            if not stacks[source]:
+                continue
+            block = stacks[source][-1]
+            columns = list(stacks)
+            columns[source] = columns[source][:-1]
+            columns[target] += (block,)
+            after = tuple(columns)
+            if cost + 1 < costs.get(after, 1 << 30):
+                costs[after] = cost + 1
+                parents[after] = stacks, (block, target)
+                estimate = cost + 1 + _least_moves(after, goal)
+                heapq.heappush(queue, (estimate, -cost - 1, next(ticket), after))
+    return None
+
+
+def optimal_plan(problem: Problem) -> Plan | None:
+    """A shortest plan of a problem whose start and goal are complete configurations.
+
+    Raises:
+        InputError: start or goal does not put every block in one place.
+    """
+    columns = problem.of_type('column')
+    goal = frozenset(literal.atom for literal in problem.goal if literal.positive)
+    plan = shortest_plan(stacks_of(problem, problem.init), stacks_of(problem, goal))
+    return None if plan is None else tuple(
+        Action('moveblock', (block, columns[target])) for block, target in plan)
+
+
+def stacks_of(problem: Problem, facts: State) -> Stacks:
+    """The configuration that facts describe, columns in the order of the problem's objects.
+
+    Raises:
+        InputError: they do not describe one place for every block.
+    """
+    below = {atom.args[0]: atom.args[1] for atom in facts if atom.predicate == 'on'}
+    columns = problem.of_type('column')
+    stacks: list[tuple[str, ...]] = []
+    for column in columns:
+        rest = [b for b in problem.of_type('block') if Atom('incolumn', (b, column)) in facts]
+        stack: list[str] = []
+        while rest:
+            following = [b for b in rest if below.get(b) == (stack[-1] if stack else None)]
+            if not following:
+                break
+            rest.remove(following[0])
+            stack.append(following[0])
+        stacks.append(tuple(stack))
+    placed = sorted(itertools.chain.from_iterable(stacks))
+    moving = frozenset(a for a in facts if a.predicate in ('on', 'clear', 'incolumn'))
+    if placed != sorted(problem.of_type('block')) or facts_of(stacks, columns) != moving:
+        raise InputError(f'{problem.name}: the facts do not give every block one place '
+                         '(state on, clear and incolumn completely)')
+    return tuple(stacks)
+
+
+def facts_of(stacks: Sequence[Sequence[str]], columns: Sequence[str]) -> State:
+    """The atoms on, clear and incolumn of a configuration."""
+    facts = set()
+    for stack, column in zip(stacks, columns, strict=True):
+        facts |= {Atom('incolumn', (block, column)) for block in stack}
+        facts |= {Atom('on', (upper, lower)) for lower, upper in itertools.pairwise(stack)}
+        facts |= {Atom('clear', (block,)) for block in stack[-1:]}
+    return frozenset(facts)
+
+
+def make_problem(domain: Domain, name: str, candidate: Candidate) -> Problem:
+    """A candidate in the domain's words."""
+    columns = [f'c{number + 1}' for number in range(len(candidate.init))]
+    left = [Atom('leftof', pair) for pair in itertools.combinations(columns, 2)]
+    right = [Atom('rightof', atom.args[::-1]) for atom in left]
+    rank = {'on': 0, 'clear': 1, 'incolumn': 2}
+    goal = sorted(facts_of(candidate.goal, columns),
+                  key=lambda a: (rank[a.predicate], candidate.blocks.index(a.args[0])))
+    return Problem(
+        name=name, domain=domain.name,
+        objects={**dict.fromkeys(candidate.blocks, 'block'), **dict.fromkeys(columns, 'column')},
+        init=facts_of(candidate.init, columns).union(left, right),
+        goal=tuple(Literal(atom) for atom in goal),
+        domain_pddl=domain.pddl, optimal_length=candidate.length)
+
+
+def write_folder(domain: Domain, folder: Path, settings: Settings,
+                 problems: Iterable[tuple[int, Problem]]) -> int:
+    """Write problem files and their ``index.yaml``.
+
+    Args:
+        domain: blocksworld.
+        folder: where; it is made.
+        settings: what the problems were drawn with.
+        problems: seeds and problems, as ``generate`` gives them.
+
+    Returns:
+        The number of problems.
+
+    Raises:
+        InputError: the folder holds problem files already, or cannot be written.
+    """
+    problems = list(problems)
+    index: dict[str, Any] = {
+        'settings': {field.name: getattr(settings, field.name)
+                     for field in settings_fields(Settings)},
+        'problems': {problem.name: {'seed': seed, 'optimal_length': problem.optimal_length}
+                     for seed, problem in problems}}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob('*.pddl')):
+            raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
+        for _, problem in problems:
+            (folder / f'{problem.name}.pddl').write_text(
+                domain.write_problem(problem), encoding='utf-8', newline='\n')
+        (folder / 'index.yaml').write_text(
+            '# Written by "sightplan problems generate": one seed gives one problem.\n'
+            + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
+    except OSError as error:
+        raise InputError(f'{folder}: cannot be written: {error.strerror} '
+                         '(choose another folder)') from error
+    return len(problems)
