@@ -191,10 +191,9 @@ class BlocksScene:
             camera = background.camera
             placed = [colour for stack in stacks for colour in stack]
             corners = self._corners(stacks, look)
-            rgb = background.rgb
+            rgb = background.rgb.copy()
             if placed and look.shadow > 0:
-                rgb = _cast_shadows(rgb, background, corners, look)
-            rgb = rgb.copy()
+                _cast_shadows(rgb, background, corners, look)
             depth = background.depth_m.copy()
             segmentation = np.zeros(depth.shape, np.int16)
             if placed:
@@ -261,15 +260,14 @@ class BlocksScene:
             lightDiffuseCoeff=look.diffuse, lightSpecularCoeff=look.specular,
             renderer=self._bullet.ER_TINY_RENDERER, physicsClientId=self._client)
         mask = np.asarray(mask, np.int32).reshape(h * ss, w * ss)
-        colour = np.asarray(colour, np.uint8).reshape(h * ss, w * ss, 4)[:, :, :3]
+        colour = np.array(colour, np.uint8).reshape(h * ss, w * ss, 4)
         buffer = np.asarray(buffer, np.float32).reshape(h * ss, w * ss)
-        metres = (_FAR_M * _NEAR_M) / (_FAR_M - (_FAR_M - _NEAR_M) * buffer)
         lookup = np.zeros(max(self._bodies) + 2, np.int16)  # last entry: background, -1
         for index, body in enumerate(self._bodies):
             lookup[body] = index + 1
         ids = lookup[mask]
         window = np.s_[upper:lower, left:right]
-        _blend(rgb[window], depth[window], segmentation[window], colour, metres, ids, ss)
+        _blend(rgb[window], depth[window], segmentation[window], colour, buffer, ids, ss)
 
     def _background(self, n_columns: int, n_blocks: int, names: tuple[str, ...],
                     look: Look) -> _Background:
@@ -338,22 +336,31 @@ def _one_thread() -> Iterator[None]:
 
 
 def _blend(rgb: NDArray[np.uint8], depth: NDArray[np.float32], segmentation: NDArray[np.int16],
-           colour: NDArray[np.uint8], metres: NDArray[np.float32], ids: NDArray[np.int16],
+           colour: NDArray[np.uint8], buffer: NDArray[np.float32], ids: NDArray[np.int16],
            ss: int) -> None:
-    """Average the samples over the background by coverage; the nearest block owns the pixel."""
+    """Lay samples over the background by coverage; covered by half, a pixel is a block's."""
     h, w = segmentation.shape
-    inside = ids > 0
-    weighted = cv2.resize(np.where(inside[:, :, None], colour, 0).astype(np.float32), (w, h),
-                          interpolation=cv2.INTER_AREA)
-    cover = cv2.resize(inside.astype(np.float32), (w, h), interpolation=cv2.INTER_AREA)
-    mixed = weighted + (1.0 - cover)[:, :, None] * rgb
-    rgb[:] = np.clip(mixed + 0.5, 0, 255).astype(np.uint8)
-    samples_ids = ids.reshape(h, ss, w, ss).max(axis=(1, 3))
-    total = cv2.resize(np.where(inside, metres, 0).astype(np.float32), (w, h),
-                       interpolation=cv2.INTER_AREA)
-    owned = cover >= 0.5
-    segmentation[owned] = samples_ids[owned]
-    depth[owned] = total[owned] / cover[owned]
+    hit = (ids > 0).view(np.uint8)
+    colour[:, :, 3] = 255
+    colour *= hit[:, :, None]
+    mean = cv2.resize(colour, (w, h), interpolation=cv2.INTER_AREA)
+    partial = mean[:, :, 3] < 255
+    cover = mean[:, :, 3:][partial] / np.float32(255)
+    edge = mean[:, :, :3][partial] + (1 - cover) * rgb[partial]
+    rgb[:] = mean[:, :, :3]
+    rgb[partial] = np.minimum(edge + 0.5, 255).astype(np.uint8)
+    first = np.zeros((h, w), np.int16)
+    count = np.zeros((h, w), np.float32)
+    total = np.zeros((h, w), np.float32)
+    metres = (_FAR_M * _NEAR_M) / (_FAR_M - (_FAR_M - _NEAR_M) * buffer) * hit
+    for i in range(ss):
+        for j in range(ss):
+            np.maximum(first, ids[i::ss, j::ss], out=first)
+            count += hit[i::ss, j::ss]
+            total += metres[i::ss, j::ss]
+    owned = count * 2 >= ss * ss
+    segmentation[owned] = first[owned]
+    depth[owned] = total[owned] / count[owned]
 
 
 def _to_byte(rgb: Rgb, gain: float = 1.0, light: Rgb = (1.0, 1.0, 1.0),
@@ -505,29 +512,35 @@ def _background_depth(camera: Camera) -> NDArray[np.float32]:
 
 
 def _cast_shadows(rgb: NDArray[np.uint8], background: _Background,
-                  corners: NDArray[np.float64], look: Look) -> NDArray[np.uint8]:
-    """Darken the table where blocks stand between it and the light, with soft edges."""
+                  corners: NDArray[np.float64], look: Look) -> None:
+    """Darken the table where blocks keep the light off, with soft edges, in place."""
     camera = background.camera
     a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
     slope = np.array([-math.sin(a), math.cos(a)]) / math.tan(e)
     h, w = background.table.shape
-    scale = 2
-    shade = np.zeros((h // scale, w // scale), np.uint8)
+    hulls = []
     for box in corners:
-        ground = box[:, :2] + box[:, 2:] * slope
-        ground = np.column_stack([ground, np.zeros(8)])
+        ground = np.column_stack([box[:, :2] + box[:, 2:] * slope, np.zeros(8)])
         pixels = camera.project(ground)
-        if not np.isfinite(pixels).all():
-            continue
-        hull = cv2.convexHull((((pixels + 0.5) / scale - 0.5)).astype(np.float32))
-        cv2.fillConvexPoly(shade, np.round(hull * 2**_SHIFT).astype(np.int32), (255,),
-                           lineType=cv2.LINE_AA, shift=_SHIFT)
-    sigma = max(0.6, 2.2 * w / 640 / scale * 1.6)
+        if np.isfinite(pixels).all():
+            hulls.append(cv2.convexHull(pixels.astype(np.float32))[:, 0])
+    if not hulls:
+        return
+    sigma = max(1.0, 3.5 * w / 640)
+    every, reach = np.concatenate(hulls), 3 * sigma
+    left, upper = np.maximum(np.floor(every.min(axis=0) - reach).astype(int), 0)
+    right, lower = np.minimum(np.ceil(every.max(axis=0) + reach).astype(int) + 1, (w, h))
+    if left >= right or upper >= lower:
+        return
+    shade = np.zeros((lower - upper, right - left), np.uint8)
+    for hull in hulls:
+        cv2.fillConvexPoly(shade, np.round((hull - (left, upper)) * 2**_SHIFT).astype(np.int32),
+                           (255,), lineType=cv2.LINE_AA, shift=_SHIFT)
     shade = cv2.GaussianBlur(shade, (0, 0), sigma)
-    full = cv2.resize(shade, (w, h), interpolation=cv2.INTER_LINEAR)
-    factor = 1.0 - look.shadow * (full.astype(np.float32) / 255.0) * (
-        background.table.astype(np.float32) / 255.0)
-    return np.asarray(np.clip(rgb * factor[:, :, None] + 0.5, 0, 255), np.uint8)
+    window = np.s_[upper:lower, left:right]
+    weight = cv2.multiply(shade, background.table[window], scale=look.shadow / 255**2,
+                          dtype=cv2.CV_32F)
+    rgb[window] = (rgb[window] * (1 - weight)[:, :, None] + 0.5).astype(np.uint8)
 
 
 @functools.cache
@@ -541,12 +554,16 @@ def _develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
     if look.blur_px * width / 640 > 0.15:
         rgb = cv2.GaussianBlur(rgb, (0, 0), look.blur_px * width / 640)
     if look.gain == 1.0 and look.noise == 0.0:
-        return np.asarray(rgb, np.uint8)
-    out = rgb.astype(np.float32) * look.gain
+        return rgb
+    out = rgb.astype(np.float32) * np.float32(look.gain)
     if look.noise > 0:
         pool = _noise_pool()
         start = zlib.crc32(f'{look.texture_seed} {scene_key}'.encode()) % pool.size
-        n = out.size
-        noise = np.resize(np.concatenate([pool[start:], pool[:start]]), n)
-        out += look.noise * noise.reshape(out.shape)
-    return np.asarray(np.clip(out + 0.5, 0, 255), np.uint8)
+        flat, done = out.reshape(-1), 0
+        while done < flat.size:
+            piece = pool[start:start + flat.size - done]
+            flat[done:done + piece.size] += np.float32(look.noise) * piece
+            done, start = done + piece.size, 0
+    np.clip(out, 0, 255, out=out)
+    out += 0.5
+    return out.astype(np.uint8)
