@@ -109,7 +109,7 @@ class _Session:
                 self._world.reset(self._full_spec)
                 start = getattr(self._grounder, 'start_episode', None)
                 if start is not None:
-                    start(self._full_spec)
+                    start(self.spec.episode_id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightplan.grounding.parsing import parse_yes_no
-from sightplan.model import Answer, BackendError, EpisodeSpec, Observation, Question
+from sightplan.model import Answer, BackendError, Observation, Question
 from sightplan.vlm.api import Backend, YesNoRequest
 
 
@@ -24,11 +24,11 @@ class BackendGrounder:
         """Exact name and version of the model that answers."""
         return self._backend.model
 
-    def start_episode(self, spec: EpisodeSpec) -> None:
+    def start_episode(self, episode_id: str, split: str = '') -> None:
         """Tell a backend that keeps a history (``noisy_oracle``) that a new episode begins."""
         start = getattr(self._backend, 'start_episode', None)
         if start is not None:
-            start(spec)
+            start(episode_id, split)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None) -> list[Answer]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from sightplan.model import Atom, EpisodeSpec, TruthSource, param
+from sightplan.model import Atom, TruthSource, param
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.backends._confusion import Rates, load_table
 
@@ -75,11 +75,11 @@ class Backend:
         return (f'noisy_oracle({self._table.name}{split}, repeat {self._settings.repeat:g}, '
                 f'seed {self._settings.seed})')
 
-    def start_episode(self, spec: EpisodeSpec) -> None:
+    def start_episode(self, episode_id: str, split: str = '') -> None:
         """Forget the history; with ``split: auto`` the episode's split chooses the row."""
-        self._new_episode(spec.episode_id)
+        self._new_episode(episode_id)
         if self._settings.split == 'auto':
-            self._split = spec.split
+            self._split = split
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image, in order.
