@@ -1,0 +1,187 @@
+"""``sightplan bench``: medians of what costs time, as one JSON object.
+
+Nothing here passes or fails: speed is measured, tests never assert it. Every figure is a median
+over repetitions on the machine at hand; compare figures of one run, not single times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sightplan.domains import load_domain
+from sightplan.model import EpisodeSpec, PlanningTask, Question
+
+REPEATS = 15
+QUESTIONS = 60
+SEED = 20260
+
+
+def _median_ms(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Median wall-clock milliseconds of a call, after one warm-up."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return round(statistics.median(times), 2)
+
+
+def _say(text: str) -> None:
+    print(f'bench: {text}', file=sys.stderr, flush=True)
+
+
+def bench_render(domain_name: str) -> dict[str, Any]:
+    """Milliseconds per rendered frame of the domain's world, a move before each frame."""
+    from sightplan.runner import make_world
+    domain = load_domain(domain_name)
+    problem = domain.split_problems('hard')[0]
+    world = make_world(domain_name)
+    model = domain.model(problem)
+    world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+    rng, times = random.Random(SEED), []
+    state = problem.init
+    for _ in range(REPEATS + 1):
+        action = rng.choice([a for a in model.actions if model.applicable(a, state)])
+        state = model.apply(action, state)
+        world.execute(action)
+        start = time.perf_counter()
+        image = world.observe().image
+        times.append(1e3 * (time.perf_counter() - start))
+    assert image is not None
+    return {'render_ms': round(statistics.median(times[1:]), 2),
+            'render_size': f'{image.shape[1]}x{image.shape[0]}'}
+
+
+def bench_embedded(domain_name: str) -> dict[str, Any]:
+    """Questions per second of the ``embedded`` backend: 60 questions about one image."""
+    from sightplan.runner import make_world
+    from sightplan.vlm import YesNoRequest, make_backend
+    domain = load_domain(domain_name)
+    problem = domain.split_problems('hard')[0]
+    world = make_world(domain_name)
+    world.reset(EpisodeSpec('bench', problem, 'ground', seed=SEED))
+    observation = world.observe()
+    questions: tuple[Question, ...] = tuple(
+        domain.question(atom) for atom in domain.model(problem).atoms[:QUESTIONS])
+    backend = make_backend('embedded')
+    ms = _median_ms(lambda: backend.answer(YesNoRequest(observation, questions)))
+    return {'embedded_ms_per_60_questions': ms,
+            'embedded_questions_per_s': round(1e3 * len(questions) / ms, 1)}
+
+
+def bench_planner(domain_name: str) -> dict[str, Any]:
+    """Milliseconds per plan on the hard split, nothing cached."""
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    domain = load_domain(domain_name)
+    problems = domain.split_problems('hard')
+    planner = FastDownwardPlanner()
+    times = []
+    try:
+        for number, problem in enumerate(problems):
+            task = PlanningTask(problem.domain_pddl, domain.write_problem(problem))
+            start = time.perf_counter()
+            planner.plan(task, 60.0)
+            if number:  # the first one starts the worker process
+                times.append(1e3 * (time.perf_counter() - start))
+    finally:
+        planner.close()
+    return {'plan_ms_hard': round(statistics.median(times), 2)}
+
+
+def _episodes_per_minute(seconds: float, episodes: int) -> float:
+    return round(60.0 * episodes / seconds, 2)
+
+
+def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute of ``sightplan run`` (ground, embedded, medium split)."""
+    from sightplan.runner import RunSettings, run
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=episodes, seed=SEED, out=str(Path(folder) / 'run')))
+        return {'episodes_per_minute_in_process':
+                _episodes_per_minute(time.perf_counter() - start, episodes)}
+
+
+def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
+    """Standard output of a helper command in the workspace's environment."""
+    done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
+                          timeout=timeout_s, env=os.environ, check=False)
+    if done.returncode:
+        raise RuntimeError(f'{" ".join(arguments)} ended with {done.returncode}: '
+                           f'{done.stderr.strip()[-400:]}')
+    return done.stdout
+
+
+def bench_ros_ground() -> dict[str, Any]:
+    """Round trip of ``grounder/ground`` with a 640x480 image against the in-process call."""
+    return dict(json.loads(_ros_tool('sightplan_nodes.bench').splitlines()[-1]))
+
+
+def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute of the whole graph, its start and end included and apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / 'run'
+        start = time.perf_counter()
+        _ros_tool('sightplan.cli', 'up', 'experiment', f'domain:={domain_name}', 'split:=medium',
+                  'method:=ground', 'backend:=embedded', f'episodes:={episodes}',
+                  f'seed:={SEED}', f'out:={out}')
+        whole = time.perf_counter() - start
+        summary = json.loads((out / 'summary.json').read_text())
+        return {'episodes_per_minute_ros': _episodes_per_minute(summary['seconds'], episodes),
+                'episodes_per_minute_ros_with_start': _episodes_per_minute(whole, episodes)}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench``."""
+    parser = subparsers.add_parser(
+        'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
+        description='Measure what costs time and print one JSON object of medians.')
+    parser.add_argument('--domain', default='blocksworld')
+    parser.add_argument('--episodes', type=int, default=5,
+                        help='episodes per end-to-end figure (default: %(default)s)')
+    parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
+    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run all measurements; a failing one is reported as an error, not as a number."""
+    from sightplan.records.provenance import provenance
+    parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+        ('rendering', lambda: bench_render(arguments.domain)),
+        ('embedded model', lambda: bench_embedded(arguments.domain)),
+        ('planning', lambda: bench_planner(arguments.domain)),
+        ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
+    ]
+    if not arguments.no_ros:
+        parts += [('ROS round trip', bench_ros_ground),
+                  ('episodes on ROS',
+                   lambda: bench_ros_episodes(arguments.domain, arguments.episodes))]
+    result: dict[str, Any] = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
+                              'seed': SEED, 'repeats': REPEATS, 'provenance': provenance()}
+    failed = {}
+    for name, part in parts:
+        _say(name)
+        try:
+            result.update(part())
+        except Exception as error:  # one broken part must not hide the others' figures
+            failed[name] = f'{type(error).__name__}: {error}'
+            _say(f'{name} failed: {failed[name]}')
+    if failed:
+        result['failed'] = failed
+    print(json.dumps(result, indent=None if arguments.json else 2))
+    return 1 if failed else 0

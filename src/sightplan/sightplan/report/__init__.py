@@ -1,0 +1,1 @@
+"""What people look at: pictures now, pages and tables later."""

@@ -1,0 +1,74 @@
+"""A camera image beside the questions asked about it and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import Answer, Atom, Question, Verdict
+
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+_INK, _PAPER, _RULE = (40, 40, 40), (250, 250, 248), (205, 205, 200)
+# Okabe and Ito's blue and vermillion: told apart by colour-blind readers; grey for unparsed.
+_COLOUR = {Verdict.YES: (0, 114, 178), Verdict.NO: (213, 94, 0), Verdict.UNPARSED: (120, 120, 120)}
+_ROW, _MARGIN = 20, 12
+
+
+def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
+                 answers: Sequence[Answer], truth: Mapping[Atom, bool] | None = None,
+                 width: int = 560) -> NDArray[np.uint8]:
+    """Draw the image with a column of questions and answers at its right.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        questions: what was asked; as many as fit are shown, and the rest is counted.
+        answers: one per question.
+        truth: what is really the case, when known: a wrong answer is marked.
+        width: width of the text column [pixels].
+
+    Returns:
+        (H, W + width, 3) uint8 RGB.
+    """
+    if len(questions) != len(answers):
+        raise ValueError(f'{len(questions)} questions but {len(answers)} answers')
+    height = image.shape[0]
+    page = np.full((height, width, 3), _PAPER, np.uint8)
+    rows = (height - 2 * _MARGIN) // _ROW - 1
+    shown = len(questions) if len(questions) <= rows else rows - 1
+
+    def write(text: str, x: int, row: int, colour: tuple[int, int, int] = _INK,
+              thickness: int = 1) -> None:
+        cv2.putText(page, text, (x, _MARGIN + _ROW * row + 14), _FONT, 0.42, colour, thickness,
+                    cv2.LINE_AA)
+
+    write('question', _MARGIN, 0, thickness=2)
+    write('answer', width - 130, 0, thickness=2)
+    write('P(yes)', width - 66, 0, thickness=2)
+    for row, (question, answer) in enumerate(zip(questions[:shown], answers, strict=False), 1):
+        y = _MARGIN + _ROW * row
+        cv2.line(page, (_MARGIN, y), (width - _MARGIN, y), _RULE, 1)
+        write(question.text, _MARGIN, row)
+        wrong = (truth is not None and answer.verdict is not Verdict.UNPARSED
+                 and truth[answer.atom] != (answer.verdict is Verdict.YES))
+        write(answer.verdict.value + (' (!)' if wrong else ''), width - 130, row,
+              _COLOUR[answer.verdict], 2 if wrong else 1)
+        write('-' if answer.p_yes is None else f'{answer.p_yes:.3f}', width - 66, row)
+    if shown < len(questions):
+        write(f'... and {len(questions) - shown} more', _MARGIN, shown + 1)
+    return np.hstack([image, page])
+
+
+def save_png(path: str, image: NDArray[np.uint8]) -> None:
+    """Write an (H, W, 3) uint8 RGB image.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    done, data = cv2.imencode('.png', cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+    if not done:
+        raise OSError(f'{path}: the image could not be encoded')
+    with open(path, 'wb') as file:
+        file.write(data.tobytes())
