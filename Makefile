@@ -1,0 +1,60 @@
+# The two that matter: "make demo" and "make test". Each first makes .venv, installs the lock and
+# builds the workspace; when nothing of that has changed, this takes no time.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# What was installed and built is remembered in stamps named by a checksum of what went in. Python
+# modules, data, launch files and configuration are linked, not copied: editing them builds nothing.
+checksum = $(shell { $(1); } | sha256sum | cut -c1-16)
+INSTALLED := .venv/.installed-$(call checksum,cat requirements/*.txt scripts/venv.sh; pwd)
+MANIFESTS := src/*/package.xml src/*/setup.py src/*/setup.cfg src/*/CMakeLists.txt colcon.meta \
+	scripts/build.sh scripts/pip_ros_fix.cmake src/*_interfaces/msg/* src/*_interfaces/srv/* \
+	src/*_interfaces/action/*
+BUILT := install/.built-$(call checksum,pwd; ls $(MANIFESTS); cat $(MANIFESTS); \
+	find launch config -type f -not -name '*.pyc' | LC_ALL=C sort)
+
+RUN := . .venv/bin/activate-ros &&
+
+.PHONY: help demo test bench build lint train lock clean distclean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results and a table
+	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
+		backend:=embedded
+
+test: $(BUILT) lint  ## check style and types, then run all tests
+	$(RUN) python -m pytest $(PYTEST_ARGS)
+
+bench: $(BUILT)  ## measure; prints one JSON object
+	@.venv/bin/sightplan bench
+
+build: $(BUILT)  ## make .venv and build the workspace
+
+lint: $(BUILT)  ## check style and types
+	$(RUN) ruff check
+	$(RUN) mypy
+
+train: $(BUILT)  ## train the embedded vision-language model from scratch
+	$(RUN) python training/train_embedded.py $(TRAIN_ARGS)
+
+lock:  ## resolve the requirements anew (needs Python 3.11 and 3.12)
+	python3 scripts/lock.py
+
+clean:  ## remove what was built
+	rm -rf build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean  ## remove also .venv
+	rm -rf .venv
+
+$(INSTALLED):
+	scripts/venv.sh
+	@rm -f .venv/.installed-*
+	@touch $@
+
+$(BUILT): $(INSTALLED)
+	scripts/build.sh
+	@rm -f install/.built-*
+	@touch $@
