@@ -1,0 +1,10 @@
+"""Blocksworld: coloured cubes in labelled columns, seen by a camera.
+
+``make_world`` is the entry point of group ``sightplan.worlds``; the renderer alone is
+``sightplan_sim.blocksworld.scene``.
+"""
+
+from sightplan_sim.blocksworld.settings import Settings
+from sightplan_sim.blocksworld.world import BlocksworldWorld, CameraInfo, make_world
+
+__all__ = ['BlocksworldWorld', 'CameraInfo', 'Settings', 'make_world']

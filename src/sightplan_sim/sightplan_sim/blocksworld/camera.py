@@ -97,6 +97,13 @@ class Camera:
         return np.asarray(local[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
                           + (k[0, 2], k[1, 2]))
 
+    def sees_all(self, n_columns: int, n_blocks: int) -> bool:
+        """Whether everything a problem of this size can show is in the picture."""
+        pitch = fit_layout(self.optics, n_columns, n_blocks).pitch_m
+        pixels = self.project(_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), pitch))
+        size = (self.optics.width, self.optics.height)
+        return bool((pixels >= -0.5).all() and (pixels <= np.array(size) - 0.5).all())
+
     def view_matrix(self) -> NDArray[np.float64]:
         """(4, 4) OpenGL view matrix (x right, y up, z backward)."""
         view = np.eye(4)

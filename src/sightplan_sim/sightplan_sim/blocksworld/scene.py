@@ -13,6 +13,7 @@ import functools
 import math
 import os
 import sys
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -100,16 +101,15 @@ class BlocksScene:
         self._client = self._bullet.connect(self._bullet.DIRECT)
         if self._client < 0:
             raise RuntimeError('PyBullet gave no connection')
+        self._finalizer = weakref.finalize(
+            self, self._bullet.disconnect, physicsClientId=self._client)
         self._bodies = self._make_bodies()
         self._painted: list[Rgb | None] = [None] * len(COLOURS)
-        self._specular: list[float] = [0.0] * len(COLOURS)
         self._backgrounds: dict[tuple[Any, ...], _Background] = {}
 
     def close(self) -> None:
         """Give the PyBullet client back; the scene cannot be used afterwards."""
-        if self._client >= 0:
-            self._bullet.disconnect(physicsClientId=self._client)
-            self._client = -1
+        self._finalizer()
 
     def __enter__(self) -> BlocksScene:
         return self

@@ -1,0 +1,30 @@
+"""Settings of the blocksworld world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightplan.model import param
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the world looks at itself; the same fields serve command line, YAML and ROS."""
+
+    width: int = param(640, 'width of the picture [px]', low=64, high=4096)
+    height: int = param(480, 'height of the picture [px]', low=64, high=4096)
+    fov_deg: float = param(24.0, 'vertical field of view of the camera [deg]', low=8.0, high=90.0)
+    elevation_deg: float = param(
+        16.0, 'how far the camera looks down on the table [deg]', low=2.0, high=45.0)
+    distance_m: float = param(
+        0.0, 'camera to scene [m]; 0 chooses it so that columns show as large as fits',
+        low=0.0, high=10.0)
+    margin: float = param(
+        0.10, 'part of the half picture left free on every side when the distance is chosen',
+        low=0.02, high=0.5)
+    look: float = param(
+        1.0, 'strength of the random look: 0 always the same, 1 usual, 2 as in training',
+        low=0.0, high=3.0)
+    supersampling: int = param(
+        2, 'samples per pixel and direction on the blocks', low=1, high=4)
+    frame_id: str = param('camera_optical_frame', 'optical frame of the camera (REP 103)')
