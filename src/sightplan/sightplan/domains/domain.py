@@ -40,6 +40,7 @@ class Domain:
         folder: holds ``domain.pddl``, ``domain.yaml``, ``questions.yaml``, ``goal.yaml``,
             ``problems/<split>/`` and, if it has one, ``generator.py``.
         domain_file: another domain file of the same vocabulary to use instead.
+        domain_pddl: likewise, as text (a request from another machine carries no files).
 
     Attributes:
         name: the folder's name.
@@ -50,15 +51,18 @@ class Domain:
         DomainError: a file is missing or wrong; names file, line and remedy.
     """
 
-    def __init__(self, folder: Path, domain_file: Path | None = None) -> None:
+    def __init__(self, folder: Path, domain_file: Path | None = None,
+                 domain_pddl: str | None = None) -> None:
         self.name = folder.name
         self.folder = folder
         own = folder / 'domain.pddl'
-        self.pddl = read_text(domain_file or own, DomainError)
-        self.schema: Schema = read_schema(self.pddl, str(domain_file or own))
-        if domain_file is not None:
+        source = str(domain_file or own) if domain_pddl is None else 'the given domain text'
+        self.pddl = (read_text(domain_file or own, DomainError) if domain_pddl is None
+                     else domain_pddl)
+        self.schema: Schema = read_schema(self.pddl, source)
+        if domain_file is not None or domain_pddl is not None:
             check_same_vocabulary(read_schema(read_text(own, DomainError), str(own)), self.schema,
-                                  str(domain_file))
+                                  source)
         self.wording = Wording(folder, self.schema)
         path = folder / 'domain.yaml'
         settings = read_yaml(path)
@@ -180,12 +184,14 @@ def domain_names() -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=16)
-def load_domain(name: str, domain_file: Path | None = None) -> Domain:
+def load_domain(name: str, domain_file: Path | None = None,
+                domain_pddl: str | None = None) -> Domain:
     """Load a domain by name.
 
     Args:
         name: one of ``domain_names()``.
         domain_file: another domain file of the same vocabulary to use instead of the folder's.
+        domain_pddl: likewise, as text.
 
     Raises:
         DomainError: unknown name, or files that cannot be used.
@@ -193,7 +199,7 @@ def load_domain(name: str, domain_file: Path | None = None) -> Domain:
     if name not in domain_names():
         raise DomainError(f'domain {name!r} is unknown (choose one of '
                           f'{", ".join(domain_names())})')
-    return Domain(_ROOT / name, domain_file)
+    return Domain(_ROOT / name, domain_file, domain_pddl)
 
 
 def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:
