@@ -234,8 +234,10 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
     except KeyboardInterrupt as error:
         interrupt, stop = error, Stop(StopReason.CANCELLED, 'interrupted')
     except SightplanError as error:
-        stop = Stop(StopReason.ERROR, f'{type(error).__name__}: {error}')
-    except Exception as error:
+        # A cancelled run takes its helpers (planner process, services) down with it.
+        stop = Stop(StopReason.CANCELLED if cancelled() else StopReason.ERROR,
+                    f'{type(error).__name__}: {error}')
+    except Exception as error:  # noqa: BLE001  # a defect must not end a sweep of hours
         _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
     ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,

@@ -1,7 +1,7 @@
 """What a method (policy) is, and what it may see and do.
 
 A method is one module ``sightplan.agent.methods.<name>`` holding a frozen settings dataclass
-``Settings`` and a class ``Policy`` with ``needs_truth``, built as ``Policy(settings)``, or as
+``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``, or as
 ``Policy(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). The loop in
 ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All that
 a policy knows of the world comes through its ``Context``.
@@ -116,6 +116,9 @@ class Policy(Protocol):
 
     needs_truth: bool
     """Whether it is an oracle that must be given ground truth."""
+
+    needs_grounder: bool
+    """Whether it asks questions; if not, no model need be loaded."""
 
     @property
     def remaining(self) -> int:

@@ -29,6 +29,11 @@ def needs_truth(name: str) -> bool:
     return bool(_module(name).Policy.needs_truth)
 
 
+def needs_grounder(name: str) -> bool:
+    """Whether the method asks questions; if not, no model need be loaded."""
+    return bool(_module(name).Policy.needs_grounder)
+
+
 def policy_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
     """A method's settings with ``values`` over the defaults.
 

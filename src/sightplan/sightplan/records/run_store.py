@@ -20,7 +20,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sightplan.model import InfrastructureError, InputError
 
@@ -39,7 +39,7 @@ class RunStore:
         self._file: int | None = None
         self._done: set[str] = set()
 
-    def __enter__(self) -> RunStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -46,6 +46,7 @@ class Policy:
     """Enumerate, plan, check, act, check, and start over on a mismatch."""
 
     needs_truth = False
+    needs_grounder = True
 
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""

@@ -17,6 +17,7 @@ class Policy:
     """Give up at once."""
 
     needs_truth = False
+    needs_grounder = False
     remaining = 0
 
     def __init__(self, settings: Settings) -> None:

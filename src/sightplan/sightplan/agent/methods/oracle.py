@@ -29,6 +29,7 @@ class Policy:
     """
 
     needs_truth = True
+    needs_grounder = False
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Keep the source of truth."""

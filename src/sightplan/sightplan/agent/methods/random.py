@@ -17,6 +17,7 @@ class Policy:
     """Draw from all instances of all action schemas; the world refuses the illegal ones."""
 
     needs_truth = False
+    needs_grounder = False
     remaining = 0
 
     def __init__(self, settings: Settings) -> None:

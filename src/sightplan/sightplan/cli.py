@@ -1,0 +1,42 @@
+"""The ``sightplan`` command."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+
+import sightplan
+
+SUBCOMMANDS = ('sightplan.run_cli', 'sightplan.up', 'sightplan.problems_cli', 'sightplan.doctor',
+               'sightplan.bench')
+"""Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line; modules import what is heavy only when they run."""
+    parser = argparse.ArgumentParser(
+        prog='sightplan',
+        description='Visual planning for robots: see, symbols, plan, act, measure.')
+    parser.add_argument('--version', action='version', version=f'sightplan {sightplan.__version__}')
+    parser.add_argument('-v', '--verbose', action='store_true', help='log what happens')
+    subparsers = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
+    for name in SUBCOMMANDS:
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name).add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a sub-command; exit codes: 0 done, 1 failed, 2 bad usage."""
+    arguments = make_parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO if arguments.verbose else logging.WARNING,
+                        format='%(levelname)s %(name)s: %(message)s', stream=sys.stderr)
+    code: int = arguments.main(arguments)
+    return code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,320 @@
+"""``sightplan run``: the command line of the runner."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from sightplan.model import InfrastructureError, InputError, settings_fields
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+
+_EXAMPLES = """\
+examples:
+  sightplan run --split simple --episodes 5
+  sightplan run --split hard --method ground --table gpt-4.1 --seed 3
+  sightplan run --method oracle --split all --json
+  sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
+
+results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
+summary.json (scores). The same command with the same --out takes up a run that was broken off.
+
+exit codes: 0 done; 1 the run failed (broken off, or not one episode could be scored); 2 bad usage.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan run``."""
+    from sightplan.agent import method_names
+    from sightplan.domains import domain_names
+    from sightplan.runner import RunSettings
+    from sightplan.vlm.api import backend_names
+    about = {f.name: f for f in settings_fields(RunSettings)}
+    parser = subparsers.add_parser(
+        'run', help='run episodes in this process and score them',
+        description='Run a method on the problems of a split (or a folder) and score it against '
+                    'ground truth.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def add(group: Any, name: str, **extra: Any) -> None:
+        info = about[name]
+        extra.setdefault('help', info.description.replace('%', '%%') + (
+            f' (default: {info.default})' if info.default not in ('', 0) else ''))
+        group.add_argument(f'--{name.replace("_", "-")}', default=info.default,
+                           type=info.type, **extra)
+
+    what = parser.add_argument_group('what to run')
+    add(what, 'domain', choices=domain_names())
+    add(what, 'split')
+    add(what, 'problems', metavar='DIR')
+    add(what, 'domain_file', metavar='FILE')
+    add(what, 'method', choices=method_names())
+    what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
+                      help='setting of the method (repeatable), such as on_unparsed=stop')
+    add(what, 'backend', choices=backend_names())
+    what.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
+                      help='setting of the backend (repeatable)')
+    what.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
+                      '--backend-option table=NAME: "perfect", a model such as gpt-4.1, or the '
+                      'path of a .json or .yaml file')
+    what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
+                      help='setting of the simulated world (repeatable)')
+    how = parser.add_argument_group('how much, how long')
+    for name in ('episodes', 'seed', 'max_actions', 'failure_probability', 'planner_timeout_s',
+                 'grounder_timeout_s'):
+        add(how, name)
+    where = parser.add_argument_group('results')
+    add(where, 'out', metavar='DIR')
+    where.add_argument('--no-resume', dest='resume', action='store_false',
+                       help='refuse to take up a run that is already in --out')
+    where.add_argument('--retry-errors', action='store_true',
+                       help=about['retry_errors'].description)
+    where.add_argument('--json', action='store_true',
+                       help='print the summary as one JSON object, the last line of standard '
+                            'output; all else goes to standard error')
+    parser.set_defaults(main=main)
+
+
+def settings_from(arguments: argparse.Namespace) -> Any:
+    """The RunSettings of parsed arguments.
+
+    Raises:
+        InputError: an option cannot be read; names it.
+    """
+    from sightplan.agent import policy_settings
+    from sightplan.runner import RunSettings
+    from sightplan.vlm.api import backend_settings
+    values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
+    pairs = list(arguments.backend_option)
+    if arguments.table is not None:
+        values['backend'] = 'noisy_oracle'
+        pairs.append(f'table={arguments.table}')
+    return RunSettings(
+        **values,
+        backend_options=read_options(
+            pairs, type(backend_settings(values['backend'])), '--backend-option'),
+        method_options=read_options(
+            arguments.method_option, type(policy_settings(values['method'])), '--method-option'),
+        world_options=read_options(arguments.world_option, None, '--world-option'))
+
+
+def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
+    """Read KEY=VALUE pairs; values get the type of the setting they are for.
+
+    Args:
+        pairs: as on the command line.
+        settings: settings dataclass; None: values are read as JSON, else taken as text.
+        flag: name of the option, for messages.
+
+    Raises:
+        InputError: a pair has no "=", an unknown key, or a value of another type.
+    """
+    fields = {f.name: f for f in settings_fields(settings)} if settings is not None else {}
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition('=')
+        if not equals or not key:
+            raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
+        if settings is None:
+            try:
+                options[key] = json.loads(text)
+            except ValueError:
+                options[key] = text
+            continue
+        if key not in fields:
+            raise InputError(f'{flag} {pair!r}: there is no setting {key!r}; there are '
+                             f'{", ".join(fields) or "none"}')
+        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
+    return options
+
+
+def _convert(text: str, kind: type, where: str) -> Any:
+    if kind is bool:
+        if text.lower() not in ('true', 'false'):
+            raise InputError(f'{where}: must be true or false')
+        return text.lower() == 'true'
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise InputError(f'{where}: must be a {kind.__name__}') from error
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run, show, report; returns the exit code."""
+    from sightplan.runner import run
+    with _stop_flag() as stop:
+        try:
+            settings = settings_from(arguments)
+            with _Bar() as bar:
+                summary = run(settings, bar, cancelled=stop)
+        except InputError as error:
+            print(f'sightplan run: {error}', file=sys.stderr)
+            return _USAGE
+        except InfrastructureError as error:
+            print(f'sightplan run: {type(error).__name__}: {error}', file=sys.stderr)
+            return _FAILED
+        except KeyboardInterrupt:
+            print('sightplan run: interrupted; finished episodes are kept', file=sys.stderr)
+            return _FAILED
+    show(summary, sys.stderr if arguments.json else sys.stdout)
+    if summary['interrupted']:
+        print(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
+              f'episodes; the same command with --out {summary["out"]} goes on from there',
+              file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(summary, allow_nan=False), flush=True)
+    return _FAILED if summary['interrupted'] or not summary['scored'] else _DONE
+
+
+def show(summary: Mapping[str, Any], stream: Any) -> None:
+    """Print a run's scores as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    console = Console(file=stream)
+    table = Table(title=f'{summary["out"]}', title_justify='left', show_header=False)
+    table.add_column(justify='left')
+    table.add_column(justify='left', overflow='fold')
+    for name, value in rows(summary):
+        table.add_row(name, value)
+    console.print(table)
+
+
+def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The lines of the final table."""
+    low, high = summary['interval95']
+    accuracy = summary['predicate_accuracy']
+    lines = [('episodes', f'{summary["episodes"]} of {summary["planned"]}')]
+    if summary['scored']:
+        rate, error = summary['success_rate'], summary['sem']
+        text = f'{summary["solved"]} of {summary["scored"]}: {rate:.3f}'
+        lines.append(('solved', f'{text}, 95 % interval {low:.3f} to {high:.3f}, '
+                                f'standard error {error:.3f}'))
+    for split, success in summary.get('splits', {}).items():
+        if success['success_rate'] is not None:
+            low, high = success['interval95']
+            lines.append((f'  {split}', f'{success["success_rate"]:.3f}, {low:.3f} to {high:.3f}'))
+    if accuracy['overall'] is not None:
+        lines.append(('predicate accuracy', f'{accuracy["overall"]:.4f}'))
+        counts = summary['predicates']['enumeration']
+        for predicate, value in accuracy['per_predicate'].items():
+            yes, no = (counts[predicate][f'{side}_accuracy'] for side in ('yes', 'no'))
+            sides = f'true atoms {_share(yes)}, false atoms {_share(no)}'
+            lines.append((f'  {predicate}', f'{_share(value)} ({sides})'))
+    if summary['action_accuracy'] is not None:
+        lines.append(('action accuracy', f'{summary["action_accuracy"]:.3f}'))
+    ratio = summary['plans']['length_ratio']
+    if ratio['mean'] is not None:
+        lines.append(('actions / optimum', f'mean {ratio["mean"]:.2f}, most {ratio["max"]:.2f}'))
+    if summary['questions']:
+        lines.append(('questions', f'{summary["questions"]} '
+                      f'({summary["questions_per_episode"] or 0:.1f} per episode)'
+                      + (f', {summary["unparsed"]} unreadable answers'
+                         if summary['unparsed'] else '')))
+    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
+    if summary['errors']:
+        lines.append(('errors', f'{summary["errors"]} episodes (not scored)'))
+    if summary['problems_skipped']:
+        lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
+    stages = ', '.join(f'{stage} {seconds:.1f}'
+                       for stage, seconds in summary['stage_seconds'].items())
+    lines.append(('seconds', f'{summary["seconds"]:.1f}' + (f' ({stages})' if stages else '')))
+    return lines
+
+
+def _share(value: float | None) -> str:
+    return '-' if value is None else f'{value:.4f}'
+
+
+class _Bar:
+    """Progress on standard error: a bar on a terminal, a line per episode elsewhere."""
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        self._console = Console(file=sys.stderr)
+        self._bar = Progress(
+            TextColumn('episodes'), BarColumn(), MofNCompleteColumn(), TextColumn('{task.fields[s]}'),
+            TimeElapsedColumn(), TextColumn('ETA'), TimeRemainingColumn(),
+            console=self._console, disable=not self._console.is_terminal)
+        self._bar.start()
+        self._solved = self._scored = self._number = self._total = 0
+        self._task: Any = None
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
+                skipped: Sequence[str]) -> None:
+        """Open the bar."""
+        self._total = total
+        for text in skipped:
+            print(f'skipped: {text}', file=sys.stderr)
+        print(f'results: {out}' + (f' ({len(done)} episodes are there already)' if done else ''),
+              file=sys.stderr, flush=True)
+        self._task = self._bar.add_task('episodes', total=total, s='')
+        for line in done:
+            self._count(line)
+
+    def episode(self, line: Mapping[str, Any]) -> None:
+        """Advance."""
+        self._count(line)
+        if self._bar.disable:
+            verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
+                f'not scored ({line["error"]})')
+            print(f'[{self._number}/{self._total}] {line["episode_id"]}: {verdict}, '
+                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s',
+                  file=sys.stderr, flush=True)
+
+    def _count(self, line: Mapping[str, Any]) -> None:
+        self._number += 1
+        self._scored += bool(line['scored'])
+        self._solved += bool(line['solved'])
+        self._bar.update(self._task, advance=1, s=f'solved {self._solved} of {self._scored}')
+
+
+class _Stop:
+    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def __call__(self) -> bool:
+        return self._set
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self._set:
+            raise KeyboardInterrupt
+        self._set = True
+        print('\nstopping after the current step; once more to stop at once', file=sys.stderr)
+
+
+@contextmanager
+def _stop_flag() -> Iterator[_Stop]:
+    """Turn signals into a flag, and put the handlers back afterwards."""
+    stop = _Stop()
+    try:
+        before = {number: signal.signal(number, stop.handle)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: the caller has the signals
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,342 @@
+"""Running many episodes in this process: problems, world, backend, loop, scorer, run store.
+
+The pieces are used apart as well: on ROS the experiment node walks the same list of episodes
+(``select_problems``, ``episode_specs``) and the recorder opens the same run (``identity``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import importlib.metadata
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from sightplan.agent import Limits, make_policy, needs_grounder, policy_settings, run_episode
+from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.grounding import BackendGrounder
+from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.model import (
+    Answer,
+    BackendError,
+    EpisodeSpec,
+    Grounder,
+    InputError,
+    Observation,
+    Problem,
+    ProblemError,
+    Question,
+    StopReason,
+    SymbolicPlanner,
+    TruthSource,
+    World,
+    check_settings,
+    param,
+    settings_fields,
+)
+from sightplan.records import RunStore, provenance
+from sightplan.suites import suite_for
+from sightplan.vlm.api import backend_settings, make_backend
+
+ALL_SPLITS = 'all'
+WORLDS = 'sightplan.worlds'
+_DEFAULT_MAX_ACTIONS = 20
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What to run. ``check`` it before use; ``run`` does."""
+
+    domain: str = param('blocksworld', 'Domain: a folder of sightplan.domains')
+    split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
+    problems: str = param('', 'Folder of problem files to use instead of a split')
+    domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
+    method: str = param('ground', 'Method: a module of sightplan.agent.methods')
+    backend: str = param('embedded', 'Vision-language backend: a module of sightplan.vlm.backends')
+    episodes: int = param(0, 'Number of episodes; 0: one per problem; more than there are '
+                          'problems: further rounds over them, with other seeds', low=0)
+    seed: int = param(0, 'Seed of everything random: looks, failures, noise', low=0,
+                      high=2**32 - 1)
+    max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
+    failure_probability: float = param(0.0, 'Chance that the world bungles a legal action',
+                                       low=0.0, high=1.0)
+    planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
+    grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
+                                      low=0.1)
+    out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>')
+    resume: bool = param(True, 'Take up a run that is already there (else that is an error)')
+    retry_errors: bool = param(False, 'When resuming, repeat episodes that ended in an error')
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
+    method_options: Mapping[str, Any] = field(default_factory=dict)
+    world_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check types, bounds and combinations.
+
+        Raises:
+            InputError: names the field and the remedy.
+        """
+        check_settings(self)
+        if self.domain_file and not self.problems:
+            raise InputError('domain_file goes with problems: name their folder, too')
+
+
+class Progress(Protocol):
+    """Is told how a run goes; called from the running thread."""
+
+    def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
+                skipped: Sequence[str]) -> None:
+        """The run is open: lines committed by earlier sessions, episodes in all, bad problems."""
+
+    def episode(self, line: Mapping[str, Any]) -> None:
+        """One more episode is committed."""
+
+
+class _Silent:
+    def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
+                skipped: Sequence[str]) -> None:
+        pass
+
+    def episode(self, line: Mapping[str, Any]) -> None:
+        pass
+
+
+class _NoGrounder:
+    """For methods that ask nothing, so that no model need be loaded."""
+
+    model = ''
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None) -> list[Answer]:
+        raise BackendError('this method was not expected to ask questions '
+                           '(its Policy declares needs_grounder = False)')
+
+
+def world_names() -> tuple[str, ...]:
+    """Domains for which a world is installed (entry points of the group sightplan.worlds)."""
+    return tuple(sorted({p.name for p in importlib.metadata.entry_points(group=WORLDS)}))
+
+
+def make_world(domain: str, options: Mapping[str, Any] | None = None) -> World:
+    """Make the world that shows a domain's problems.
+
+    Args:
+        domain: name of the domain.
+        options: settings of the world.
+
+    Raises:
+        InputError: no world for this domain is installed, or the options are wrong.
+        WorldError: the world could not be started.
+    """
+    found = importlib.metadata.entry_points(group=WORLDS, name=domain)
+    if not found:
+        raise InputError(f'no world for domain {domain!r} is installed (installed: '
+                         f'{", ".join(world_names()) or "none"}); build the workspace, or install '
+                         f'the package that has it')
+    return cast(World, next(iter(found)).load()(**(options or {})))
+
+
+def select_problems(settings: RunSettings,
+                    ) -> tuple[Domain, list[tuple[str, Problem]], list[ProblemError]]:
+    """The domain, (split, problem) pairs in order, and what is wrong with bad files.
+
+    Raises:
+        InputError: unknown domain, split or folder, or not one usable problem.
+    """
+    domain_file = Path(settings.domain_file).expanduser() if settings.domain_file else None
+    domain = load_domain(settings.domain, domain_file)
+    errors: list[ProblemError] = []
+    if settings.problems:
+        problems, errors = read_folder(domain, Path(settings.problems).expanduser())
+        pairs = [('', problem) for problem in problems]
+    else:
+        splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
+        pairs = [(split, problem) for split in splits for problem in domain.split_problems(split)]
+    if not pairs:
+        raise InputError('there is not one usable problem: '
+                         + ('; '.join(map(str, errors)) or 'the folder holds no .pddl file'))
+    return domain, pairs, errors
+
+
+def episode_specs(settings: RunSettings, domain: Domain,
+                  pairs: Sequence[tuple[str, Problem]]) -> list[EpisodeSpec]:
+    """The episodes of a run, in order; an episode's seed depends on nothing but its id and seed."""
+    specs = []
+    for number in range(settings.episodes or len(pairs)):
+        trial, index = divmod(number, len(pairs))
+        split, problem = pairs[index]
+        episode_id = f'{domain.name}/{split or "-"}/{problem.name}#{trial}'
+        digest = hashlib.sha256(f'{settings.seed}\x1f{episode_id}'.encode()).digest()
+        specs.append(EpisodeSpec(
+            episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
+            budget(settings, domain.name, split), settings.failure_probability))
+    return specs
+
+
+def budget(settings: RunSettings, domain: str, split: str) -> int:
+    """Actions per episode: as set, else the suite's, else 20."""
+    if settings.max_actions:
+        return settings.max_actions
+    suite = suite_for(domain, split)
+    return suite.max_actions if suite is not None else _DEFAULT_MAX_ACTIONS
+
+
+def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
+    """The backend's options; the run's seed seeds a backend that has one and was given none.
+
+    Raises:
+        InputError: unknown backend, unknown option or bad value.
+    """
+    options = dict(settings.backend_options)
+    fields = {f.name for f in settings_fields(type(backend_settings(settings.backend)))}
+    if 'seed' in fields:
+        options.setdefault('seed', settings.seed)
+    backend_settings(settings.backend, options)
+    return options
+
+
+def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Problem]],
+             model: str) -> dict[str, Any]:
+    """All that changes results: a resumed run must agree in it. Plain JSON data.
+
+    Args:
+        settings: of the run.
+        domain: of the run.
+        pairs: all problems of the run.
+        model: exact name of the model that answers, '' for none.
+    """
+    asks = needs_grounder(settings.method)
+    problems = hashlib.sha256()
+    for split, problem in pairs:
+        problems.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
+    backend = (dataclasses.asdict(backend_settings(
+        settings.backend, resolved_backend_options(settings))) if asks else {})
+    return {
+        'domain': domain.name,
+        'domain_sha256': hashlib.sha256(domain.pddl.encode()).hexdigest()[:12],
+        'questions_sha256': domain.question_hash,
+        'split': '' if settings.problems else settings.split,
+        'problems': {'count': len(pairs), 'sha256': problems.hexdigest()[:12]},
+        'method': {'name': settings.method, **dataclasses.asdict(
+            policy_settings(settings.method, settings.method_options))},
+        'backend': {'name': settings.backend, **backend} if asks else None,
+        'model': model,
+        'seed': settings.seed,
+        'max_actions': settings.max_actions,
+        'failure_probability': settings.failure_probability,
+        'planner_timeout_s': settings.planner_timeout_s,
+        'world': dict(settings.world_options),
+    }
+
+
+def session(settings: RunSettings, world: World | None = None) -> dict[str, Any]:
+    """What is noted about one start of a run: time, provenance, renderer, settings."""
+    renderer = getattr(world, 'renderer', None)
+    return {
+        'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
+        **provenance(),
+        'renderer': renderer if isinstance(renderer, (str, dict)) else None,
+        'settings': dataclasses.asdict(settings),
+    }
+
+
+def default_out(settings: RunSettings) -> str:
+    """A fresh run directory below ``runs/``, named by time and content."""
+    now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
+    what = Path(settings.problems).name if settings.problems else settings.split
+    return str(Path('runs') / f'{now}-{settings.domain}-{what}-{settings.method}')
+
+
+def run(settings: RunSettings, progress: Progress | None = None, *,
+        cancelled: Callable[[], bool] = lambda: False, world: World | None = None,
+        planner: SymbolicPlanner | None = None) -> dict[str, Any]:
+    """Run all episodes that are not committed yet, one after another.
+
+    Args:
+        settings: what to run.
+        progress: is told how it goes.
+        cancelled: once true, the current episode is broken off (and not committed: a resumed run
+            repeats it), and the summary of the finished ones is written.
+        world: instead of the installed one for the domain.
+        planner: instead of Fast Downward.
+
+    Returns:
+        the content of ``summary.json``: see ``metrics.summarise``, plus ``out``, ``problems``
+        (number), ``problems_skipped``, ``interrupted`` and ``planned`` (episodes).
+
+    Raises:
+        InputError: the settings are wrong, or ``out`` holds another run.
+        InfrastructureError: the world, the model or the planner could not be started.
+        KeyboardInterrupt: after the summary was written.
+    """
+    settings.check()
+    if not settings.out:
+        settings = dataclasses.replace(settings, out=default_out(settings))
+    progress = progress or _Silent()
+    domain, pairs, errors = select_problems(settings)
+    specs = episode_specs(settings, domain, pairs)
+    policy_settings(settings.method, settings.method_options)
+    asks = needs_grounder(settings.method)
+    options = resolved_backend_options(settings) if asks else {}
+    with ExitStack() as stack:
+        if world is None:
+            world = make_world(domain.name, settings.world_options)
+            _close_after(stack, world)
+        if not isinstance(world, TruthSource):
+            raise InputError(f'the world of domain {domain.name!r} offers no ground truth, so '
+                             f'that episodes cannot be scored in process')
+        grounder: Grounder = _NoGrounder()
+        if asks:
+            grounder = BackendGrounder(make_backend(settings.backend, options, world))
+        if planner is None:
+            from sightplan.planning.symbolic import FastDownwardPlanner
+            planner = FastDownwardPlanner()
+            _close_after(stack, planner)
+        policy = make_policy(settings.method, settings.method_options, world)
+        store = stack.enter_context(RunStore(settings.out))
+        done = store.open(identity(settings, domain, pairs, grounder.model),
+                          session(settings, world), settings.resume)
+        skipped = [str(error) for error in errors]
+        store.note('problems_skipped', skipped)
+        if settings.retry_errors and store.drop_unscored():
+            done = store.done()
+        progress.started(store.folder, store.lines(), len(specs), skipped)
+        scorer = EpisodeScorer(world)
+        limits = Limits(ground_s=settings.grounder_timeout_s, plan_s=settings.planner_timeout_s)
+        interrupted = False
+        try:
+            for spec in specs:
+                if spec.episode_id in done:
+                    continue
+                if cancelled():
+                    interrupted = True
+                    break
+                ended = run_episode(spec, policy, world, grounder, planner, scorer, domain,
+                                    cancelled=cancelled, limits=limits)
+                if ended.reason is StopReason.CANCELLED:
+                    interrupted = True
+                    break
+                line = scorer.result()
+                store.append(line)
+                progress.episode(line)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+        finally:
+            summary = summarise(store.lines())
+            summary.update(out=str(store.folder), planned=len(specs), problems=len(pairs),
+                           problems_skipped=skipped, interrupted=interrupted)
+            store.write_summary(summary)
+    return summary
+
+
+def _close_after(stack: ExitStack, thing: object) -> None:
+    close = getattr(thing, 'close', None)
+    if callable(close):
+        stack.callback(close)

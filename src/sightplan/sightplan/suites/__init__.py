@@ -1,0 +1,9 @@
+"""Published benchmarks: their splits and limits, and the numbers to compare with.
+
+One folder a suite: ``README.md`` (paper, version, deviations, licence), ``suite.yaml`` and
+``published.json``. Folders are discovered.
+"""
+
+from sightplan.suites.suite import Published, Suite, load_suite, suite_for, suite_names
+
+__all__ = ['Published', 'Suite', 'load_suite', 'suite_for', 'suite_names']
