@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -172,9 +173,9 @@ def _clip(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _triple(values: object) -> Rgb:
-    r, g, b = values  # type: ignore[misc]
-    return (r, g, b)
+def _triple(values: Iterable[float]) -> Rgb:
+    red, green, blue = values
+    return (red, green, blue)
 
 
 def _surface(rng: np.random.Generator, strength: float, base: float) -> Rgb:

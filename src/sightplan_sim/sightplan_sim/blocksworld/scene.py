@@ -17,7 +17,7 @@ import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import cv2
 import numpy as np
@@ -36,6 +36,7 @@ from sightplan_sim.blocksworld.camera import (
     fit_layout,
     place_camera,
 )
+from sightplan_sim.blocksworld.lettering import letter_plate
 from sightplan_sim.blocksworld.look import (
     COLOUR_NAMES,
     COLOURS,
@@ -111,7 +112,7 @@ class BlocksScene:
         """Give the PyBullet client back; the scene cannot be used afterwards."""
         self._finalizer()
 
-    def __enter__(self) -> BlocksScene:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -198,7 +199,7 @@ class BlocksScene:
             segmentation = np.zeros(depth.shape, np.int16)
             if placed:
                 self._draw_cubes(rgb, depth, segmentation, camera, corners, look)
-            rgb = _develop(rgb, look, repr(stacks), self.optics.width)
+            rgb = _develop(rgb, look, '|'.join(map(''.join, stacks)), self.optics.width)
         return Frame(rgb, depth, segmentation, camera)
 
     def _make_bodies(self) -> list[int]:
@@ -317,7 +318,7 @@ def _import_bullet() -> Any:
     try:
         with open(os.devnull, 'wb') as sink:
             os.dup2(sink.fileno(), 2)
-        import pybullet
+        import pybullet  # type: ignore[import-not-found]  # has no types
     finally:
         os.dup2(saved, 2)
         os.close(saved)
@@ -438,22 +439,6 @@ def _blotch(picture: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
     return np.asarray(np.clip(shaded + 0.5, 0, 255), np.uint8)
 
 
-@functools.lru_cache(maxsize=64)
-def _lettering(name: str, aspect: float, height: int) -> NDArray[np.uint8]:
-    """(height, width) coverage of the ink on a plate: 255 where there is ink."""
-    width = max(8, round(height * aspect))
-    canvas = np.zeros((height, width), np.uint8)
-    font = cv2.FONT_HERSHEY_SIMPLEX
-    thickness = max(1, round(height * 0.085))
-    (tw, th), _ = cv2.getTextSize(name, font, 1.0, 1)
-    scale = min(0.70 * height / max(th, 1), (0.88 * width - thickness) / max(tw, 1))
-    thickness = max(1, min(thickness, round(4.0 * scale)))
-    (tw, th), _ = cv2.getTextSize(name, font, scale, thickness)
-    cv2.putText(canvas, name, ((width - tw) // 2, (height + th) // 2), font, scale, (255,),
-                thickness, cv2.LINE_AA)
-    return canvas
-
-
 def _draw_plate(picture: NDArray[np.uint8], camera: Camera, pitch: float, x: float, name: str,
                 look: Look) -> None:
     """A name plate on the table's front face, warped at four samples per pixel."""
@@ -469,7 +454,7 @@ def _draw_plate(picture: NDArray[np.uint8], camera: Camera, pitch: float, x: flo
     right, lower = np.minimum(np.ceil(pixels.max(axis=0)).astype(int) + 2, (width, height))
     if left >= right or upper >= lower:
         return
-    ink = _lettering(name, half_w / half_h, 96)
+    ink = letter_plate(name, round(half_w / half_h, 6), 96)
     th, tw = ink.shape
     ss = 4
     target = (pixels - (left, upper) + 0.5) * ss - 0.5
@@ -508,7 +493,7 @@ def _background_depth(camera: Camera) -> NDArray[np.float32]:
         wall = (BACK_M - eye[1]) / ray_y
     on_table = (ray_z < 0) & (y <= BACK_M)
     depth = np.where(on_table, np.where(y < FRONT_M, front, table), wall)
-    return depth.astype(np.float32)
+    return np.asarray(depth, np.float32)
 
 
 def _cast_shadows(rgb: NDArray[np.uint8], background: _Background,
@@ -552,7 +537,7 @@ def _develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
              width: int) -> NDArray[np.uint8]:
     """Lens blur, exposure and sensor noise."""
     if look.blur_px * width / 640 > 0.15:
-        rgb = cv2.GaussianBlur(rgb, (0, 0), look.blur_px * width / 640)
+        rgb = np.asarray(cv2.GaussianBlur(rgb, (0, 0), look.blur_px * width / 640), np.uint8)
     if look.gain == 1.0 and look.noise == 0.0:
         return rgb
     out = rgb.astype(np.float32) * np.float32(look.gain)

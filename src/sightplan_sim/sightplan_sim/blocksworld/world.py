@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,7 @@ class BlocksworldWorld:
             self._episode = None
             self._scene.close()
 
-    def __enter__(self) -> BlocksworldWorld:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
