@@ -1,0 +1,1 @@
+"""Planning: from symbols to actions."""

@@ -1,0 +1,192 @@
+"""The planner's worker process: a plain script that waits with everything loaded.
+
+It reads requests from standard input and writes replies to standard output, one JSON object a
+line. Each task is solved in a forked child, which translates the task and then becomes Fast
+Downward's search itself, so that a task cannot spoil the next one and there is one process to
+kill. Files are kept in memory (memfd): nothing is left behind, however the processes end. When
+standard input ends, because the parent closed it or died, the whole process group is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Request = dict[str, Any]
+Solve = Callable[[Request, int], int]
+"""Solves a request: writes the plan's lines to a file and returns Fast Downward's exit code."""
+
+SOLVED, UNSOLVABLE, EXHAUSTED, OUT_OF_MEMORY, OUT_OF_TIME, CRITICAL = 0, 11, 12, 20, 23, 32
+_PR_SET_PDEATHSIG = 1
+_LOG_BYTES = 4000
+
+
+def _fast_downward(search: str) -> Solve:
+    """Fast Downward, called directly: its translator in this process, then its search."""
+    package = importlib.util.find_spec('up_fast_downward')
+    if package is None or not package.submodule_search_locations:
+        raise ImportError('package up-fast-downward is missing (pip install up-fast-downward)')
+    home = Path(package.submodule_search_locations[0]) / 'downward'
+    binary = home / 'builds' / 'release' / 'bin' / 'downward'
+    if not os.access(binary, os.X_OK):
+        raise ImportError(f'{binary} cannot be run (install up-fast-downward again)')
+    sys.path.append(str(home))
+    from driver.aliases import ALIASES  # Fast Downward's names for its configurations
+    from fast_downward.translate import main as translate
+    from fast_downward.translate import options, pddl_parser
+    options.set_options(['domain', 'problem'])
+    arguments = ALIASES.get(search, ['--search', search])
+
+    def solve(request: Request, plan_fd: int) -> int:
+        try:
+            task = pddl_parser.open(domain_filename=_in_memory(request['domain']),
+                                    problem_filename=_in_memory(request['problem']))
+            translate.normalize.normalize(task)
+            sas = translate.pddl_to_sas(task)
+        except MemoryError:
+            return OUT_OF_MEMORY
+        task_path = _in_memory('')
+        with open(task_path, 'w', encoding='utf-8') as file:
+            sas.output(file)
+        os.dup2(os.open(task_path, os.O_RDONLY), 0)
+        os.set_inheritable(plan_fd, True)
+        os.execv(binary, [str(binary), *arguments, '--internal-plan-file',
+                          f'/proc/self/fd/{plan_fd}'])
+
+    return solve
+
+
+def _unified_planning(engine: str) -> Solve:
+    """Any engine of unified-planning, by its name there."""
+    from unified_planning.engines import PlanGenerationResultStatus as Status
+    from unified_planning.engines import pddl_planner
+    from unified_planning.io import PDDLReader
+    from unified_planning.shortcuts import OneshotPlanner, get_environment
+    get_environment().credits_stream = None
+    reader = PDDLReader()
+    popen = pddl_planner.subprocess.Popen
+
+    def solve(request: Request, plan_fd: int) -> int:
+        def in_our_group(*args: Any, start_new_session: bool = False, **kwargs: Any) -> Any:
+            return popen(*args, **kwargs)  # so that it is killed with this process
+
+        pddl_planner.subprocess.Popen = in_our_group
+        problem = reader.parse_problem_string(request['domain'], request['problem'])
+        with OneshotPlanner(name=engine) as planner:
+            result = planner.solve(problem)
+        if result.plan is not None:
+            lines = ['; found by unified-planning']
+            lines += [f'({" ".join(str(part) for part in (a.action.name, *a.actual_parameters))})'
+                      for a in result.plan.actions]
+            os.write(plan_fd, '\n'.join(lines).encode())
+        codes = {Status.SOLVED_SATISFICING: SOLVED, Status.SOLVED_OPTIMALLY: SOLVED,
+                 Status.UNSOLVABLE_PROVEN: UNSOLVABLE, Status.UNSOLVABLE_INCOMPLETELY: EXHAUSTED,
+                 Status.TIMEOUT: OUT_OF_TIME, Status.MEMOUT: OUT_OF_MEMORY}
+        print(f'{engine}: {result.status.name}')
+        return codes.get(result.status, CRITICAL)
+
+    return solve
+
+
+def _in_memory(text: str) -> str:
+    """Path of a new file in memory with this text."""
+    fd = os.memfd_create('task')
+    with os.fdopen(os.dup(fd), 'w', encoding='utf-8') as file:
+        file.write(text)
+    return f'/proc/self/fd/{fd}'
+
+
+def _child(solve: Solve, request: Request, plan_fd: int, log_fd: int, parent: int) -> None:
+    """Solve in the forked child; never returns."""
+    code = CRITICAL
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(code)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        limit = request['memory_bytes']
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        code = solve(request, plan_fd)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _serve(solve: Solve, request: Request) -> dict[str, Any]:
+    """Solve one request in a child, watching standard input meanwhile."""
+    plan_fd = os.memfd_create('plan')
+    log_read, log_write = os.pipe()
+    worker = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(log_read)
+        _child(solve, request, plan_fd, log_write, worker)
+    os.close(log_write)
+    log = b''
+    while True:
+        ready, _, _ = select.select([0, log_read], [], [])
+        if 0 in ready:
+            _die()  # a new request cannot come now: this is the end of the input
+        data = os.read(log_read, 1 << 16)
+        if not data:
+            break
+        log = (log + data)[-_LOG_BYTES:]
+    os.close(log_read)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(plan_fd, 'rb') as file:
+        file.seek(0)
+        plan = file.read().decode()
+    return {'code': os.waitstatus_to_exitcode(status), 'plan': plan,
+            'log': log.decode(errors='replace')}
+
+
+def _die() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve until standard input ends: ``_worker.py ENGINE SEARCH``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    replies = os.fdopen(os.dup(1), 'w', encoding='utf-8')
+    os.dup2(2, 1)  # whatever a library prints must not be taken for a reply
+
+    def reply(**content: Any) -> None:
+        replies.write(json.dumps(content) + '\n')
+        replies.flush()
+
+    engine, search = sys.argv[1:]
+    try:
+        solve = (_fast_downward(search) if engine == 'fast-downward'
+                 else _unified_planning(engine.removeprefix('unified-planning:')))
+    except Exception as error:
+        reply(error=f'{type(error).__name__}: {error}')
+        return
+    reply(ready=True)
+    buffer = b''
+    while True:
+        data = os.read(0, 1 << 16)
+        if not data:
+            _die()
+        buffer += data
+        if buffer.endswith(b'\n'):
+            request, buffer = json.loads(buffer), b''
+            reply(**_serve(solve, request))
+
+
+if __name__ == '__main__':
+    main()

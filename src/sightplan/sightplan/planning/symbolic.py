@@ -1,0 +1,286 @@
+"""Classical planning with Fast Downward, in a process that is killed at the time limit."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.domains.problem_files import Closure, parse
+from sightplan.domains.schema import read_schema
+from sightplan.model import (
+    Action,
+    DeadlineError,
+    Plan,
+    PlannerError,
+    PlanningResult,
+    PlanningStatus,
+    PlanningTask,
+    Problem,
+    check_settings,
+    param,
+)
+
+SEARCHES = {'lama-first': 'lama-first', 'short': 'astar(ff())'}
+"""Names of search configurations: ViPlan's, and one whose plans are close to the shortest."""
+
+_START_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """Settings of the symbolic planner."""
+
+    search: str = param(
+        'lama-first', 'lama-first (what ViPlan used), short (A* with the FF heuristic: plans '
+        'close to the shortest), or a search of Fast Downward such as "astar(blind())"')
+    engine: str = param(
+        'fast-downward', 'fast-downward (called directly), or "unified-planning:NAME" for an '
+        'engine of unified-planning (slower; search is not used)')
+    cache_size: int = param(4096, 'results kept, by exact task', low=0, high=10**7)
+    memory_mib: int = param(4096, 'memory limit of one search [MiB]', low=256, high=10**6)
+
+
+class FastDownwardPlanner:
+    """A SymbolicPlanner: finds plans with Fast Downward and checks them.
+
+    A worker process waits with everything loaded. Solved and unsolvable tasks are cached by
+    their exact texts. A plan is given out only if it is valid under our own model of the task,
+    which shares no code with the planner. May be used from several threads; they take turns.
+
+    Args:
+        settings: see ``PlannerSettings``.
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, settings: PlannerSettings | None = None) -> None:
+        self.settings = settings or PlannerSettings()
+        check_settings(self.settings, 'planner')
+        self._cache: collections.OrderedDict[PlanningTask, PlanningResult]
+        self._cache = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._closed = False
+
+    def __enter__(self) -> FastDownwardPlanner:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def warm_up(self) -> None:
+        """Start the worker now, without waiting until it is ready."""
+        with self._lock:
+            self._get_worker()
+
+    def close(self) -> None:
+        """End the worker; a plan that is being searched for ends as CRASHED."""
+        self._closed = True
+        worker = self._worker
+        if worker is not None:
+            worker.kill()
+            with self._lock:  # whoever is reading from it has noticed then
+                worker.dispose()
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        """Search for a plan.
+
+        Args:
+            task: the texts of domain and problem.
+            timeout_s: wall-clock limit [s], also of waiting for another thread's search; the
+                worker's first start does not count.
+
+        Raises:
+            DomainError: the domain text cannot be used.
+            ProblemError: the problem text cannot be used.
+            PlannerError: the planner could not be started, or is closed.
+        """
+        schema = read_schema(task.domain_pddl, 'domain of the planning task')
+        problem = parse(schema, Closure(), task.problem_pddl, name='planning task', domain='',
+                        domain_pddl=task.domain_pddl, source='planning task')
+        start = time.monotonic()
+        if not self._lock.acquire(timeout=max(timeout_s, 0.0)):
+            return PlanningResult(PlanningStatus.TIMEOUT, seconds=time.monotonic() - start,
+                                  message=f'the planner was busy for {timeout_s} s')
+        try:
+            if task in self._cache:
+                self._cache.move_to_end(task)
+                return dataclasses.replace(self._cache[task], seconds=0.0, cached=True)
+            worker = self._get_worker()
+            waited = time.monotonic()
+            worker.wait_until_ready()
+            start += time.monotonic() - waited
+            result = self._search(worker, task, problem, start + timeout_s)
+            result = dataclasses.replace(result, seconds=time.monotonic() - start)
+            if result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE):
+                self._cache[task] = result
+                while len(self._cache) > self.settings.cache_size:
+                    self._cache.popitem(last=False)
+            return result
+        finally:
+            self._lock.release()
+
+    def _get_worker(self) -> _Worker:
+        if self._closed:
+            raise PlannerError('the planner is closed (make a new one)')
+        if self._worker is not None and not self._worker.alive():
+            self._worker.dispose()
+            self._worker = None
+        if self._worker is None:
+            self._worker = _Worker(self.settings)
+        return self._worker
+
+    def _search(self, worker: _Worker, task: PlanningTask, problem: Problem, deadline: float,
+                ) -> PlanningResult:
+        try:
+            reply = worker.ask({'domain': task.domain_pddl, 'problem': task.problem_pddl,
+                                'memory_bytes': self.settings.memory_mib << 20}, deadline)
+        except DeadlineError:
+            worker.kill()
+            if not self._closed:
+                self._get_worker()  # a new one loads while the caller goes on
+            return PlanningResult(PlanningStatus.TIMEOUT, message='killed at the time limit')
+        except PlannerError as error:
+            worker.kill()
+            return PlanningResult(PlanningStatus.CRASHED, message=str(error))
+        return _judge(reply, problem)
+
+
+def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
+    """What a reply of the worker means; see Fast Downward's documentation of its exit codes."""
+    code, log = reply['code'], reply['log'].strip()
+    last_lines = '\n'.join(log.splitlines()[-8:])
+    if code in (10, 11):
+        return PlanningResult(PlanningStatus.UNSOLVABLE, message='proven to have no plan')
+    if code == 12:
+        return PlanningResult(PlanningStatus.UNSOLVABLE,
+                              message='the search space was exhausted without a plan')
+    if code in (21, 23):
+        return PlanningResult(PlanningStatus.TIMEOUT, message=last_lines)
+    if code in (20, 22, 24):
+        return PlanningResult(PlanningStatus.CRASHED, message=f'out of memory\n{last_lines}')
+    if code != 0:
+        return PlanningResult(PlanningStatus.CRASHED,
+                              message=f'the planner ended with code {code}\n{last_lines}')
+    lines = [line.strip().lower() for line in reply['plan'].splitlines()]
+    if not any(lines):  # an empty plan is a file with a comment
+        return PlanningResult(PlanningStatus.CRASHED,
+                              message=f'the planner claims success without a plan\n{last_lines}')
+    plan: Plan = tuple(Action(words[0], tuple(words[1:])) for words in (
+        line.strip('()').split() for line in lines if line.startswith('(')))
+    flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
+    if flaw is not None:
+        return PlanningResult(PlanningStatus.CRASHED,
+                              message=f'the planner\'s plan is not valid: {flaw}')
+    return PlanningResult(PlanningStatus.SOLVED, plan)
+
+
+class _Worker:
+    """Handle of a worker process, see ``_worker.py``; used by one thread at a time."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        search = SEARCHES.get(settings.search, settings.search)
+        command = [sys.executable, '-P', str(Path(__file__).with_name('_worker.py')),
+                   settings.engine, search]
+        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        # One hash seed for all workers: the same task must give the same plan in every run.
+        environment = {**os.environ, 'PYTHONHASHSEED': '0'}
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+                start_new_session=True, env=environment, bufsize=0)
+        except OSError as error:
+            raise PlannerError(f'the planner could not be started: {error}') from error
+        self._owner = os.getpid()
+        self._ready = False
+        self._buffer = b''
+        self._finalizer = weakref.finalize(self, _kill_group, self._process, self._owner)
+
+    def alive(self) -> bool:
+        """Whether it can be asked, from this process."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill it and all its children; may be called while another thread reads from it."""
+        self._finalizer()
+
+    def dispose(self) -> None:
+        """Kill it and close the pipes."""
+        self.kill()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                stream.close()
+
+    def wait_until_ready(self) -> None:
+        """Wait until everything is loaded.
+
+        Raises:
+            PlannerError: it cannot be started.
+        """
+        if self._ready:
+            return
+        try:
+            reply = self._read(time.monotonic() + _START_TIMEOUT_S)
+        except (DeadlineError, PlannerError) as error:
+            self.kill()
+            self._errors.seek(0)
+            words = self._errors.read().decode(errors='replace').strip().splitlines()
+            raise PlannerError('the planner could not be started: '
+                               f'{words[-1] if words else error}') from error
+        if not reply.get('ready'):
+            self.kill()
+            raise PlannerError(f'the planner could not be started: {reply.get("error")}')
+        self._ready = True
+
+    def ask(self, request: dict[str, Any], deadline: float) -> dict[str, Any]:
+        """Send a request and wait for its reply.
+
+        Raises:
+            DeadlineError: no reply came by ``deadline`` (of ``time.monotonic``).
+            PlannerError: the worker died.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b'\n')
+        except OSError as error:
+            raise PlannerError(f'the worker died: {error}') from error
+        return self._read(deadline)
+
+    def _read(self, deadline: float) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        while b'\n' not in self._buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise DeadlineError('no reply from the planner in time')
+            data = os.read(fd, 1 << 16)
+            if not data:
+                raise PlannerError('the worker died')
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b'\n')
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+
+def _kill_group(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the owner: the worker is not ours
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
