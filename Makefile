@@ -32,10 +32,11 @@ bench: $(BUILT)  ## measure; prints one JSON object
 	@.venv/bin/sightplan bench
 
 build: $(BUILT)  ## make .venv and build the workspace
+	@echo "ready: .venv/bin/sightplan --help"
 
 lint: $(BUILT)  ## check style and types
-	$(RUN) ruff check
-	$(RUN) mypy
+	$(RUN) python -m ruff check
+	$(RUN) python -m mypy
 
 train: $(BUILT)  ## train the embedded vision-language model from scratch
 	$(RUN) python training/train_embedded.py $(TRAIN_ARGS)

@@ -74,6 +74,10 @@ if "$venv/bin/python" -m pip --version > /dev/null 2>&1; then
     stop "ROS 2 is sourced from $ros, but .venv was made with ROS 2 of its own." \
       "Run 'make distclean' first, or go on in a shell without ROS 2."
   fi
+  # Neither the environment nor the build can be moved.
+  if [ -f "$venv/bin/activate-ros" ] && ! grep -qF "SIGHTPLAN_ROOT='$root'" "$venv/bin/activate-ros"; then
+    stop ".venv was made for another folder; run 'make distclean' first"
+  fi
   [ ! -f "$venv/ros-prefix" ] || read -r ros < "$venv/ros-prefix"
   problem=$(lacking "$venv/bin/python")
   [ -z "$problem" ] || stop "$venv/bin/python $problem"
