@@ -102,6 +102,15 @@ def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
     return settings
 
 
+def backend_needs_truth(name: str) -> bool:
+    """Whether a backend is an oracle that must be given ground truth.
+
+    Raises:
+        InputError: an unknown backend.
+    """
+    return bool(_module(name).Backend.needs_truth)
+
+
 def make_backend(name: str, values: Mapping[str, Any] | None = None,
                  truth: TruthSource | None = None) -> Backend:
     """Make a backend by name; truth is handed only to a backend that declares ``needs_truth``.
