@@ -1,0 +1,202 @@
+"""The node ``agent``: runs episodes over the other nodes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from sightplan_interfaces.action import RunEpisode
+
+from sightplan.agent import (
+    Limits,
+    make_policy,
+    needs_grounder,
+    needs_truth,
+    policy_settings,
+    run_episode,
+)
+from sightplan.model import (
+    Asked,
+    CancelledError,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeStarted,
+    InfrastructureError,
+    Observed,
+    Planned,
+    Stepped,
+    StopReason,
+    param,
+)
+from sightplan_nodes import conversions, names
+from sightplan_nodes.failures import fill_error
+from sightplan_nodes.options import parse_options
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.ports import (
+    Deadlines,
+    RosGrounder,
+    RosPlanner,
+    RosRecorder,
+    RosTruth,
+    RosWorld,
+)
+from sightplan_nodes.problems import read_problem
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Parameters of ``agent``."""
+
+    method_options: str = param('', 'Settings of the method: key=value,... or JSON')
+    startup_timeout_s: float = param(
+        120.0, 'Limit for the other nodes to be there (a model may be loading) [s]', low=0.1,
+        high=3600.0)
+    reset_timeout_s: float = param(90.0, 'Limit of a reset of the world [s]', low=0.1,
+                                   high=3600.0)
+    observe_timeout_s: float = param(10.0, 'Limit for a fresh image [s]', low=0.1, high=3600.0)
+    act_timeout_s: float = param(30.0, 'Limit of one skill [s]', low=0.1, high=3600.0)
+    ground_timeout_s: float = param(60.0, 'Limit of one call of the grounder [s]', low=0.1,
+                                    high=3600.0)
+    plan_timeout_s: float = param(60.0, 'Limit of one search for a plan [s]', low=0.1,
+                                  high=3600.0)
+    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, for the oracle [s]',
+                                   low=0.1, high=600.0)
+    episode_timeout_s: float = param(0.0, 'Limit of a whole episode [s]; 0: none', low=0.0,
+                                     high=86400.0)
+
+
+class AgentNode(Node):
+    """Runs a method over world, grounder and planner.
+
+    Parameters: see AgentSettings. Serves the action ``~/run_episode`` (RunEpisode), one goal at a
+    time; feedback comes at each stage, and a cancelled episode ends before its next use of
+    another node. Publishes ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ``~/plan`` and
+    ``~/step``. Ground truth is read by the method ``oracle`` only: no other has the client.
+    """
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Start serving; see the class."""
+        super().__init__(names.AGENT, **node_arguments)
+        self._settings = s = declare_settings(self, AgentSettings)
+        deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,
+                              s.ground_timeout_s, truth_s=s.truth_timeout_s)
+        self._stop = threading.Event()
+        self._goal: ServerGoalHandle | None = None
+        self._truth: RosTruth | None = None
+        self._world = RosWorld(self, deadlines, self._cancelled)
+        self._grounder = RosGrounder(self, deadlines, self._cancelled)
+        self._planner = RosPlanner(self, deadlines, self._cancelled)
+        self._recorder = RosRecorder(self)
+        self._worker = Worker(self, names.AGENT)
+        self._server = ActionServer(
+            self, RunEpisode, '~/run_episode', self._run, callback_group=ReentrantCallbackGroup(),
+            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+
+    def close(self) -> None:
+        """End an episode that is under way as cancelled."""
+        self._stop.set()
+        self._worker.close(timeout_s=5.0)
+
+    def _cancelled(self) -> bool:
+        goal = self._goal
+        return self._stop.is_set() or (goal is not None and goal.is_cancel_requested)
+
+    def _accept(self, goal: RunEpisode.Goal) -> GoalResponse:
+        return GoalResponse.ACCEPT if self._goal is None else GoalResponse.REJECT
+
+    async def _run(self, handle: ServerGoalHandle) -> RunEpisode.Result:
+        result = RunEpisode.Result()
+        self._goal = handle
+        try:
+            goal = handle.request
+            if needs_truth(goal.method) and self._truth is None:
+                self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
+            ended = await self._worker.call(lambda: self._episode(handle))
+        except Exception as error:
+            if isinstance(error, CancelledError) and handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                self.get_logger().error(f'episode {handle.request.episode_id}: {error}')
+                handle.abort()
+            return fill_error(result, error)
+        finally:
+            self._goal = None
+        result.stop_reason, result.message = ended.reason.value, ended.message
+        result.steps, result.seconds = ended.steps, ended.seconds
+        if ended.reason is StopReason.ERROR:
+            self.get_logger().error(f'episode {goal.episode_id}: {ended.message}')
+            handle.abort()
+            return fill_error(result, InfrastructureError(ended.message))
+        if ended.reason is StopReason.CANCELLED:
+            fill_error(result, CancelledError(ended.message))
+            if handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                handle.abort()
+            return result
+        handle.succeed()
+        return result
+
+    def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
+        """One episode, in the worker's thread."""
+        goal = handle.request
+        domain, problem = read_problem(goal)
+        spec = conversions.spec_from_msg(goal, problem)
+        options = parse_options(self._settings.method_options, 'method_options',
+                                type(policy_settings(goal.method)))
+        policy = make_policy(goal.method, options, self._truth)
+        handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
+        self._world.wait_until_there(self._settings.startup_timeout_s)
+        if needs_grounder(goal.method):
+            self._grounder.wait_until_there(self._settings.startup_timeout_s)
+        self._planner.wait_until_there(self._settings.startup_timeout_s)
+        self._recorder.domain = domain
+        self._world.write_problem = lambda spec: domain.write_problem(spec.problem)
+        handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
+        s = self._settings
+        limits = Limits(s.ground_timeout_s, s.plan_timeout_s, s.episode_timeout_s or None)
+        return run_episode(
+            spec, policy, self._world, self._grounder, self._planner,
+            _FeedbackRecorder(self._recorder, handle), domain, cancelled=self._cancelled,
+            limits=limits)
+
+
+class _FeedbackRecorder:
+    """Publishes events and tells the goal's client how far the episode is."""
+
+    def __init__(self, recorder: RosRecorder, handle: ServerGoalHandle) -> None:
+        self._recorder, self._handle = recorder, handle
+        self._feedback = RunEpisode.Feedback()
+
+    def record(self, event: EpisodeEvent) -> None:
+        self._recorder.record(event)
+        feedback = self._feedback
+        if isinstance(event, Stepped):
+            feedback.step = event.index + 1
+            feedback.action = conversions.action_to_msg(event.action)
+            feedback.status = conversions.STATUSES[event.feedback.status]
+            feedback.stage = 'act'
+        elif isinstance(event, Asked):
+            feedback.stage = event.purpose.value
+        elif isinstance(event, Planned):
+            feedback.stage = 'plan'
+        elif isinstance(event, Observed):
+            feedback.stage = 'observe'
+        elif isinstance(event, EpisodeStarted):
+            feedback.stage = 'started'
+        else:
+            return
+        self._handle.publish_feedback(feedback)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(AgentNode, args)

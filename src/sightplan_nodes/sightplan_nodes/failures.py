@@ -1,0 +1,57 @@
+"""Named errors of the core as error codes in replies, and back.
+
+Every service response and action result carries ``error_code`` (0: none) and ``error_msg``. This
+is the only place that turns one into the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sightplan import model
+from sightplan.model import InfrastructureError, SightplanError
+
+NO_ERROR = 0
+
+
+def _classes(cls: type[SightplanError]) -> list[type[SightplanError]]:
+    return [cls, *(sub for child in cls.__subclasses__() for sub in _classes(child))]
+
+
+BY_CODE: dict[int, type[SightplanError]] = {
+    cls.code: cls for cls in _classes(SightplanError) if cls.__module__ == model.errors.__name__}
+"""The error class of each stable code."""
+
+
+def fill_error(reply: Any, error: BaseException) -> Any:
+    """Write an exception into a reply's error fields.
+
+    Args:
+        reply: a service response or action result with ``error_code`` and ``error_msg``.
+        error: an expected error keeps its code; any other becomes InfrastructureError, with its
+            type named, because the method is not to blame for it.
+    """
+    if isinstance(error, SightplanError):
+        reply.error_code, reply.error_msg = error.code, str(error)
+    else:
+        reply.error_code = InfrastructureError.code
+        reply.error_msg = f'{type(error).__name__}: {error}'
+    return reply
+
+
+def raise_error(reply: Any, node: str) -> None:
+    """Raise the exception that a reply carries, if any.
+
+    Args:
+        reply: a service response or action result.
+        node: name of the node that replied, for the message.
+
+    Raises:
+        SightplanError: the subclass with the reply's code; a code from a newer version of the
+            interfaces becomes InfrastructureError.
+    """
+    if reply.error_code == NO_ERROR:
+        return
+    cls = BY_CODE.get(reply.error_code, InfrastructureError)
+    message = reply.error_msg
+    raise cls(message if message.startswith(f'{node}: ') else f'{node}: {message}')

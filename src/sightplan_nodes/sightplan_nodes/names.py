@@ -1,0 +1,38 @@
+"""Names of topics, services and actions: one place, because clients and servers must agree.
+
+All names are relative, so that a whole graph can be pushed into a namespace. A name that starts
+with a node's name is what other nodes call its private name (``sim_bridge/reset`` is ``~/reset``
+of the node ``sim_bridge``).
+"""
+
+CAMERA_IMAGE = 'camera/image_raw'
+CAMERA_INFO = 'camera/camera_info'
+CAMERA_DEPTH = 'camera/depth/image_raw'
+CLOCK = '/clock'
+
+SIM_BRIDGE = 'sim_bridge'
+GROUNDER = 'grounder'
+SYMBOLIC_PLANNER = 'symbolic_planner'
+AGENT = 'agent'
+METRICS_RECORDER = 'metrics_recorder'
+EXPERIMENT = 'experiment'
+
+RESET = f'{SIM_BRIDGE}/reset'
+GET_STATE = f'{SIM_BRIDGE}/get_state'
+EXECUTE_SKILL = 'execute_skill'
+GROUND = f'{GROUNDER}/ground'
+PLAN = f'{SYMBOLIC_PLANNER}/plan'
+RUN_EPISODE = f'{AGENT}/run_episode'
+START_RUN = f'{METRICS_RECORDER}/start_run'
+FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
+EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
+
+AGENT_LOOK = f'{AGENT}/look'
+AGENT_ANSWERS = f'{AGENT}/answers'
+AGENT_BELIEF = f'{AGENT}/belief'
+AGENT_PLAN = f'{AGENT}/plan'
+AGENT_STEP = f'{AGENT}/step'
+AGENT_EPISODE = f'{AGENT}/episode'
+
+TRUTH = f'{METRICS_RECORDER}/truth'
+"""Topic of the truth in recorded bags; it is written to the bag only, never published."""

@@ -1,0 +1,335 @@
+"""The core's ports as ROS clients: the episode loop runs over these as it runs in process.
+
+Every call blocks the calling thread, which must not be the executor's, for at most its deadline;
+then DeadlineError names the node that is silent.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import Image
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.srv import GetState, Ground, Plan, ResetWorld
+
+from sightplan.domains import Domain
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    BeliefUpdated,
+    CancelledError,
+    DeadlineError,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    Feedback,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningTask,
+    Question,
+    State,
+    Stepped,
+)
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, never
+from sightplan_nodes.failures import raise_error
+
+_STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
+
+
+def raw_stamp_ns(data: bytes) -> int:
+    """Stamp [ns] of a serialized message that begins with a header (CDR encoding)."""
+    seconds, nanoseconds = _STAMP[data[1] & 1].unpack_from(data, 4)
+    return int(seconds) * 10**9 + int(nanoseconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Wall-clock limits of single calls [s].
+
+    Attributes:
+        reset_s, observe_s, act_s: the world's.
+        ground_s, plan_s: added to the limit that the caller itself sets, for the way there and
+            back; the limit in use when he sets none.
+        truth_s: of a look at ground truth.
+    """
+
+    reset_s: float = 90.0
+    observe_s: float = 10.0
+    act_s: float = 30.0
+    ground_s: float = 60.0
+    plan_s: float = 10.0
+    truth_s: float = 10.0
+
+
+class Camera:
+    """The newest image on a topic, kept undecoded until it is wanted."""
+
+    def __init__(self, node: Node) -> None:
+        """Subscribe."""
+        self._arrived = threading.Condition()
+        self._data = b''
+        self._stamp_ns = -1
+        self._topic = names.CAMERA_IMAGE
+        node.create_subscription(Image, self._topic, self._take, qos.SENSOR, raw=True,
+                                 callback_group=ReentrantCallbackGroup())
+
+    def _take(self, data: bytes) -> None:
+        with self._arrived:
+            self._data, self._stamp_ns = data, raw_stamp_ns(data)
+            self._arrived.notify_all()
+
+    def look(self, not_before_ns: int, timeout_s: float,
+             cancelled: Callable[[], bool] = never) -> Observation:
+        """The newest image that is not older than a world time.
+
+        Raises:
+            DeadlineError: none came in time.
+            CancelledError: cancelled while waiting.
+        """
+        end = time.monotonic() + timeout_s
+        with self._arrived:
+            while self._stamp_ns < not_before_ns:
+                if cancelled():
+                    raise CancelledError('cancelled while waiting for an image')
+                left = end - time.monotonic()
+                if left <= 0.0:
+                    seen = ('no image came' if self._stamp_ns < 0 else
+                            f'the newest is of {self._stamp_ns} ns')
+                    raise DeadlineError(
+                        f'{names.SIM_BRIDGE} published no image on {self._topic} of world time '
+                        f'{not_before_ns} ns or later within {timeout_s:g} s ({seen}); it hangs '
+                        'or has died')
+                self._arrived.wait(min(left, 0.1))
+            data = self._data
+        return conversions.observation_from_msg(deserialize_message(data, Image))
+
+
+class RosWorld:
+    """The port World over sim_bridge (or a robot behind the same names)."""
+
+    def __init__(self, node: Node, deadlines: Deadlines,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the clients."""
+        self._camera = Camera(node)
+        self._deadlines, self._cancelled = deadlines, cancelled
+        self._reset = ServiceCaller(node, ResetWorld, names.RESET, names.SIM_BRIDGE)
+        self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
+        self._not_before_ns = 0
+        self.write_problem: Callable[[EpisodeSpec], str] = _no_writer
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the world's node.
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        self._reset.wait_until_there(timeout_s, self._cancelled)
+        self._skill.wait_until_there(timeout_s, self._cancelled)
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        """Build the problem's initial state; contract in the port."""
+        problem = spec.problem
+        reply = self._reset(ResetWorld.Request(
+            episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
+            domain_pddl=problem.domain_pddl, problem_pddl=self.write_problem(spec),
+            seed=spec.seed, failure_probability=spec.failure_probability),
+            self._deadlines.reset_s, self._cancelled)
+        raise_error(reply, names.SIM_BRIDGE)
+        self._not_before_ns = conversions.time_from_msg(reply.stamp)
+
+    def observe(self) -> Observation:
+        """The newest image; it shows the result of the last reset or action."""
+        return self._camera.look(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
+
+    def execute(self, action: Action) -> Feedback:
+        """Carry out an action; contract in the port."""
+        result = self._skill(ExecuteSkill.Goal(action=conversions.action_to_msg(action)),
+                             self._deadlines.act_s, self._cancelled)
+        raise_error(result, names.SIM_BRIDGE)
+        if result.status == 0:
+            raise CancelledError(f'{action} was cancelled before it began')
+        self._not_before_ns = conversions.time_from_msg(result.stamp)
+        return conversions.feedback_from_result(result)
+
+
+def _no_writer(spec: EpisodeSpec) -> str:
+    raise InputError(f'{spec.episode_id}: nobody told how to write the problem as PDDL')
+
+
+class RosGrounder:
+    """The port Grounder over the node grounder."""
+
+    def __init__(self, node: Node, deadlines: Deadlines,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        self._deadlines, self._cancelled = deadlines, cancelled
+        self._ground = ServiceCaller(node, Ground, names.GROUND, names.GROUNDER)
+        self._model = ''
+        self._episode_id = self._split = ''
+
+    @property
+    def model(self) -> str:
+        """The model that answered last; '' before the first answer."""
+        return self._model
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait until the grounder is active (its service appears then).
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        self._ground.wait_until_there(timeout_s, self._cancelled)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Name the episode in the questions to come."""
+        self._episode_id, self._split = episode_id, split
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None) -> list[Answer]:
+        """Answer all questions about one image; contract in the port."""
+        if observation.image is None:
+            raise InputError('the grounder needs an image; this observation has none')
+        limit_s = self._deadlines.ground_s if timeout_s is None else timeout_s
+        request = Ground.Request(
+            image=conversions.image_to_msg(observation.image, observation.stamp_ns,
+                                           observation.frame_id),
+            questions=[conversions.question_to_msg(question) for question in questions],
+            timeout_s=limit_s, episode_id=self._episode_id, split=self._split)
+        # The node keeps the limit itself; its reply, which says more, shall come first.
+        reply = self._ground(request, limit_s + 2.0, self._cancelled)
+        raise_error(reply, names.GROUNDER)
+        self._model = reply.model
+        return [conversions.answer_from_msg(answer) for answer in reply.answers]
+
+
+class RosPlanner:
+    """The port SymbolicPlanner over the node symbolic_planner."""
+
+    def __init__(self, node: Node, deadlines: Deadlines,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        self._deadlines, self._cancelled = deadlines, cancelled
+        self._plan = ServiceCaller(node, Plan, names.PLAN, names.SYMBOLIC_PLANNER)
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the planner's node.
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        self._plan.wait_until_there(timeout_s, self._cancelled)
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        """Search for a plan; contract in the port."""
+        reply = self._plan(
+            Plan.Request(domain_pddl=task.domain_pddl, problem_pddl=task.problem_pddl,
+                         timeout_s=timeout_s),
+            timeout_s + self._deadlines.plan_s, self._cancelled)
+        raise_error(reply, names.SYMBOLIC_PLANNER)
+        return conversions.planning_result(reply)
+
+
+class RosTruth:
+    """The port TruthSource over sim_bridge: for the oracle, noisy_oracle and metrics only."""
+
+    def __init__(self, node: Node, timeout_s: float,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        self._timeout_s, self._cancelled = timeout_s, cancelled
+        self._get_state = ServiceCaller(node, GetState, names.GET_STATE, names.SIM_BRIDGE)
+        self._episode_id = ''
+        self._outcome_stamp_ns = 0
+
+    @property
+    def episode_id(self) -> str:
+        """Episode of the state that was read last."""
+        return self._episode_id
+
+    def look_back_to(self, stamp_ns: int) -> None:
+        """Make ``last_outcome`` tell of the action that ended at this world time; 0: the last.
+
+        Events reach a recorder late: the world may have gone on since.
+        """
+        self._outcome_stamp_ns = stamp_ns
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a world time; contract in the port."""
+        return conversions.state_from_msg(self._read(stamp_ns or 0).state)
+
+    def last_outcome(self) -> str:
+        """What really became of the last action; contract in the port."""
+        return str(self._read(self._outcome_stamp_ns).last_outcome)
+
+    def _read(self, stamp_ns: int) -> GetState.Response:
+        reply = self._get_state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)),
+                                self._timeout_s, self._cancelled)
+        raise_error(reply, names.SIM_BRIDGE)
+        self._episode_id = reply.episode_id
+        return reply
+
+
+class RosRecorder:
+    """The port Recorder over topics: ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ...
+
+    Messages on different topics may overtake each other, so each bears its number in the episode.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Create the publishers of a node (the agent)."""
+        def publisher(message: type, name: str):  # type: ignore[no-untyped-def]
+            return node.create_publisher(message, f'~/{name}', qos.EVENTS)
+        self._episode = publisher(msg.EpisodeEvent, 'episode')
+        self._look = publisher(msg.Look, 'look')
+        self._answers = publisher(msg.AnswerArray, 'answers')
+        self._belief = publisher(msg.Belief, 'belief')
+        self._plan = publisher(msg.PlanStamped, 'plan')
+        self._step = publisher(msg.Step, 'step')
+        self._spec: EpisodeSpec | None = None
+        self._sequence = 0
+        self._stamp_ns = 0
+        self.domain: Domain | None = None
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Publish one event."""
+        if isinstance(event, EpisodeStarted):
+            self._start(event)
+            return
+        assert self._spec is not None, 'EpisodeStarted comes first'
+        number, episode_id = self._sequence, self._spec.episode_id
+        self._sequence += 1
+        if isinstance(event, Observed):
+            self._stamp_ns = event.observation.stamp_ns
+            self._look.publish(conversions.look_to_msg(event, episode_id, number))
+        elif isinstance(event, Asked):
+            self._answers.publish(conversions.asked_to_msg(event, episode_id, number))
+        elif isinstance(event, BeliefUpdated):
+            self._belief.publish(
+                conversions.belief_to_msg(event, episode_id, self._stamp_ns, number))
+        elif isinstance(event, Planned):
+            self._plan.publish(
+                conversions.planned_to_msg(event, episode_id, self._stamp_ns, number))
+        elif isinstance(event, Stepped):
+            self._stamp_ns = event.feedback.stamp_ns
+            self._step.publish(conversions.step_to_msg(event, episode_id, number))
+        elif isinstance(event, EpisodeEnded):
+            self._episode.publish(conversions.ended_to_msg(event, self._spec, number))
+
+    def _start(self, event: EpisodeStarted) -> None:
+        assert self.domain is not None, "the episode's domain must be set first"
+        self._spec, self._sequence, self._stamp_ns = event.spec, 1, 0
+        self._episode.publish(conversions.started_to_msg(
+            event, self.domain.write_problem(event.spec.problem), 0, 0))

@@ -1,0 +1,26 @@
+"""Named quality-of-service profiles, each with its reason."""
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+SENSOR = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=5,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+"""Images and camera info. Offered reliable, so that the recorder gets every judged image and a
+viewer may still ask for best effort; shallow, because an old image is worth nothing."""
+
+EVENTS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The agent's events and the recorder's acknowledgements. A lost one would falsify a score, so
+they are reliable and deep; and kept for late joiners, so that nothing is lost when a recorder is
+discovered a moment after the first event (which also makes belief and plan latched topics)."""
+
+LATCHED = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""For whoever wants the last value only, whenever he joins (a viewer of belief or plan)."""
+
+CLOCK = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1,
+    reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+"""/clock, as rclpy's and rclcpp's time sources ask for it: only the newest time matters."""

@@ -1,0 +1,310 @@
+"""The node ``sim_bridge``: a simulated world behind the names a real robot uses."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, Image
+from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.srv import GetState, ResetWorld
+
+from sightplan.model import (
+    EpisodeSpec,
+    Observation,
+    State,
+    TruthSource,
+    World,
+    WorldError,
+    param,
+)
+from sightplan.runner import make_world
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.failures import fill_error
+from sightplan_nodes.options import parse_options
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.problems import read_problem
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+_HISTORY = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SimBridgeSettings:
+    """Parameters of ``sim_bridge``."""
+
+    domain: str = param('', 'Domain whose world is made at the start; empty: at the first reset')
+    world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
+    reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1, high=600.0)
+    clock_hz: float = param(50.0, 'Rate of /clock [Hz]', low=1.0, high=1000.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSettings:
+    """Parameters of ``sim_bridge`` under ``camera.``."""
+
+    width: int = param(0, "Width of the image [px]; 0: the world's default", low=0, high=4096)
+    height: int = param(0, "Height of the image [px]; 0: the world's default", low=0, high=4096)
+    rate_hz: float = param(10.0, 'Rate at which the image is repeated [Hz]; a change of the scene '
+                           'is published at once', low=0.1, high=240.0)
+
+
+class Calibration(Protocol):
+    """An ideal pinhole camera: size [px], (3, 3) matrix K [px], name of its optical frame."""
+
+    width: int
+    height: int
+    matrix: NDArray[np.float64]
+    frame_id: str
+
+
+class SimWorld(World, TruthSource, Protocol):
+    """What a simulated world offers: the two ports, and its camera."""
+
+    def camera_info(self) -> Calibration:
+        """Calibration of the rendered image."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The world from one time on, until the next moment."""
+
+    stamp_ns: int
+    episode_id: str
+    state: State
+    outcome: str
+
+
+class History:
+    """What was true when; world times come from the node's own clock."""
+
+    def __init__(self, limit: int = _HISTORY) -> None:
+        """Keep the last ``limit`` moments."""
+        self._limit = limit
+        self._moments: list[_Moment] = []
+
+    def append(self, moment: _Moment) -> None:
+        """Add a moment later than all others."""
+        self._moments.append(moment)
+        del self._moments[:-self._limit]
+
+    def at(self, stamp_ns: int, now_ns: int) -> _Moment:
+        """The moment at a world time; 0 is now.
+
+        Raises:
+            WorldError: nothing is known of that time.
+        """
+        if not self._moments:
+            raise WorldError('nothing has been simulated yet; call ~/reset first')
+        if stamp_ns == 0:
+            return self._moments[-1]
+        if stamp_ns > now_ns:
+            raise WorldError(f'world time {stamp_ns} ns is in the future (it is {now_ns} ns)')
+        index = bisect.bisect_right(self._moments, stamp_ns, key=lambda m: m.stamp_ns) - 1
+        if index < 0:
+            raise WorldError(f'world time {stamp_ns} ns is before the first known moment '
+                             f'({self._moments[0].stamp_ns} ns)')
+        return self._moments[index]
+
+
+class SimBridge(Node):
+    """A simulated world.
+
+    Parameters: see SimBridgeSettings and, under ``camera.``, CameraSettings.
+
+    Publishes ``camera/image_raw``, ``camera/camera_info``, ``camera/depth/image_raw`` (32FC1,
+    metres) and ``/clock``. Serves ``~/reset`` (ResetWorld), ``~/get_state`` (GetState: ground
+    truth, for metrics and oracles only) and the action ``execute_skill`` (ExecuteSkill).
+
+    World time starts near zero, runs with the wall clock and never goes back, also not at a
+    reset. An image whose stamp is not before the one a reset or skill returned shows its result.
+    """
+
+    def __init__(self, make_world: Callable[[str, dict[str, Any]], Any] = make_world,
+                 **node_arguments: Any) -> None:
+        """Start publishing; the world is made at the first reset at the latest.
+
+        Args:
+            make_world: domain name and options to world.
+            **node_arguments: passed on to rclpy's Node.
+        """
+        super().__init__(names.SIM_BRIDGE, **node_arguments)
+        self._settings = declare_settings(self, SimBridgeSettings)
+        self._camera = declare_settings(self, CameraSettings, prefix='camera.')
+        size = {'width': self._camera.width, 'height': self._camera.height}
+        self._options = {**{key: value for key, value in size.items() if value},
+                         **parse_options(self._settings.world_options, 'world_options')}
+        self._make_world = make_world
+        self._worlds: dict[str, SimWorld] = {}
+        self._world: SimWorld | None = None
+        self._episode_id = ''
+        self._busy = False
+        self._history = History()
+        self._frame: tuple[Image, CameraInfo, Image | None] | None = None
+        self._born_ns = time.monotonic_ns() - 10**9
+        self._worker = Worker(self, 'sim_bridge world')
+
+        self._image_pub = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        self._info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
+        self._depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
+        self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
+        group = ReentrantCallbackGroup()
+        self.create_service(ResetWorld, '~/reset', self._reset, callback_group=group)
+        self.create_service(GetState, '~/get_state', self._get_state, callback_group=group)
+        self._skills = ActionServer(
+            self, ExecuteSkill, names.EXECUTE_SKILL, self._execute, callback_group=group,
+            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+        self.create_timer(1.0 / self._settings.clock_hz, self._tick)
+        self.create_timer(1.0 / self._camera.rate_hz, self._repeat)
+        if self._settings.domain:
+            domain = self._settings.domain
+            self._worker.submit(lambda: self._prepare(domain))
+
+    def close(self) -> None:
+        """Let go of the world."""
+        for world in self._worlds.values():
+            close = getattr(world, 'close', None)
+            if close is not None:
+                self._worker.submit(close)
+        self._worker.close()
+
+    def now_ns(self) -> int:
+        """World time [ns]."""
+        return time.monotonic_ns() - self._born_ns
+
+    # The callbacks, in the executor's thread.
+
+    def _tick(self) -> None:
+        self._clock_pub.publish(Clock(clock=conversions.time_to_msg(self.now_ns())))
+
+    def _repeat(self) -> None:
+        if self._frame is not None:
+            self._publish(self.now_ns())
+
+    async def _reset(self, request: ResetWorld.Request,
+                     response: ResetWorld.Response) -> ResetWorld.Response:
+        try:
+            observation, state = await self._worker.call(
+                lambda: self._reset_world(request), self._settings.reset_timeout_s)
+        except Exception as error:
+            self.get_logger().error(f'reset to {request.problem!r} failed: {error}')
+            return fill_error(response, error)
+        self._episode_id = request.episode_id
+        response.stamp = conversions.time_to_msg(self._show(observation, state, ''))
+        return response
+
+    def _get_state(self, request: GetState.Request,
+                   response: GetState.Response) -> GetState.Response:
+        try:
+            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        except WorldError as error:
+            return fill_error(response, error)
+        response.state = conversions.state_to_msg(moment.state)
+        response.last_outcome, response.episode_id = moment.outcome, moment.episode_id
+        response.stamp = conversions.time_to_msg(moment.stamp_ns)
+        return response
+
+    def _accept(self, goal: ExecuteSkill.Goal) -> GoalResponse:
+        return GoalResponse.REJECT if self._busy else GoalResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
+        result = ExecuteSkill.Result()
+        self._busy = True
+        try:
+            if handle.is_cancel_requested:
+                handle.canceled()
+                return result
+            action = conversions.action_from_msg(handle.request.action)
+            feedback, observation, state, outcome = await self._worker.call(
+                lambda: self._execute_in_world(action))
+        except Exception as error:
+            self.get_logger().error(f'{handle.request.action.name} failed: {error}')
+            handle.abort()
+            return fill_error(result, error)
+        finally:
+            self._busy = False
+        stamp_ns = self._show(observation, state, outcome)
+        handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
+        result.status = conversions.STATUSES[feedback.status]
+        result.message = feedback.message
+        result.stamp = conversions.time_to_msg(stamp_ns)
+        handle.succeed()  # also when cancelled meanwhile: a skill is not stopped half-way
+        return result
+
+    def _show(self, observation: Observation, state: State, outcome: str) -> int:
+        """Publish a changed scene at once; returns the world time from which on it is shown."""
+        if observation.image is None or self._world is None:
+            raise WorldError('the world gave no image')
+        stamp_ns = self.now_ns()
+        self._history.append(_Moment(stamp_ns, self._episode_id, state, outcome))
+        info = camera_info(self._world.camera_info())
+        frame_id = info.header.frame_id
+        depth = (None if observation.depth_m is None
+                 else conversions.depth_to_msg(observation.depth_m, stamp_ns, frame_id))
+        image = conversions.image_to_msg(observation.image, stamp_ns, frame_id)
+        self._frame = (image, info, depth)
+        self._publish(stamp_ns)
+        return stamp_ns
+
+    def _publish(self, stamp_ns: int) -> None:
+        assert self._frame is not None
+        image, info, depth = self._frame
+        image.header = info.header = conversions.header(stamp_ns, info.header.frame_id)
+        self._info_pub.publish(info)
+        self._image_pub.publish(image)
+        if depth is not None and self._depth_pub.get_subscription_count():
+            depth.header = image.header
+            self._depth_pub.publish(depth)
+
+    # What touches the world, in the worker's thread.
+
+    def _prepare(self, domain: str) -> SimWorld | None:
+        """The domain's world, made when it is first wanted; errors show at the first reset."""
+        try:
+            if domain not in self._worlds:
+                self._worlds[domain] = self._make_world(domain, self._options)
+            return self._worlds[domain]
+        except Exception as error:
+            self.get_logger().error(f'the world of {domain!r} cannot be made: {error}')
+            return None
+
+    def _reset_world(self, request: ResetWorld.Request) -> tuple[Observation, State]:
+        _, problem = read_problem(request)
+        if request.domain not in self._worlds:
+            self._worlds[request.domain] = self._make_world(request.domain, self._options)
+        world = self._worlds[request.domain]
+        world.reset(EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
+                                failure_probability=request.failure_probability))
+        self._world = world
+        return world.observe(), world.state()
+
+    def _execute_in_world(self, action: Any) -> tuple[Any, Observation, State, str]:
+        if self._world is None:
+            raise WorldError('nothing to act on yet; call ~/reset first')
+        feedback = self._world.execute(action)
+        return feedback, self._world.observe(), self._world.state(), self._world.last_outcome()
+
+
+def camera_info(camera: Calibration) -> CameraInfo:
+    """The calibration as a message, without a stamp."""
+    projection = np.hstack([camera.matrix, np.zeros((3, 1))])
+    return CameraInfo(header=conversions.header(0, camera.frame_id), width=camera.width,
+                      height=camera.height, distortion_model='plumb_bob', d=[0.0] * 5,
+                      k=camera.matrix.ravel().tolist(), r=np.eye(3).ravel().tolist(),
+                      p=projection.ravel().tolist())
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(SimBridge, args)

@@ -1,0 +1,167 @@
+"""The main function of every node: start, spin, stop cleanly.
+
+Why not ``rclpy.spin``: a signal that arrives right after a callback can hang it. Here the signal
+handlers are ours: they only ask the loop to stop, so that a node still has a working ROS context
+while it closes (the recorder closes its bag, the agent reports that it was stopped).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from sightplan.model import SightplanError
+
+CLOSING_LIMIT_S = 10.0
+"""After a stop request a node that has not ended by itself is ended [s]."""
+
+PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
+"""Set by ``sightplan up`` to its process id: its nodes end when it is gone."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Closing(Protocol):
+    """What a node class may offer beyond rclpy's Node."""
+
+    exit_code: int | None
+    """The node stops by itself with this exit code as soon as it is not None."""
+
+    def close(self) -> None:
+        """Called once before the ROS context goes down."""
+
+
+class _Stop:
+    """A stop request by signal."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.spinning = False
+        self.wake: Callable[[], None] = lambda: None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.requested:
+            limit = threading.Timer(CLOSING_LIMIT_S, _end_now)
+            limit.daemon = True
+            limit.start()
+        self.requested = True
+        if not self.spinning:  # still constructing, which may take long: model weights
+            raise KeyboardInterrupt
+
+
+def _end_now() -> None:
+    sys.stderr.write('not stopped in time; ending the process\n')
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _wake_on_signal(wake: Callable[[], None]) -> None:
+    """Call ``wake`` on every signal: Python's handlers do not interrupt the wait for messages."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+
+    def listen() -> None:
+        while os.read(read_end, 64):
+            wake()
+
+    threading.Thread(target=listen, name='signals', daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel for SIGTERM when ``sightplan up`` is gone, even by SIGKILL."""
+    parent = os.environ.get(PARENT_VARIABLE, '')
+    if not parent.isdigit() or not sys.platform.startswith('linux'):
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != int(parent):
+        sys.exit(1)  # gone already
+
+
+def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
+    """Run one node until it is stopped or stops by itself.
+
+    Args:
+        make_node: the node's class; it may have an attribute ``exit_code`` and a method
+            ``close`` (see Closing).
+        args: command line without the program's name; None for the process's own.
+
+    Returns:
+        Exit code: 0 after SIGINT or SIGTERM, the node's own ``exit_code``, 2 when it could not
+        be made because of wrong parameters, 1 when something broke.
+    """
+    _die_with_parent()
+    logging.basicConfig(level=logging.WARNING, format='[%(levelname)s] [%(name)s] %(message)s')
+    stop = _Stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    code = 0
+    node: Node | None = None
+    try:
+        rclpy.init(args=[sys.argv[0], *(sys.argv[1:] if args is None else args)],
+                   signal_handler_options=SignalHandlerOptions.NO)
+        executor = SingleThreadedExecutor()
+        _wake_on_signal(executor.wake)
+        node = make_node()
+        executor.add_node(node)
+        stop.spinning = True
+        code = _spin(node, executor, stop)
+    except KeyboardInterrupt:
+        pass
+    except SightplanError as error:
+        _say(node, make_node, error)
+        code = 2 if error.code in range(2, 10) else 1
+    finally:
+        stop.spinning = True
+        signal.set_wakeup_fd(-1)
+        if node is not None:
+            if hasattr(node, 'close'):
+                node.close()
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return code
+
+
+def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
+    while rclpy.ok() and not stop.requested:
+        try:
+            executor.spin_once(timeout_sec=0.5)
+        except ExternalShutdownException:
+            break
+        code = getattr(node, 'exit_code', None)
+        if code is not None:
+            return int(code)
+    return 0
+
+
+def _say(node: Node | None, make_node: Callable[[], Node], error: SightplanError) -> None:
+    if node is not None:
+        node.get_logger().fatal(str(error))
+    else:
+        name = getattr(make_node, '__name__', 'node')
+        sys.stderr.write(f'{name} cannot start: {error}\n')
+
+
+def main(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> None:
+    """Run one node and leave the process, even while a thread of its is in a long computation."""
+    code = 1
+    try:
+        code = run(make_node, args)
+    except Exception:
+        logging.getLogger(__name__).exception('the node broke')
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,79 @@
+"""The node ``symbolic_planner``: plans from PDDL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from sightplan_interfaces.srv import Plan
+
+from sightplan.model import PlanningTask, SymbolicPlanner, param
+from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+from sightplan_nodes import conversions, names
+from sightplan_nodes.failures import fill_error
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+_GRACE_S = 5.0  # for the planner to report its own timeout
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicPlannerSettings:
+    """Parameters of ``symbolic_planner``."""
+
+    timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
+
+
+def _fast_downward(settings: PlannerSettings) -> SymbolicPlanner:
+    planner = FastDownwardPlanner(settings)
+    planner.warm_up()
+    return planner
+
+
+class SymbolicPlannerNode(Node):
+    """Searches for plans.
+
+    Parameters: see SymbolicPlannerSettings and the core's PlannerSettings. Serves ``~/plan``
+    (Plan), one request after another, in a thread.
+    """
+
+    def __init__(self, make_planner: Callable[[PlannerSettings], SymbolicPlanner]
+                 = _fast_downward, **node_arguments: Any) -> None:
+        """Start serving.
+
+        Args:
+            make_planner: settings to planner.
+            **node_arguments: passed on to rclpy's Node.
+        """
+        super().__init__(names.SYMBOLIC_PLANNER, **node_arguments)
+        self._settings = declare_settings(self, SymbolicPlannerSettings)
+        self._planner = make_planner(declare_settings(self, PlannerSettings))
+        self._worker = Worker(self, names.SYMBOLIC_PLANNER)
+        self.create_service(Plan, '~/plan', self._plan, callback_group=ReentrantCallbackGroup())
+
+    def close(self) -> None:
+        """End a search that is under way."""
+        close = getattr(self._planner, 'close', None)
+        if close is not None:
+            close()
+        self._worker.close(timeout_s=2.0)
+
+    async def _plan(self, request: Plan.Request, response: Plan.Response) -> Plan.Response:
+        limit_s = request.timeout_s or self._settings.timeout_s
+        task = PlanningTask(request.domain_pddl, request.problem_pddl)
+        try:
+            result = await self._worker.call(
+                lambda: self._planner.plan(task, limit_s), limit_s + _GRACE_S)
+        except Exception as error:
+            self.get_logger().error(str(error))
+            return fill_error(response, error)
+        return conversions.fill_plan(response, result)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(SymbolicPlannerNode, args)
