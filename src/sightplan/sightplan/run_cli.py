@@ -67,8 +67,8 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the simulated world (repeatable)')
     how = parser.add_argument_group('how much, how long')
-    for name in ('episodes', 'seed', 'max_actions', 'failure_probability', 'planner_timeout_s',
-                 'grounder_timeout_s'):
+    for name in ('episodes', 'seed', 'max_actions', 'failure_probability', 'planner_search',
+                 'planner_timeout_s', 'grounder_timeout_s'):
         add(how, name)
     where = parser.add_argument_group('results')
     add(where, 'out', metavar='DIR')

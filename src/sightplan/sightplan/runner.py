@@ -66,6 +66,8 @@ class RunSettings:
     max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
     failure_probability: float = param(0.0, 'Chance that the world bungles a legal action',
                                        low=0.0, high=1.0)
+    planner_search: str = param('lama-first', 'Search of the planner: lama-first (the paper\'s), '
+                                'short (plans close to the shortest), or one of Fast Downward')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
                                       low=0.1)
@@ -159,8 +161,9 @@ def select_problems(settings: RunSettings,
         splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
         pairs = [(split, problem) for split in splits for problem in domain.split_problems(split)]
     if not pairs:
-        raise InputError('there is not one usable problem: '
-                         + ('; '.join(map(str, errors)) or 'the folder holds no .pddl file'))
+        where = settings.problems or f'split {settings.split!r} of domain {settings.domain!r}'
+        raise InputError(f'{where}: there is not one usable problem'
+                         + ''.join(f'\n  {error}' for error in errors))
     return domain, pairs, errors
 
 
@@ -230,7 +233,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'seed': settings.seed,
         'max_actions': settings.max_actions,
         'failure_probability': settings.failure_probability,
-        'planner_timeout_s': settings.planner_timeout_s,
+        'planner': {'search': settings.planner_search,
+                    'timeout_s': settings.planner_timeout_s},
         'world': dict(settings.world_options),
     }
 
@@ -295,8 +299,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         if asks:
             grounder = BackendGrounder(make_backend(settings.backend, options, world))
         if planner is None:
-            from sightplan.planning.symbolic import FastDownwardPlanner
-            planner = FastDownwardPlanner()
+            from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+            planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
             _close_after(stack, planner)
         policy = make_policy(settings.method, settings.method_options, world)
         store = stack.enter_context(RunStore(settings.out))

@@ -119,11 +119,14 @@ class Backend:
         same = past if past is not None and past.truth is truth else None
         error = rates.error_true if truth else rates.error_false
         unread_share = 1.0 if error is None else rates.unparsed
-        wrong = self._draw('wrong', atom, image) < self._chance(
-            error or 0.0, same.wrong if same else None)
-        unread = self._draw('unread', atom, image) < self._chance(
-            unread_share, same.unread if same else None)
+        wrong = self._happens('wrong', error or 0.0, same.wrong if same else None, atom, image)
+        unread = self._happens('unread', unread_share, same.unread if same else None, atom, image)
         return wrong, unread
+
+    def _happens(self, kind: str, share: float, before: bool | None, atom: Atom,
+                 image: str) -> bool:
+        chance = self._chance(share, before)
+        return chance > 0.0 and self._draw(kind, atom, image) < chance
 
     def _chance(self, share: float, before: bool | None) -> float:
         """Chance of a fault whose long-run share is ``share``, after the last answer's fault."""

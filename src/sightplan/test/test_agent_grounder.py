@@ -1,0 +1,81 @@
+"""The port Grounder over a backend."""
+
+import numpy as np
+import pytest
+from sightplan.grounding import BackendGrounder
+from sightplan.model import Atom, BackendError, Grounder, Observation, Question, Verdict
+from sightplan.vlm.api import YesNoReply
+
+LOOK = Observation(np.zeros((2, 2, 3), np.uint8), 5)
+QUESTIONS = tuple(Question(Atom('clear', (b,)), f'Is {b} clear?') for b in 'rgb')
+
+
+class FixedBackend:
+    needs_truth = False
+    model = 'fixed 1.0'
+
+    def __init__(self, *replies):
+        self.replies, self.requests, self.episodes = list(replies), [], []
+
+    def answer(self, request):
+        self.requests.append(request)
+        return self.replies
+
+    def start_episode(self, episode_id, split=''):
+        self.episodes.append((episode_id, split))
+
+
+def test_is_a_grounder_and_names_its_model():
+    grounder = BackendGrounder(FixedBackend())
+    assert isinstance(grounder, Grounder)
+    assert grounder.model == 'fixed 1.0'
+
+
+def test_all_questions_go_out_in_one_request():
+    backend = FixedBackend(*[YesNoReply('yes')] * 3)
+    BackendGrounder(backend).ground(LOOK, QUESTIONS, 7.0)
+    [request] = backend.requests
+    assert (request.observation, request.questions, request.timeout_s) == (LOOK, QUESTIONS, 7.0)
+
+
+def test_answers_keep_order_text_and_probabilities():
+    backend = FixedBackend(YesNoReply('Yes', .8, .1), YesNoReply('No'), YesNoReply('hm', .2, .3))
+    answers = BackendGrounder(backend).ground(LOOK, QUESTIONS)
+    assert [a.atom for a in answers] == [q.atom for q in QUESTIONS]
+    assert [a.verdict for a in answers] == [Verdict.YES, Verdict.NO, Verdict.UNPARSED]
+    assert [(a.p_yes, a.p_no) for a in answers] == [(.8, .1), (None, None), (.2, .3)]
+    assert [a.text for a in answers] == ['Yes', 'No', 'hm']
+
+
+def test_no_questions_cost_no_call():
+    backend = FixedBackend()
+    assert BackendGrounder(backend).ground(LOOK, ()) == []
+    assert not backend.requests
+
+
+@pytest.mark.parametrize('replies', [[], [YesNoReply('yes')] * 2, [YesNoReply('yes')] * 4])
+def test_a_wrong_number_of_replies_is_an_error(replies):
+    with pytest.raises(BackendError, match='replies to 3 questions'):
+        BackendGrounder(FixedBackend(*replies)).ground(LOOK, QUESTIONS)
+
+
+@pytest.mark.parametrize('bad', [-.1, 1.1, float('nan'), float('inf')])
+@pytest.mark.parametrize('field', ['p_yes', 'p_no'])
+def test_an_impossible_probability_is_an_error(field, bad):
+    backend = FixedBackend(YesNoReply('yes', **{field: bad}))
+    with pytest.raises(BackendError, match=field):
+        BackendGrounder(backend).ground(LOOK, QUESTIONS[:1])
+
+
+def test_episodes_are_announced_to_backends_that_want_to_know():
+    backend = FixedBackend()
+    BackendGrounder(backend).start_episode('e1', 'hard')
+    assert backend.episodes == [('e1', 'hard')]
+
+    class Plain:
+        needs_truth = False
+        model = 'plain'
+
+        def answer(self, request):
+            return []
+    BackendGrounder(Plain()).start_episode('e1')

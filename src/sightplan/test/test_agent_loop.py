@@ -1,0 +1,292 @@
+"""The episode loop: events, budgets, limits, errors, cancelling."""
+
+import logging
+
+import pytest
+from doubles import EventList, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
+from sightplan.agent import Act, Limits, Stop, Withhold, run_episode
+from sightplan.model import (
+    Action,
+    Asked,
+    AskPurpose,
+    Atom,
+    BackendError,
+    BeliefUpdated,
+    DeadlineError,
+    EpisodeEnded,
+    EpisodeStarted,
+    FeedbackStatus,
+    InputError,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningStatus,
+    Stepped,
+    StopReason,
+    WorldError,
+)
+
+MOVE = Action('moveblock', ('r', 'c2'))
+
+
+class Script:
+    """A policy that carries out prepared decisions, then stops."""
+
+    needs_truth = needs_grounder = False
+    remaining = 3
+
+    def __init__(self, *decisions, begin=None, learn=None):
+        self.decisions, self.on_begin, self.on_learn = list(decisions), begin, learn
+        self.learnt = []
+
+    def begin(self, context):
+        self.context = context
+        return self.on_begin(context) if self.on_begin else None
+
+    def decide(self, context):
+        return self.decisions.pop(0) if self.decisions else Stop(StopReason.PLAN_DONE)
+
+    def learn(self, context, action, feedback):
+        self.learnt.append((action, feedback.status))
+        return self.on_learn(context) if self.on_learn else None
+
+
+def episode(policy, spec=None, world=None, grounder=None, planner=None, **options):
+    world = world or MemoryWorld()
+    events = EventList()
+    ended = run_episode(spec or spec_of(), policy, world, grounder or TruthGrounder(world),
+                        planner or SearchPlanner(), events, world.domain, **options)
+    assert events.events[-1] is ended
+    assert isinstance(events.events[0], EpisodeStarted)
+    assert len(events.of(EpisodeStarted)) == len(events.of(EpisodeEnded)) == 1
+    return ended, events, world
+
+
+def raising(error):
+    def call(*arguments, **named):
+        raise error
+    return call
+
+
+def test_events_tell_the_story_in_order():
+    def begin(context):
+        context.ask([Atom('clear', ('r',))], AskPurpose.ENUMERATION)
+        context.plan(frozenset())
+        context.believe(frozenset(), {Atom('clear', ('r',)): .5})
+    ended, events, _ = episode(Script(Act(MOVE), begin=begin))
+    assert [type(e) for e in events.events] == [
+        EpisodeStarted, Observed, Asked, Planned, BeliefUpdated, Stepped, EpisodeEnded]
+    assert (ended.reason, ended.steps, ended.remaining) == (StopReason.PLAN_DONE, 1, 3)
+
+
+def test_a_step_carries_index_feedback_and_times():
+    ended, events, world = episode(Script(Act(MOVE), Act(MOVE)))
+    first, second = events.of(Stepped)
+    assert (first.index, second.index) == (0, 1)
+    assert (first.feedback.status, second.feedback.status) == (
+        FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED)
+    assert second.stamp_ns == first.feedback.stamp_ns
+    assert ended.stamp_ns == world.now_ns
+
+
+def test_withholding_costs_budget_and_moves_nothing():
+    policy = Script(*[Withhold(MOVE, 'because')] * 9)
+    ended, events, world = episode(policy, spec_of(max_actions=4))
+    assert (ended.reason, ended.steps) == (StopReason.BUDGET, 4)
+    assert policy.learnt == [(MOVE, FeedbackStatus.WITHHELD)] * 4
+    assert world.actions == []
+    assert {s.feedback.message for s in events.of(Stepped)} == {'because'}
+
+
+def test_rejected_actions_cost_budget_too():
+    illegal = Act(Action('moveblock', ('g', 'c2')))
+    ended, _, _ = episode(Script(*[illegal] * 9), spec_of(max_actions=3))
+    assert (ended.reason, ended.steps) == (StopReason.BUDGET, 3)
+
+
+def test_begin_and_learn_may_stop():
+    stop = Stop(StopReason.NO_PLAN, 'why')
+    ended, _, _ = episode(Script(begin=lambda c: stop))
+    assert (ended.reason, ended.message, ended.steps) == (StopReason.NO_PLAN, 'why', 0)
+    ended, _, _ = episode(Script(Act(MOVE), Act(MOVE), learn=lambda c: stop))
+    assert (ended.reason, ended.steps) == (StopReason.NO_PLAN, 1)
+
+
+def test_a_plan_that_ends_with_the_budget_is_done_not_out_of_budget():
+    done = Stop(StopReason.PLAN_DONE)
+    ended, _, _ = episode(Script(Act(MOVE), learn=lambda c: done), spec_of(max_actions=1))
+    assert ended.reason is StopReason.PLAN_DONE
+
+
+def test_no_budget_means_no_action():
+    ended, _, world = episode(Script(Act(MOVE)), spec_of(max_actions=0))
+    assert (ended.reason, ended.steps, world.actions) == (StopReason.BUDGET, 0, [])
+
+
+@pytest.mark.parametrize('error', [WorldError('the arm fell off'), BackendError('no GPU'),
+                                   DeadlineError('too late')])
+def test_infrastructure_errors_end_the_episode_unscored(error):
+    ended, _, _ = episode(Script(begin=raising(error)))
+    assert ended.reason is StopReason.ERROR and not ended.reason.scored
+    assert ended.message == f'{type(error).__name__}: {error}'
+
+
+def test_a_world_that_cannot_be_reset_gives_a_complete_story():
+    world = MemoryWorld()
+    world.reset = raising(WorldError('nine columns'))
+    ended, events, _ = episode(Script(Act(MOVE)), world=world)
+    assert (ended.reason, ended.message) == (StopReason.ERROR, 'WorldError: nine columns')
+    assert len(events.events) == 2
+
+
+def test_an_unexpected_exception_is_an_error_with_its_traceback_in_the_log(caplog):
+    with caplog.at_level(logging.ERROR):
+        ended, _, _ = episode(Script(begin=raising(KeyError('oops'))))
+    assert ended.reason is StopReason.ERROR
+    assert ended.message == "unexpected KeyError: 'oops'"
+    assert 'Traceback' in caplog.text and 'test_agent_loop.py' in caplog.text
+
+
+def test_an_action_the_problem_does_not_have_never_reaches_the_world():
+    world = MemoryWorld()
+    world.execute = raising(AssertionError('reached'))
+    ended, events, _ = episode(Script(Act(Action('fly', ('r',)))), world=world)
+    assert ended.reason is StopReason.ERROR and 'fly' in ended.message
+    assert events.of(Stepped) == []
+
+
+def test_a_crashed_planner_is_infrastructure():
+    class Crashing:
+        def plan(self, task, timeout_s):
+            return PlanningResult(PlanningStatus.CRASHED, message='signal 11')
+    ended, events, _ = episode(Script(begin=lambda c: c.plan(frozenset())), planner=Crashing())
+    assert ended.reason is StopReason.ERROR and 'signal 11' in ended.message
+    assert len(events.of(Planned)) == 1
+
+
+@pytest.mark.parametrize('calls', [0, 1, 2, 3, 4, 5])
+def test_cancelling_ends_the_episode_at_the_next_use_of_a_port(calls):
+    polls = []
+
+    def cancelled():
+        polls.append(1)
+        return len(polls) > calls
+
+    def begin(context):
+        context.ask([Atom('clear', ('r',))], AskPurpose.ENUMERATION)
+    ended, _, world = episode(Script(Act(MOVE), Act(MOVE), begin=begin), cancelled=cancelled)
+    if calls < 5:
+        assert ended.reason is StopReason.CANCELLED and not ended.reason.scored
+        assert len(world.actions) == (1 if calls >= 4 else 0)
+    else:
+        assert ended.reason is StopReason.PLAN_DONE
+
+
+def test_an_error_while_being_cancelled_is_a_cancelled_episode():
+    flag = []
+
+    def begin(context):
+        flag.append(1)
+        raise BackendError('the server went down with us')
+    ended, _, _ = episode(Script(begin=begin), cancelled=lambda: bool(flag))
+    assert ended.reason is StopReason.CANCELLED
+
+
+def test_an_interrupt_is_recorded_before_it_goes_on():
+    world, events = MemoryWorld(), EventList()
+    with pytest.raises(KeyboardInterrupt):
+        run_episode(spec_of(), Script(begin=raising(KeyboardInterrupt())), world,
+                    TruthGrounder(world), SearchPlanner(), events, world.domain)
+    assert events.events[-1].reason is StopReason.CANCELLED
+
+
+def test_an_episode_over_its_time_limit_is_an_error():
+    now = [0.]
+
+    def slow(context):
+        now[0] += 100.
+        context.observe()
+    ended, _, _ = episode(Script(begin=slow), clock=lambda: now[0], limits=Limits(episode_s=60.))
+    assert ended.reason is StopReason.ERROR and '60 s' in ended.message
+
+
+def test_stages_are_timed_with_the_given_clock():
+    now = [0.]
+
+    def tick():
+        now[0] += 1.
+        return now[0]
+
+    def begin(context):
+        context.ask([Atom('clear', ('r',))], AskPurpose.GOAL)
+        context.plan(frozenset())
+    ended, events, _ = episode(Script(Act(MOVE), begin=begin), clock=tick)
+    assert ended.timings_s == {'reset': 1., 'observe': 1., 'ground': 1., 'plan': 1., 'act': 1.}
+    assert events.of(Asked)[0].seconds == events.of(Stepped)[0].seconds == 1.
+    assert ended.seconds == 11.
+
+
+def test_limits_reach_grounder_and_planner():
+    seen = {}
+
+    class Grounder:
+        model = 'm'
+
+        def ground(self, observation, questions, timeout_s=None):
+            seen['ground'] = timeout_s
+            return []
+
+    class Planner:
+        def plan(self, task, timeout_s):
+            seen['plan'] = timeout_s
+            return PlanningResult(PlanningStatus.UNSOLVABLE)
+
+    def begin(context):
+        context.ask([], AskPurpose.GOAL)
+        context.plan(frozenset())
+    episode(Script(begin=begin), grounder=Grounder(), planner=Planner(),
+            limits=Limits(ground_s=3., plan_s=4.))
+    assert seen == {'ground': 3., 'plan': 4.}
+
+
+def test_questions_are_worded_by_the_domain_and_expectations_go_along():
+    atoms = [Atom('clear', ('r',)), Atom('on', ('r', 'g'))]
+
+    def begin(context):
+        context.ask(atoms, AskPurpose.PRECONDITION, [True, None], MOVE)
+    _, events, world = episode(Script(begin=begin))
+    [asked] = events.of(Asked)
+    assert [q.text for q in asked.questions] == [world.domain.question(a).text for a in atoms]
+    assert (asked.expected, asked.action, asked.purpose) == (
+        (True, None), MOVE, AskPurpose.PRECONDITION)
+    assert asked.model == 'truth'
+
+
+def test_expectations_must_fit_the_questions():
+    ended, _, _ = episode(Script(
+        begin=lambda c: c.ask([Atom('clear', ('r',))], AskPurpose.GOAL, [True, False])))
+    assert ended.reason is StopReason.ERROR and 'expectations' in ended.message
+
+
+def test_a_given_look_is_used_and_not_taken_again():
+    def begin(context):
+        look = context.observe()
+        context.ask([Atom('clear', ('r',))], AskPurpose.GOAL, observation=look)
+        context.ask([Atom('clear', ('g',))], AskPurpose.GOAL, observation=look)
+    _, events, world = episode(Script(begin=begin))
+    assert world.looks == 1
+    assert events.of(Asked)[0].observation is events.of(Asked)[1].observation
+
+
+def test_the_grounder_is_told_about_each_episode():
+    started = []
+    world = MemoryWorld()
+    grounder = TruthGrounder(world)
+    grounder.start_episode = lambda episode_id, split: started.append((episode_id, split))
+    episode(Script(), spec_of(episode_id='e7', split='hard'), world, grounder)
+    assert started == [('e7', 'hard')]
+
+
+def test_bad_input_from_a_policy_is_an_error_not_a_crash():
+    ended, _, _ = episode(Script(begin=raising(InputError('file x'))))
+    assert ended.message == 'InputError: file x'

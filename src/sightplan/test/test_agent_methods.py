@@ -1,0 +1,175 @@
+"""Finding methods; oracle, random and idle; and that only the oracle is given truth."""
+
+import dataclasses
+
+import pytest
+from doubles import (
+    BoobyTrap,
+    EventList,
+    MemoryWorld,
+    ScriptedPlanner,
+    SearchPlanner,
+    TruthGrounder,
+    spec_of,
+    two_blocks,
+)
+from sightplan.agent import (
+    make_policy,
+    method_names,
+    needs_grounder,
+    needs_truth,
+    policy_settings,
+    run_episode,
+)
+from sightplan.model import (
+    Action,
+    Asked,
+    Atom,
+    InputError,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningStatus,
+    Stepped,
+    StopReason,
+)
+
+
+def episode(method, spec=None, world=None, truth=None, planner=None):
+    world = world or MemoryWorld()
+    events = EventList()
+    ended = run_episode(spec or spec_of(method=method), make_policy(method, truth=truth or world),
+                        world, TruthGrounder(world), planner or SearchPlanner(), events,
+                        world.domain)
+    return ended, events, world
+
+
+def test_methods_are_found_by_their_modules_names():
+    assert {'ground', 'idle', 'oracle', 'random'} <= set(method_names())
+
+
+def test_unknown_methods_and_settings_name_the_choice():
+    with pytest.raises(InputError, match='choose one of.*ground'):
+        make_policy('magic')
+    with pytest.raises(InputError, match='no setting.*on_unparsed'):
+        make_policy('ground', {'x': 1})
+    with pytest.raises(InputError, match='continue, stop'):
+        policy_settings('ground', {'on_unparsed': 'panic'})
+
+
+def test_only_the_oracle_declares_that_it_reads_truth():
+    assert [name for name in method_names() if needs_truth(name)] == ['oracle']
+
+
+def test_the_oracle_cannot_be_made_without_truth():
+    with pytest.raises(InputError, match='ground truth'):
+        make_policy('oracle')
+
+
+@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+def test_no_other_method_can_reach_truth(method):
+    policy = make_policy(method, truth=BoobyTrap())
+    held = [getattr(policy, name, None) for name in (*vars(policy), *dir(type(policy)))]
+    assert not any(isinstance(thing, (BoobyTrap, MemoryWorld)) for thing in held)
+
+
+@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+def test_no_other_method_profits_from_the_problems_true_init(method):
+    """With a lie in the problem's init, all that a method does stays the same.
+
+    World and grounder keep the true problem; only what run_episode is given is poisoned.
+    """
+    truth = two_blocks()
+    lie = dataclasses.replace(truth, init=frozenset({Atom('clear', ('g',))}))
+    stories = []
+    for problem in (truth, lie):
+        world = MemoryWorld()
+        reset = world.reset
+        world.reset = lambda spec, reset=reset: reset(dataclasses.replace(spec, problem=truth))
+        _, events, _ = episode(method, spec_of(problem, method=method), world)
+        stories.append([(type(event).__name__, getattr(event, 'action', None),
+                         getattr(event, 'answers', None)) for event in events.events])
+    assert stories[0] == stories[1]
+
+
+@pytest.mark.parametrize('method', method_names())
+def test_the_problem_that_a_method_sees_has_no_initial_state(method):
+    seen = []
+    policy = make_policy(method, truth=MemoryWorld())
+    for name in ('begin', 'decide'):
+        call = getattr(policy, name)
+
+        def spy(context, call=call):
+            seen.append(context.problem.init or context.spec.problem.init)
+            return call(context)
+        setattr(policy, name, spy)
+    world = MemoryWorld()
+    run_episode(spec_of(method=method), policy, world, TruthGrounder(world), SearchPlanner(),
+                EventList(), world.domain)
+    assert seen and not any(seen)
+
+
+# oracle
+
+def test_the_oracle_solves_and_asks_nothing():
+    ended, events, world = episode('oracle')
+    assert (ended.reason, ended.steps, ended.remaining) == (StopReason.PLAN_DONE, 2, 0)
+    assert world.spec.problem.goal_met(world.state())
+    assert events.of(Asked) == events.of(Observed) == []
+    assert not needs_grounder('oracle')
+
+
+def test_the_oracle_plans_again_when_an_action_fails():
+    spec = spec_of(method='oracle', failure_probability=.5, seed=3)
+    ended, events, world = episode('oracle', spec)
+    assert ended.reason is StopReason.PLAN_DONE
+    assert world.spec.problem.goal_met(world.state())
+    assert len(events.of(Planned)) == 1 + ended.steps - 2 > 1
+
+
+@pytest.mark.parametrize(('status', 'reason'), [
+    (PlanningStatus.UNSOLVABLE, StopReason.NO_PLAN),
+    (PlanningStatus.TIMEOUT, StopReason.PLANNER_TIMEOUT)])
+def test_an_oracle_without_a_plan_stops(status, reason):
+    ended, _, _ = episode('oracle', planner=ScriptedPlanner(PlanningResult(status)))
+    assert ended.reason is reason
+
+
+# random
+
+def test_random_draws_from_all_actions_and_uses_up_its_budget():
+    ended, events, world = episode('random', spec_of(max_actions=60, method='random'))
+    drawn = [s.action for s in events.of(Stepped)]
+    assert (ended.reason, ended.steps) == (StopReason.BUDGET, 60)
+    assert set(drawn) == set(world.model.actions)
+    assert events.of(Asked) == events.of(Planned) == []
+
+
+def test_random_depends_on_the_seed_and_the_episode_only():
+    def drawn(**values):
+        _, events, _ = episode('random', spec_of(method='random', **values))
+        return [s.action for s in events.of(Stepped)]
+    assert drawn(seed=1) == drawn(seed=1) != drawn(seed=2)
+    assert drawn(episode_id='a') != drawn(episode_id='b')
+
+
+def test_random_without_any_action_gives_up():
+    problem = dataclasses.replace(two_blocks(), objects={'c1': 'column'}, init=frozenset(), goal=())
+    ended, _, _ = episode('random', spec_of(problem, method='random'))
+    assert ended.reason is StopReason.GAVE_UP
+
+
+# idle
+
+def test_idle_does_nothing():
+    ended, events, world = episode('idle')
+    assert (ended.reason, ended.steps) == (StopReason.GAVE_UP, 0)
+    assert world.actions == [] and world.looks == 0
+    assert len(events.events) == 2
+
+
+def test_moves_are_what_these_tests_think():
+    world = MemoryWorld()
+    world.reset(spec_of())
+    assert world.model.applicable(Action('moveblock', ('r', 'c2')), world.state())
+    assert not world.model.applicable(Action('moveblock', ('g', 'c2')), world.state())

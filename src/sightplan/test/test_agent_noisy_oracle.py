@@ -1,0 +1,298 @@
+"""The noisy oracle: rates, persistence, determinism, tables."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sightplan.model import Atom, BackendError, InputError, Observation, Question, TruthSource
+from sightplan.vlm.api import YesNoRequest, backend_names, make_backend
+from sightplan.vlm.backends._confusion import load_table, table_names
+
+CLEAR = [Atom('clear', (f'b{i}',)) for i in range(2000)]
+
+
+class FixedTruth:
+    """The same atoms are true for ever, until ``true`` is changed."""
+
+    def __init__(self, true=()):
+        self.true = frozenset(true)
+
+    def state(self, stamp_ns=None):
+        return self.true
+
+    def last_outcome(self):
+        return ''
+
+
+def look(number):
+    pixels = np.full((1, 1, 3), 0, np.uint8)
+    pixels[0, 0] = (number // 65536, number // 256 % 256, number % 256)
+    return Observation(pixels, number)
+
+
+def ask(backend, atoms, image=1):
+    request = YesNoRequest(look(image), tuple(Question(a, str(a)) for a in atoms))
+    return [reply.text for reply in backend.answer(request)]
+
+
+def table_file(tmp_path, **rates):
+    path = tmp_path / 'table.json'
+    path.write_text(json.dumps({'rates': rates}))
+    return str(path)
+
+
+def noisy(tmp_path, truth, p_yes_true=.9, p_yes_false=.2, p_unparsed=0., **settings):
+    table = table_file(tmp_path, clear={
+        'p_yes_true': p_yes_true, 'p_yes_false': p_yes_false, 'p_unparsed': p_unparsed})
+    return make_backend('noisy_oracle', {'table': table, **settings}, truth)
+
+
+def test_it_is_a_backend_that_must_be_given_truth():
+    assert 'noisy_oracle' in backend_names()
+    assert not [name for name in backend_names() if name.startswith('_')]
+    assert isinstance(FixedTruth(), TruthSource)
+    with pytest.raises(InputError, match='ground truth'):
+        make_backend('noisy_oracle')
+
+
+def test_the_perfect_table_makes_no_error_and_claims_no_probability():
+    backend = make_backend('noisy_oracle', {}, FixedTruth(CLEAR[:5]))
+    assert ask(backend, CLEAR[:10]) == ['Yes'] * 5 + ['No'] * 5
+    request = YesNoRequest(look(1), (Question(CLEAR[0], ''),))
+    assert (backend.answer(request)[0].p_yes, backend.answer(request)[0].p_no) == (None, None)
+
+
+@pytest.mark.parametrize(('true', 'wanted'), [(True, .9), (False, .2)])
+def test_first_answers_follow_the_table(tmp_path, true, wanted):
+    backend = noisy(tmp_path, FixedTruth(CLEAR if true else ()))
+    share = ask(backend, CLEAR).count('Yes') / len(CLEAR)
+    assert share == pytest.approx(wanted, abs=.035)
+
+
+@pytest.mark.parametrize(('repeat', 'error'), [(0., .2), (.45, .05), (.45, .2), (.9, .2),
+                                               (.45, .7)])
+def test_errors_repeat_as_set_and_their_share_stays_that_of_the_table(tmp_path, repeat, error):
+    backend = noisy(tmp_path, FixedTruth(), p_yes_false=error, repeat=repeat)
+    rounds = [[text == 'Yes' for text in ask(backend, CLEAR, image)] for image in range(1, 7)]
+    for answers in rounds:
+        assert sum(answers) / len(answers) == pytest.approx(error, abs=.045)
+    wrong = again = 0
+    for before, after in zip(rounds, rounds[1:], strict=False):
+        wrong += sum(before)
+        again += sum(b and a for b, a in zip(before, after, strict=True))
+    # Errors never avoid each other: independence (share = error) is the least persistence.
+    assert again / wrong == pytest.approx(max(repeat, error), abs=.09)
+
+
+def test_the_same_image_gets_the_same_answers(tmp_path):
+    backend = noisy(tmp_path, FixedTruth(CLEAR[:500]), p_yes_true=.5, p_yes_false=.5)
+    first = ask(backend, CLEAR[:1000], image=1)
+    other = ask(backend, CLEAR[:1000], image=2)
+    assert first != other
+    assert ask(backend, CLEAR[:1000], image=1) == first
+    assert ask(backend, CLEAR[:1000], image=2) == other
+
+
+def test_the_order_and_grouping_of_questions_about_an_image_do_not_matter(tmp_path):
+    truth = FixedTruth(CLEAR[:500])
+    one, two = (noisy(tmp_path, truth, p_yes_true=.6, p_yes_false=.4) for _ in range(2))
+    for image in (1, 2, 3):
+        forward = ask(one, CLEAR[:200], image)
+        backward = [ask(two, [atom], image)[0] for atom in reversed(CLEAR[:200])]
+        assert forward == backward[::-1]
+
+
+def test_a_changed_truth_is_drawn_afresh(tmp_path):
+    truth = FixedTruth()
+    backend = noisy(tmp_path, truth, p_yes_true=.7, p_yes_false=.3, repeat=1.)
+    before = [text == 'Yes' for text in ask(backend, CLEAR, 1)]
+    truth.true = frozenset(CLEAR)
+    after = [text == 'No' for text in ask(backend, CLEAR, 2)]
+    both = sum(b and a for b, a in zip(before, after, strict=True)) / sum(before)
+    assert both == pytest.approx(.3, abs=.04)
+
+
+def test_seed_and_episode_change_the_errors_and_nothing_else_does(tmp_path):
+    def answers(seed=0, episode='e1'):
+        backend = noisy(tmp_path, FixedTruth(), p_yes_false=.5, seed=seed)
+        backend.start_episode(episode)
+        return ask(backend, CLEAR[:300])
+    assert answers() == answers()
+    assert answers() != answers(seed=1)
+    assert answers() != answers(episode='e2')
+
+
+def test_a_new_episode_forgets_the_history(tmp_path):
+    fresh, used = (noisy(tmp_path, FixedTruth(), p_yes_false=.5, repeat=1.) for _ in range(2))
+    used.start_episode('e1')
+    ask(used, CLEAR[:300], 1)
+    for backend in (fresh, used):
+        backend.start_episode('e2')
+    assert ask(used, CLEAR[:300], 2) == ask(fresh, CLEAR[:300], 2)
+
+
+def test_a_truth_source_that_names_its_episode_starts_them_by_itself(tmp_path):
+    class Named(FixedTruth):
+        episode_id = 'e1'
+    truth = Named()
+    backend = noisy(tmp_path, truth, p_yes_false=.5, repeat=1.)
+    first = ask(backend, CLEAR[:300], 1)
+    truth.episode_id = 'e2'
+    assert ask(backend, CLEAR[:300], 1) != first
+
+
+def test_without_an_image_the_stamp_tells_looks_apart(tmp_path):
+    backend = noisy(tmp_path, FixedTruth(), p_yes_false=.5, repeat=0.)
+    questions = tuple(Question(a, '') for a in CLEAR[:300])
+
+    def texts(stamp):
+        return [r.text for r in backend.answer(YesNoRequest(Observation(stamp_ns=stamp), questions))]
+    assert texts(1) == texts(1)
+    assert texts(1) != texts(2)
+
+
+def test_unreadable_answers_have_their_share_and_cannot_be_read(tmp_path):
+    from sightplan.grounding import parse_yes_no
+    from sightplan.model import Verdict
+    backend = noisy(tmp_path, FixedTruth(), p_unparsed=.25)
+    verdicts = [parse_yes_no(text) for text in ask(backend, CLEAR)]
+    assert verdicts.count(Verdict.UNPARSED) / len(CLEAR) == pytest.approx(.25, abs=.03)
+
+
+def test_an_unknown_predicate_is_an_input_error_that_names_it(tmp_path):
+    backend = noisy(tmp_path, FixedTruth())
+    with pytest.raises(InputError, match="'holding'.*clear"):
+        ask(backend, [Atom('holding', ('x',))])
+
+
+def test_truth_is_looked_up_at_the_time_of_the_image(tmp_path):
+    stamps = []
+
+    class Past(FixedTruth):
+        def state(self, stamp_ns=None):
+            stamps.append(stamp_ns)
+            if stamp_ns == 7:
+                raise BackendError('none')
+            return frozenset()
+    backend = noisy(tmp_path, Past())
+    ask(backend, CLEAR[:1], image=6)
+    assert stamps == [6]
+
+
+@given(share=st.floats(0, 1), repeat=st.floats(0, 1))
+def test_the_chance_of_an_error_is_a_probability_and_keeps_its_share(share, repeat):
+    backend = make_backend('noisy_oracle', {'repeat': repeat}, FixedTruth())
+    stay, turn = backend._chance(share, True), backend._chance(share, False)
+    assert 0. <= turn <= 1. and 0. <= stay <= 1.
+    assert share * stay + (1. - share) * turn == pytest.approx(share)
+
+
+# Tables
+
+def test_sixteen_models_come_with_the_package_with_both_domains_predicates():
+    names = table_names()
+    assert len(names) == 17 and names[0] == 'perfect'
+    for name in names:
+        for cot in (False, True):
+            table = load_table(name, cot)
+            for split in ('simple', 'medium', 'hard', 'another'):
+                for predicate in ('on', 'clear', 'incolumn', 'leftof', 'rightof', 'holding',
+                                  'inside', 'nextto', 'ontop', 'open', 'reachable'):
+                    rates = table.rates(split, predicate)
+                    assert 0. <= rates.unparsed <= 1.
+
+
+def test_a_known_cell():
+    rates = load_table('InternVL3-78B').rates('hard', 'clear')
+    assert rates.error_true == pytest.approx(1 - .9878)
+    assert rates.error_false == 0.
+    assert rates.unparsed == 0.
+
+
+def test_names_fold_case_and_cot_is_another_table():
+    assert load_table('GPT-4.1').name == 'gpt-4.1/plain'
+    assert load_table('gpt-4.1', cot=True).name == 'gpt-4.1/cot'
+    assert load_table('gpt-4.1').rates('hard', 'on') != load_table('gpt-4.1', True).rates('hard', 'on')
+
+
+def test_unknown_splits_get_the_mean_weighted_by_the_number_of_answers(tmp_path):
+    path = tmp_path / 't.json'
+    path.write_text(json.dumps({'splits': {
+        'a': {'on': {'p_yes_true': 1., 'p_yes_false': 0., 'n_true': 30, 'n_false': 10}},
+        'b': {'on': {'p_yes_true': .6, 'p_yes_false': .4, 'n_true': 10, 'n_false': 30}}}}))
+    rates = load_table(str(path)).rates('c', 'on')
+    assert rates.error_true == pytest.approx(.1)
+    assert rates.error_false == pytest.approx(.3)
+
+
+def test_the_episodes_split_chooses_the_row(tmp_path):
+    path = tmp_path / 't.json'
+    path.write_text(json.dumps({'splits': {
+        'a': {'clear': {'p_yes_true': 1., 'p_yes_false': 0.}},
+        'b': {'clear': {'p_yes_true': 1., 'p_yes_false': 1.}}}}))
+
+    def first(split_option, split):
+        backend = make_backend('noisy_oracle', {'table': str(path), 'split': split_option},
+                               FixedTruth())
+        backend.start_episode('e', split)
+        return ask(backend, CLEAR[:1])[0]
+    assert (first('auto', 'a'), first('auto', 'b')) == ('No', 'Yes')
+    assert (first('b', 'a'), first('a', 'b')) == ('Yes', 'No')
+
+
+def test_a_predicate_that_was_never_answered_readably_stays_unreadable():
+    # This model gave no readable answer about false leftof atoms after a chain of thought.
+    rates = load_table('Phi-4-multimodal-instruct', cot=True).rates('simple', 'leftof')
+    assert rates.error_false is None
+    backend = make_backend('noisy_oracle', {'table': 'Phi-4-multimodal-instruct', 'cot': True,
+                                            'split': 'simple'}, FixedTruth())
+    assert 'cannot be read' in ask(backend, [Atom('leftof', ('c1', 'c2'))])[0]
+
+
+def test_a_users_yaml_file_with_a_default(tmp_path):
+    path = tmp_path / 'mine.yaml'
+    path.write_text("rates:\n  'on': {p_yes_true: 0.9, p_yes_false: 0.1}\n"
+                    '  default: {p_yes_true: 1, p_yes_false: 0}\n')
+    table = load_table(str(path))
+    assert table.name.startswith('mine@')
+    assert table.rates('any', 'on').error_false == .1
+    assert table.rates('any', 'clear').error_false == 0.
+
+
+@pytest.mark.parametrize(('text', 'message'), [
+    ('[]', 'must be a mapping'),
+    ('{', 'not valid JSON'),
+    ('{"rate": {}}', 'exactly one of.*unknown: rate'),
+    ('{"rates": {}, "splits": {}}', 'exactly one of'),
+    ('{"rates": {}}', 'rates: must map predicates'),
+    ('{"rates": {"on": 0.9}}', 'rates: on: must have the fields'),
+    ('{"rates": {"on": {"p_yes_true": 0.9}}}', "on: field 'p_yes_false' is missing"),
+    ('{"rates": {"on": {"p_yes_true": 1.9, "p_yes_false": 0}}}', r'p_yes_true = 1.9 .* \[0, 1\]'),
+    ('{"rates": {"on": {"p_yes_true": "1", "p_yes_false": 0}}}', 'p_yes_true'),
+    ('{"rates": {"on": {"p_yes_true": true, "p_yes_false": 0}}}', 'p_yes_true'),
+    ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "x": 1}}}', "unknown field 'x'"),
+    ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "n_true": -1}}}', 'n_true = -1'),
+    ('{"splits": {"simple": 3}}', 'splits'),
+    ('{"splits": 3}', 'split names'),
+])
+def test_malformed_files_name_file_and_field(tmp_path, text, message):
+    path = tmp_path / 'bad.json'
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        make_backend('noisy_oracle', {'table': str(path)}, FixedTruth())
+    assert 'bad.json' in str(caught.value)
+
+
+def test_a_bare_on_in_yaml_is_explained(tmp_path):
+    path = tmp_path / 'bad.yaml'
+    path.write_text('rates:\n  on: {p_yes_true: 1, p_yes_false: 0}\n')
+    with pytest.raises(InputError, match='quotes'):
+        load_table(str(path))
+
+
+@pytest.mark.parametrize('name', ['gpt-9', '/nowhere/table.json', 'nowhere.yaml'])
+def test_unknown_tables_are_input_errors(name):
+    with pytest.raises(InputError, match=name):
+        load_table(name)

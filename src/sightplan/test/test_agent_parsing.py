@@ -1,0 +1,65 @@
+"""Reading yes/no replies."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sightplan.grounding import parse_yes_no
+from sightplan.model import Verdict
+
+YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+
+
+@pytest.mark.parametrize(('text', 'verdict'), [
+    ('Yes', YES), ('no', NO), (' YES. ', YES), ('No!', NO), ('**No**', NO), ('"yes"', YES),
+    ('- yes', YES), ('Yes, the red block is on top.', YES), ('No; it is below.', NO),
+    ('yes\n\nBecause it is.', YES), ('_No_'.replace('_', '*'), NO), ('no.yes', NO),
+    ('', UNPARSED), ('   ', UNPARSED), ('maybe', UNPARSED), ('I think yes', UNPARSED),
+    ('The answer is no.', UNPARSED),
+    ('not', UNPARSED), ('Not at all', UNPARSED), ('now', UNPARSED), ('None', UNPARSED),
+    ('nobody', UNPARSED), ('yesterday', UNPARSED), ('no-one', UNPARSED), ("no'", UNPARSED),
+    ('yes_1', UNPARSED), ('n', UNPARSED), ('true', UNPARSED), ('1', UNPARSED),
+    ('Yes or no', UNPARSED), ('yes/no', UNPARSED), ('No, or yes?', UNPARSED),
+    ('yes and no', UNPARSED), ('yes | no', UNPARSED), ('No or rather: none', NO),
+    ('<answer>Yes</answer>', YES), ('<answer>\nNo.\n</answer>', NO),
+    ('<explanation>No block is there.</explanation><answer>yes</answer>', YES),
+    ('No way. <ANSWER>Yes</ANSWER> trailing', YES),
+    ('<answer>Yes', YES), ('yes <answer>No', NO),
+    ('<answer>Yes, it is', UNPARSED), ('<answer>', UNPARSED), ('<answer></answer>', UNPARSED),
+    ('yes <answer>perhaps</answer>', UNPARSED), ('yes</answer>', UNPARSED),
+    ('<answer>yes</answer><answer>yes</answer>', UNPARSED),
+    ('</answer>yes<answer>yes', UNPARSED), ('<answer>yes<answer>no</answer>', UNPARSED),
+    ('<explanation>yes</explanation>', UNPARSED),
+])
+def test_examples(text, verdict):
+    assert parse_yes_no(text) is verdict
+
+
+padding = st.text(alphabet=' \t\n.,!?"\'*()', max_size=4)
+
+
+@given(st.sampled_from(['yes', 'no']), padding, padding, st.booleans())
+def test_case_and_punctuation_do_not_matter(word, before, after, upper):
+    # An apostrophe right after the word belongs to the word.
+    text = before + (word.upper() if upper else word) + ' ' + after
+    assert parse_yes_no(text) is Verdict(word)
+
+
+@given(st.sampled_from(['yes', 'no']), st.characters(categories=['L', 'Nd']))
+def test_a_longer_word_is_another_word(word, letter):
+    assert parse_yes_no(f'{word}{letter} it is') is UNPARSED
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_without_an_error(text):
+    assert parse_yes_no(text) in Verdict
+
+
+@given(st.text(max_size=40))
+def test_a_reasoning_never_decides_when_there_are_tags(text):
+    assert parse_yes_no(f'<explanation>{text}</explanation>') is UNPARSED or '<' in text
+
+
+@given(st.text(alphabet=st.characters(exclude_characters='<'), max_size=30),
+       st.sampled_from(['yes', 'no']))
+def test_the_tag_decides_whatever_stands_around_it(text, word):
+    assert parse_yes_no(f'{text}<answer>{word}</answer>{text}') is Verdict(word)
