@@ -164,6 +164,12 @@ class Domain:
         """The transition model of one of the domain's problems."""
         return InstantiatedModel(problem)
 
+    def part(self, name: str) -> ModuleType | None:
+        """A module of the domain's folder, such as ``generator`` or ``drawing``; None without."""
+        if not (self.folder / f'{name}.py').is_file():
+            return None
+        return importlib.import_module(f'{__package__}.{self.name}.{name}')
+
     @property
     def generator(self) -> ModuleType:
         """The domain's problem generator.
@@ -171,11 +177,11 @@ class Domain:
         Raises:
             InputError: it has none.
         """
-        name = f'{__package__}.{self.name}.generator'
-        if not (self.folder / 'generator.py').is_file():
+        module = self.part('generator')
+        if module is None:
             raise InputError(f'domain {self.name} has no problem generator '
                              f'(add {self.folder / "generator.py"})')
-        return importlib.import_module(name)
+        return module
 
 
 def domain_names() -> tuple[str, ...]:

@@ -52,17 +52,25 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split of the benchmark is drawn: 25 problems each.
+    """How a split of the benchmark is drawn.
 
     Attributes:
         settings: sizes and the range of optimal lengths.
-        planner_lengths: range of the lengths that the default planner's plans may have.
+        planner_lengths: range of the lengths that plans of the default planner may have.
+        stretch: how many times longer than a shortest plan these may be.
+        count: number of problems.
     """
 
     settings: Settings
     planner_lengths: tuple[int, int]
+    stretch: float = 1.5
     count: int = 25
-    first_seed: int = 0
+
+    def accepts(self, problem: Problem, planner_length: int) -> bool:
+        """Whether a problem fits, given the length of the default planner's plan."""
+        low, high = self.planner_lengths
+        return (low <= planner_length <= high and problem.optimal_length is not None
+                and planner_length <= self.stretch * problem.optimal_length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +147,9 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
 
 def draw(settings: Settings, seed: int) -> Candidate | None:
     """The candidate of a seed; None if no goal was in range."""
-    rng = random.Random(f'blocksworld {settings} {seed}')
+    rng = random.Random(f'blocks {settings.blocks} columns {settings.columns} height '
+                        f'{settings.max_height} length {settings.min_length} to '
+                        f'{settings.max_length} seed {seed}')
     colours = list(COLOURS)
     blocks = [colours.pop(_below(rng, len(colours))) for _ in range(settings.blocks)]
     init = _draw_stacks(rng, blocks, settings.columns, settings.max_height)
@@ -299,7 +309,7 @@ def write_folder(domain: Domain, folder: Path, settings: Settings,
     Args:
         domain: blocksworld.
         folder: where; it is made.
-        settings: what the problems were drawn with.
+        settings: what the problems are drawn with.
         problems: seeds and problems, as ``generate`` gives them.
 
     Returns:
@@ -308,6 +318,8 @@ def write_folder(domain: Domain, folder: Path, settings: Settings,
     Raises:
         InputError: the folder holds problem files already, or cannot be written.
     """
+    if folder.is_dir() and any(folder.glob('*.pddl')):
+        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
     problems = list(problems)
     index: dict[str, Any] = {
         'settings': {field.name: getattr(settings, field.name)
@@ -316,8 +328,6 @@ def write_folder(domain: Domain, folder: Path, settings: Settings,
                      for seed, problem in problems}}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.glob('*.pddl')):
-            raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
         for _, problem in problems:
             (folder / f'{problem.name}.pddl').write_text(
                 domain.write_problem(problem), encoding='utf-8', newline='\n')

@@ -1,22 +1,22 @@
 (define (problem problem_02)
   (:domain blocksworld)
   (:objects
-    b p g y o - block
+    g y r o p - block
     c1 c2 c3 c4 c5 - column)
   (:init
-    (on p o) (on g b) (on y p)
-    (incolumn b c2) (incolumn p c5) (incolumn g c2) (incolumn y c5) (incolumn o c5)
-    (clear g) (clear y)
+    (on y r) (on o p)
+    (incolumn g c5) (incolumn y c3) (incolumn r c3) (incolumn o c4) (incolumn p c4)
+    (clear g) (clear y) (clear o)
     (leftof c1 c2) (leftof c1 c3) (leftof c1 c4) (leftof c1 c5) (leftof c2 c3) (leftof c2 c4) (leftof c2 c5) (leftof c3 c4) (leftof c3 c5) (leftof c4 c5)
     (rightof c2 c1) (rightof c3 c1) (rightof c3 c2) (rightof c4 c1) (rightof c4 c2) (rightof c4 c3) (rightof c5 c1) (rightof c5 c2) (rightof c5 c3) (rightof c5 c4))
   (:goal (and
-    (on o b)
-    (clear p)
+    (on o r)
     (clear g)
     (clear y)
     (clear o)
-    (incolumn b c3)
-    (incolumn p c1)
-    (incolumn g c2)
-    (incolumn y c5)
-    (incolumn o c3))))
+    (clear p)
+    (incolumn g c5)
+    (incolumn y c3)
+    (incolumn r c2)
+    (incolumn o c2)
+    (incolumn p c1))))

@@ -1,21 +1,22 @@
 (define (problem problem_15)
   (:domain blocksworld)
   (:objects
-    b y r p g - block
+    g p b y r - block
     c1 c2 c3 c4 c5 - column)
   (:init
-    (incolumn b c1) (incolumn y c4) (incolumn r c5) (incolumn p c2) (incolumn g c3)
-    (clear b) (clear y) (clear r) (clear p) (clear g)
+    (on p b) (on y p) (on r g)
+    (incolumn g c3) (incolumn p c2) (incolumn b c2) (incolumn y c2) (incolumn r c3)
+    (clear y) (clear r)
     (leftof c1 c2) (leftof c1 c3) (leftof c1 c4) (leftof c1 c5) (leftof c2 c3) (leftof c2 c4) (leftof c2 c5) (leftof c3 c4) (leftof c3 c5) (leftof c4 c5)
     (rightof c2 c1) (rightof c3 c1) (rightof c3 c2) (rightof c4 c1) (rightof c4 c2) (rightof c4 c3) (rightof c5 c1) (rightof c5 c2) (rightof c5 c3) (rightof c5 c4))
   (:goal (and
-    (on p g)
-    (clear b)
-    (clear y)
-    (clear r)
+    (on p y)
+    (on y b)
+    (clear g)
     (clear p)
-    (incolumn b c3)
+    (clear r)
+    (incolumn g c3)
+    (incolumn p c5)
+    (incolumn b c5)
     (incolumn y c5)
-    (incolumn r c2)
-    (incolumn p c4)
-    (incolumn g c4))))
+    (incolumn r c4))))

@@ -1,17 +1,18 @@
 (define (problem problem_17)
   (:domain blocksworld)
   (:objects
-    r y g - block
+    g o r - block
     c1 c2 c3 c4 - column)
   (:init
-    (incolumn r c4) (incolumn y c3) (incolumn g c2)
-    (clear r) (clear y) (clear g)
+    (on r o)
+    (incolumn g c2) (incolumn o c3) (incolumn r c3)
+    (clear g) (clear r)
     (leftof c1 c2) (leftof c1 c3) (leftof c1 c4) (leftof c2 c3) (leftof c2 c4) (leftof c3 c4)
     (rightof c2 c1) (rightof c3 c1) (rightof c3 c2) (rightof c4 c1) (rightof c4 c2) (rightof c4 c3))
   (:goal (and
-    (on r y)
+    (on r g)
+    (clear o)
     (clear r)
-    (clear g)
-    (incolumn r c2)
-    (incolumn y c2)
-    (incolumn g c3))))
+    (incolumn g c1)
+    (incolumn o c2)
+    (incolumn r c1))))

@@ -1,0 +1,285 @@
+"""``sightplan problems``: list, generate and show planning problems."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sightplan.domains import Domain, domain_names, load_domain, read_folder
+from sightplan.model import (
+    InfrastructureError,
+    InputError,
+    PlanningStatus,
+    PlanningTask,
+    Problem,
+    ProblemError,
+    check_settings,
+    settings_fields,
+)
+from sightplan.model.settings import SettingField
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_SHORTEST = 'astar(blind())'  # exact for every domain without action costs
+_PLAN_TIMEOUT_S = 30.0
+
+_EXAMPLES = """\
+examples:
+  sightplan problems list
+  sightplan problems list --problems my_problems/ --domain-file my_domain.pddl
+  sightplan problems show simple/problem_03
+  sightplan problems show my_problems/first.pddl --json
+  sightplan problems generate --blocks 4 --columns 3 --count 10 --seed 7 --out my_problems
+
+exit codes: 0 done; 1 a problem cannot be used, or has no plan; 2 bad usage.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan problems`` with its own sub-commands."""
+    parser = subparsers.add_parser(
+        'problems', help='list, generate and show planning problems',
+        description='List, generate and show planning problems.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='problems_command', required=True, metavar='COMMAND')
+
+    def add(name: str, main: Callable[[argparse.Namespace], int], about: str,
+            ) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name, help=about, description=about[0].upper() + about[1:] + '.')
+        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
+                             help='domain (default: %(default)s)')
+        command.add_argument('--json', action='store_true',
+                             help='print one JSON object instead of text')
+        command.set_defaults(main=lambda arguments: _run(main, arguments))
+        return command
+
+    command = add('list', list_problems, 'list the splits, or check the files of a folder')
+    command.add_argument('--split', help='only this split')
+    command.add_argument('--problems', type=Path, metavar='DIR',
+                         help='a folder with *.pddl files instead of the splits')
+    command.add_argument('--domain-file', type=Path, metavar='FILE',
+                         help='domain file of the same vocabulary that the problems are for')
+
+    command = add('generate', generate_problems, 'draw new problems from a seed')
+    command.add_argument('--split', help='as this split of the benchmark is drawn, instead of '
+                         'the sizes below')
+    for flag, field in _generator_fields().items():
+        command.add_argument(flag, dest=f'generator_{field.name}', type=field.type,
+                             metavar='N', help=f'{field.description} '
+                             f'({field.low} to {field.high}; default: {field.default})')
+    command.add_argument('--count', type=int, default=10, metavar='K',
+                         help='number of problems (default: %(default)s)')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='first seed (default: %(default)s)')
+    command.add_argument('--out', type=Path, required=True, metavar='DIR',
+                         help='folder for the files; it is made')
+
+    command = add('show', show_problem, 'draw a problem and find a shortest plan')
+    command.add_argument('problem', help='SPLIT/NAME, such as simple/problem_03, or a file')
+    command.add_argument('--domain-file', type=Path, metavar='FILE',
+                         help='domain file of the same vocabulary that the problem is for')
+
+
+def _generator_fields() -> dict[str, SettingField]:
+    """Command-line flag and field of every setting of the domains' generators."""
+    fields: dict[str, SettingField] = {}
+    for name in domain_names():
+        module = load_domain(name).part('generator')
+        for field in settings_fields(module.Settings) if module else ():
+            fields.setdefault(f'--{field.name.replace("_", "-")}', field)
+    return fields
+
+
+def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes a message and an exit code."""
+    try:
+        return main(arguments)
+    except ProblemError as error:
+        code, message = _FAILED, str(error)
+    except InputError as error:
+        code, message = _USAGE, str(error)
+    except InfrastructureError as error:
+        code, message = _FAILED, f'{type(error).__name__}: {error}'
+    print(f'sightplan problems: {message}', file=sys.stderr)
+    return code
+
+
+def list_problems(arguments: argparse.Namespace) -> int:
+    """List problems with their sizes and optimal lengths; returns the exit code."""
+    domain = load_domain(arguments.domain, arguments.domain_file)
+    errors: list[ProblemError] = []
+    if arguments.problems is not None:
+        problems, errors = read_folder(domain, arguments.problems)
+        groups = {str(arguments.problems): problems}
+    elif arguments.domain_file is not None:
+        raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
+    else:
+        names = domain.splits if arguments.split is None else (arguments.split,)
+        groups = {name: domain.split_problems(name) for name in names}
+    if arguments.json:
+        print(json.dumps({
+            'domain': domain.name,
+            'splits': {name: [_entry(p) for p in problems] for name, problems in groups.items()},
+            'errors': [str(error) for error in errors]}))
+    else:
+        for name, problems in groups.items():
+            print(f'{domain.name} {name}: {len(problems)} problems')
+            for problem in problems:
+                sizes = ', '.join(f'{n} {kind}s' for kind, n in _sizes(problem).items())
+                length = 'unknown' if problem.optimal_length is None else problem.optimal_length
+                print(f'  {problem.name}  {sizes}, shortest plan: {length}')
+    for error in errors:
+        print(f'sightplan problems: {error}', file=sys.stderr)
+    return _FAILED if errors else _DONE
+
+
+def _sizes(problem: Problem) -> dict[str, int]:
+    return dict(Counter(problem.objects.values()))
+
+
+def _entry(problem: Problem) -> dict[str, Any]:
+    return {'name': problem.name, 'sizes': _sizes(problem),
+            'optimal_length': problem.optimal_length, 'file': problem.source}
+
+
+def generate_problems(arguments: argparse.Namespace) -> int:
+    """Write a folder of new problems; returns the exit code."""
+    domain = load_domain(arguments.domain)
+    generator = domain.generator
+    if arguments.count < 1:
+        raise InputError('--count must be at least 1')
+    given = {field.name: getattr(arguments, f'generator_{field.name}')
+             for field in _generator_fields().values()}
+    given = {name: value for name, value in given.items() if value is not None}
+    if arguments.split is not None:
+        if arguments.split not in generator.SPLITS:
+            raise InputError(f'--split {arguments.split!r} is unknown (choose one of '
+                             f'{", ".join(generator.SPLITS)})')
+        if given:
+            raise InputError(f'--split {arguments.split} sets all sizes '
+                             f'(leave out {", ".join(given)})')
+        settings, seeds = draw_split(domain, arguments.split)
+    else:
+        unknown = given.keys() - {field.name for field in settings_fields(generator.Settings)}
+        if unknown:
+            raise InputError(f'the generator of {domain.name} has no setting '
+                             f'{", ".join(sorted(unknown))} (leave it out)')
+        settings = generator.Settings(**given)
+        check_settings(settings, 'sightplan problems generate')
+        seeds = list(generator.generate(domain, settings, arguments.count, arguments.seed))
+    count = generator.write_folder(domain, arguments.out, settings, seeds)
+    if arguments.json:
+        print(json.dumps({'domain': domain.name, 'out': str(arguments.out),
+                          'settings': dataclasses.asdict(settings),
+                          'problems': [_entry(problem) | {
+                              'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
+                              for seed, problem in seeds]}))
+    else:
+        print(f'{count} problems in {arguments.out}')
+    return _DONE
+
+
+def draw_split(domain: Domain, name: str) -> tuple[Any, list[tuple[int, Problem]]]:
+    """Draw a split of the benchmark again: the generator's settings, seeds and problems.
+
+    The lengths of the default planner's plans decide with which candidates are kept.
+
+    Raises:
+        PlannerError: the planner could not be started.
+    """
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    split = domain.generator.SPLITS[name]
+    with FastDownwardPlanner() as planner:
+        def accept(problem: Problem) -> bool:
+            task = PlanningTask(domain.pddl, domain.write_problem(problem))
+            result = planner.plan(task, _PLAN_TIMEOUT_S)
+            return (result.status is PlanningStatus.SOLVED
+                    and bool(split.accepts(problem, len(result.plan))))
+
+        return split.settings, list(domain.generator.generate(
+            domain, split.settings, split.count, accept=accept))
+
+
+def find_problem(domain: Domain, name: str) -> Problem:
+    """A problem by ``SPLIT/NAME`` or by its file.
+
+    Raises:
+        InputError: there is none.
+        ProblemError: the file cannot be used.
+    """
+    split, _, stem = name.partition('/')
+    if split in domain.splits and stem and not Path(name).is_file():
+        for problem in domain.split_problems(split):
+            if problem.name == stem:
+                return problem
+        raise InputError(f'{name}: no such problem (see "sightplan problems list")')
+    if not Path(name).is_file():
+        raise InputError(f'{name}: no such file, nor a problem such as {domain.splits[0]}/NAME '
+                         '(see "sightplan problems list")')
+    return domain.read_problem(Path(name))
+
+
+def show_problem(arguments: argparse.Namespace) -> int:
+    """Draw a problem, with its goal in words and a shortest plan; returns the exit code."""
+    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+    domain = load_domain(arguments.domain, arguments.domain_file)
+    problem = find_problem(domain, arguments.problem)
+    with FastDownwardPlanner(PlannerSettings(search=_SHORTEST)) as planner:
+        result = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)),
+                              _PLAN_TIMEOUT_S)
+    solved = result.status is PlanningStatus.SOLVED
+    views = _views(domain, problem)
+    if arguments.json:
+        print(json.dumps({
+            **_entry(problem), 'domain': domain.name, 'objects': dict(problem.objects),
+            'init': [str(atom) for atom in sorted(problem.init)],
+            'goal': [str(literal) for literal in problem.goal],
+            'goal_text': domain.goal_text(problem), 'drawings': views,
+            'planning': result.status.value, 'message': result.message,
+            'plan': [str(action) for action in result.plan] if solved else None}))
+    else:
+        print(f'{domain.name} {problem.name} ({problem.source})\n')
+        print(_side_by_side(views))
+        print(f'\n{domain.goal_text(problem)}\n')
+        if solved:
+            print(f'a shortest plan, {len(result.plan)} actions:')
+            for number, action in enumerate(result.plan, start=1):
+                print(f'{number:3}  {action}')
+        else:
+            print(f'no plan: {result.status.value} ({result.message})')
+    return _DONE if solved else _FAILED
+
+
+def _views(domain: Domain, problem: Problem) -> dict[str, str]:
+    """Start and goal as text: drawn by the domain where it can, else the facts."""
+    drawing = domain.part('drawing')
+    goal = frozenset(literal.atom for literal in problem.goal if literal.positive)
+    views = {}
+    for name, facts in (('start', problem.init), ('goal', goal)):
+        try:
+            if drawing is None:
+                raise InputError('this domain draws nothing')
+            views[name] = drawing.draw(problem, facts)
+        except InputError:
+            views[name] = '\n'.join(str(atom) for atom in sorted(facts))
+    return views
+
+
+def _side_by_side(views: Mapping[str, str]) -> str:
+    blocks = []
+    for name, text in views.items():
+        lines = text.splitlines()
+        width = max(len(line) for line in [name, *lines])
+        blocks.append((name.ljust(width), [line.ljust(width) for line in lines], width))
+    height = max(len(lines) for _, lines, _ in blocks)
+    rows = [[title for title, _, _ in blocks]]
+    padded = [[' ' * width] * (height - len(lines)) + lines for _, lines, width in blocks]
+    rows.extend([list(cells) for cells in itertools.zip_longest(*padded)])
+    return '\n'.join('  ' + '     '.join(cells).rstrip() for cells in rows)
