@@ -195,9 +195,14 @@ def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: flo
     cannot (unless the optics fix its distance).
 
     Args:
-        optics, n_columns, n_blocks: as in ``fit_layout``.
-        azimuth_deg, elevation_deg, roll_deg: turns, added to the nominal ones.
-        shift_right, shift_up: shifts of the picture in fractions of its half size.
+        optics: the camera's optics.
+        n_columns: 1..8.
+        n_blocks: number of blocks.
+        azimuth_deg: turn around the scene, positive to the right.
+        elevation_deg: added to the optics' elevation.
+        roll_deg: turn about the optical axis.
+        shift_right: shift of the picture in fractions of its half width.
+        shift_up: likewise of its half height.
         zoom: distance over the nominal one.
 
     Returns:

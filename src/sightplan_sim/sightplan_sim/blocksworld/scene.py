@@ -318,7 +318,7 @@ def _import_bullet() -> Any:
     try:
         with open(os.devnull, 'wb') as sink:
             os.dup2(sink.fileno(), 2)
-        import pybullet  # type: ignore[import-not-found]  # has no types
+        import pybullet
     finally:
         os.dup2(saved, 2)
         os.close(saved)
@@ -373,10 +373,27 @@ def _to_byte(rgb: Rgb, gain: float = 1.0, light: Rgb = (1.0, 1.0, 1.0),
 
 def _fill(image: NDArray[Any], camera: Camera, points_m: Sequence[Sequence[float]],
           colour: tuple[float, ...]) -> None:
-    """Fill a convex polygon given in the world, with smooth edges."""
-    pixels = camera.project(np.array(points_m, dtype=np.float64))
-    cv2.fillConvexPoly(image, np.round(pixels * 2**_SHIFT).astype(np.int32), colour,
-                       lineType=cv2.LINE_AA, shift=_SHIFT)
+    """Fill a convex polygon given in the world, with smooth edges; what is behind is cut off."""
+    points = _before_camera(camera, np.array(points_m, dtype=np.float64))
+    if len(points) > 2:
+        pixels = np.round(camera.project(points) * 2**_SHIFT)
+        cv2.fillConvexPoly(image, pixels.astype(np.int32), colour, lineType=cv2.LINE_AA,
+                           shift=_SHIFT)
+
+
+def _before_camera(camera: Camera, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The part of a convex polygon that is at least _NEAR_M in front of the camera."""
+    depth = camera.to_optical(points_m)[:, 2] - _NEAR_M
+    if (depth >= 0).all():
+        return points_m
+    kept = []
+    for k in range(len(points_m)):
+        here, there = points_m[k - 1], points_m[k]
+        if depth[k - 1] >= 0:
+            kept.append(here)
+        if (depth[k - 1] >= 0) != (depth[k] >= 0):
+            kept.append(here + (there - here) * depth[k - 1] / (depth[k - 1] - depth[k]))
+    return np.array(kept).reshape(-1, 3)
 
 
 def _draw_background(camera: Camera, layout: Layout, names: tuple[str, ...],

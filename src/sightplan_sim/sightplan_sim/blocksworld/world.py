@@ -169,7 +169,8 @@ class BlocksworldWorld:
             outcome, landing = _draw_outcome(
                 episode.failures, episode.spec.failure_probability, source, target, len(stacks))
             if outcome.startswith('dropped'):
-                outcome = f'{outcome}:{Action(ACTION, (action.args[0], scenario.columns[landing]))}'
+                done = Action(ACTION, (action.args[0], scenario.columns[landing]))
+                outcome = f'{outcome}:{done}'
             if landing != source:
                 self._move(episode, stacks, colour, source, landing)
             return self._finish(episode, outcome, FeedbackStatus.EXECUTED, '', MOVE_S)
