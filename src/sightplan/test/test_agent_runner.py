@@ -1,0 +1,411 @@
+"""Runs in process and the ``sightplan run`` command."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from sightplan import cli, run_cli, runner
+from sightplan.model import BackendError, InputError, PlanningResult, PlanningStatus, WorldError
+from sightplan.records import RunStore
+from sightplan.runner import RunSettings, episode_specs, run, select_problems
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def problems(tmp_path):
+    """A folder with three problems."""
+    folder = tmp_path / 'problems'
+    folder.mkdir()
+    for name in 'abc':
+        (folder / f'{name}.pddl').write_text(TWO_BLOCKS)
+    return folder
+
+
+@pytest.fixture
+def go(tmp_path, problems):
+    """Run with test doubles; keyword arguments are settings."""
+    def call(progress=None, cancelled=lambda: False, world=None, planner=None, **values):
+        settings = RunSettings(**{
+            'problems': str(problems), 'method': 'ground', 'backend': 'noisy_oracle',
+            'out': str(tmp_path / 'run'), **values})
+        return run(settings, progress, cancelled=cancelled, world=world or MemoryWorld(),
+                   planner=planner or SearchPlanner())
+    return call
+
+
+class Watcher:
+    def __init__(self):
+        self.lines, self.starts = [], []
+
+    def started(self, out, done, total, skipped):
+        self.starts.append((len(done), total, list(skipped)))
+
+    def episode(self, line):
+        self.lines.append(line)
+
+
+def test_a_run_solves_scores_and_leaves_its_files(go, tmp_path):
+    watcher = Watcher()
+    summary = go(watcher)
+    assert (summary['episodes'], summary['solved'], summary['success_rate']) == (3, 3, 1.)
+    assert summary['predicate_accuracy']['overall'] == 1.
+    assert watcher.starts == [(0, 3, [])] and len(watcher.lines) == 3
+    folder = tmp_path / 'run'
+    assert json.loads((folder / 'summary.json').read_text()) == summary
+    assert summary['out'] == str(folder)
+    info = RunStore(folder).run_info()
+    assert info['identity']['backend']['table'] == 'perfect'
+    assert info['identity']['model'].startswith('noisy_oracle(perfect')
+    assert info['identity']['questions_sha256'] and info['identity']['domain_sha256']
+    [session] = info['sessions']
+    assert session['renderer'] == 'none (test double)'
+    assert {'commit', 'dirty', 'packages', 'python', 'platform', 'started', 'settings'} <= set(session)
+    assert [line['episode_id'] for line in RunStore(folder).lines()] == [
+        f'blocksworld/-/{name}#0' for name in 'abc']
+
+
+def test_the_same_seed_gives_the_same_results(go, tmp_path):
+    def lines(out, **values):
+        table = tmp_path / 't.json'
+        table.write_text('{"rates": {"default": {"p_yes_true": 0.9, "p_yes_false": 0.1}}}')
+        go(out=str(tmp_path / out), backend_options={'table': str(table)}, **values)
+        keep = ('episode_id', 'seed', 'solved', 'stop', 'actions', 'predicates')
+        return [{k: line[k] for k in keep} for line in RunStore(tmp_path / out).lines()]
+    first = lines('one')
+    assert first == lines('two')
+    assert first != lines('three', seed=1)
+
+
+def test_the_runs_seed_seeds_the_noise_unless_told_otherwise():
+    settings = RunSettings(backend='noisy_oracle', seed=7)
+    assert runner.resolved_backend_options(settings)['seed'] == 7
+    settings = dataclasses.replace(settings, backend_options={'seed': 3})
+    assert runner.resolved_backend_options(settings)['seed'] == 3
+
+
+def test_more_episodes_than_problems_go_round_with_other_seeds(go):
+    settings = RunSettings(episodes=7, problems='x')
+    domain, pairs, _ = select_problems(RunSettings())
+    specs = episode_specs(dataclasses.replace(settings, problems=''), domain, pairs[:3])
+    assert [s.episode_id.rpartition('#')[2] for s in specs] == list('0001112')
+    assert len({s.episode_id for s in specs}) == len({s.seed for s in specs}) == 7
+
+
+def test_an_episodes_seed_depends_on_nothing_but_its_id_and_the_runs_seed():
+    domain, pairs, _ = select_problems(RunSettings())
+    one = episode_specs(RunSettings(episodes=5), domain, pairs)
+    two = episode_specs(RunSettings(episodes=2), domain, pairs)
+    assert one[:2] == two
+    other = episode_specs(RunSettings(episodes=2, seed=1), domain, pairs)
+    assert [s.seed for s in other] != [s.seed for s in two]
+
+
+def test_budget_is_the_suites_unless_set():
+    domain, pairs, _ = select_problems(RunSettings())
+    assert episode_specs(RunSettings(), domain, pairs)[0].max_actions == 20
+    assert episode_specs(RunSettings(max_actions=7), domain, pairs)[0].max_actions == 7
+
+
+def test_all_splits_are_walked_and_scored_apart(go):
+    summary = go(problems='', split='all', method='idle')
+    assert summary['episodes'] == 75 and summary['solved'] == 0
+    assert set(summary['splits']) == {'simple', 'medium', 'hard'}
+
+
+def test_a_malformed_problem_is_skipped_reported_and_counted(go, problems, tmp_path):
+    (problems / 'bad.pddl').write_text('(define (problem bad)\n (:domain blocksworld)\n (:objects')
+    watcher = Watcher()
+    summary = go(watcher)
+    assert summary['episodes'] == 3
+    [told] = summary['problems_skipped']
+    assert 'bad.pddl' in told
+    assert watcher.starts == [(0, 3, [told])]
+    assert RunStore(tmp_path / 'run').run_info()['problems_skipped'] == [told]
+
+
+def test_a_folder_without_a_usable_problem_is_an_input_error(go, tmp_path):
+    folder = tmp_path / 'bad'
+    folder.mkdir()
+    (folder / 'x.pddl').write_text('nonsense')
+    with pytest.raises(InputError, match=r'not one usable problem[\s\S]*x\.pddl'):
+        go(problems=str(folder))
+
+
+@pytest.mark.parametrize('values', [
+    {'method': 'magic'}, {'backend': 'magic'}, {'domain': 'magic'}, {'split': 'magic', 'problems': ''},
+    {'failure_probability': 1.5}, {'episodes': -1}, {'problems': '/nowhere'},
+    {'domain_file': 'x.pddl', 'problems': ''}, {'backend_options': {'x': 1}},
+    {'method_options': {'x': 1}}, {'backend_options': {'table': 'gpt-99'}},
+    {'planner_timeout_s': 0.}])
+def test_wrong_settings_are_input_errors_and_leave_no_directory(go, tmp_path, values):
+    with pytest.raises(InputError):
+        go(**values)
+    assert not (tmp_path / 'run').exists()
+
+
+def test_resuming_runs_only_what_is_missing(go, tmp_path):
+    go(episodes=1)
+    world = MemoryWorld()
+    watcher = Watcher()
+    summary = go(watcher, world=world)
+    assert world.resets == 2 and watcher.starts == [(1, 3, [])]
+    assert summary['episodes'] == 3
+    ids = [line['episode_id'] for line in RunStore(tmp_path / 'run').lines()]
+    assert len(ids) == len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(('values', 'message'), [
+    ({'seed': 5}, 'seed was 0, now 5'), ({'failure_probability': .1}, 'failure_probability'),
+    ({'method': 'random'}, 'method.name'), ({'max_actions': 3}, 'max_actions'),
+    ({'backend_options': {'repeat': .3}}, 'backend.repeat was 0.45, now 0.3')])
+def test_another_run_is_not_mixed_in(go, values, message):
+    go(episodes=1)
+    with pytest.raises(InputError, match=message):
+        go(**values)
+
+
+def test_other_problems_are_another_run(go, problems):
+    go(episodes=1)
+    (problems / 'd.pddl').write_text(TWO_BLOCKS)
+    with pytest.raises(InputError, match='problems'):
+        go()
+
+
+def test_cancelling_keeps_finished_episodes_and_drops_the_broken_one(go, tmp_path):
+    watcher = Watcher()
+    summary = go(watcher, cancelled=lambda: len(watcher.lines) >= 2)
+    assert summary['interrupted'] and summary['episodes'] == 2
+    assert json.loads((tmp_path / 'run' / 'summary.json').read_text())['interrupted']
+    assert go()['episodes'] == 3
+
+
+def test_an_interrupt_in_mid_episode_leaves_a_summary_and_can_be_resumed(go, tmp_path):
+    class Interrupted(MemoryWorld):
+        def execute(self, action):
+            if self.resets == 2:
+                raise KeyboardInterrupt
+            return super().execute(action)
+    with pytest.raises(KeyboardInterrupt):
+        go(world=Interrupted())
+    summary = json.loads((tmp_path / 'run' / 'summary.json').read_text())
+    assert summary['episodes'] == 1 and summary['interrupted']
+    assert go()['episodes'] == 3
+
+
+def test_errors_are_committed_apart_and_can_be_repeated(go):
+    class Broken(MemoryWorld):
+        def execute(self, action):
+            if self.resets == 2:
+                raise WorldError('lost the arm')
+            return super().execute(action)
+    summary = go(world=Broken())
+    assert (summary['episodes'], summary['errors'], summary['scored']) == (3, 1, 2)
+    assert summary['success_rate'] == 1.
+    assert go()['errors'] == 1
+    assert go(retry_errors=True)['errors'] == 0
+
+
+def test_a_method_that_asks_nothing_loads_no_model(go, monkeypatch):
+    def refuse(*arguments):
+        raise BackendError('loaded')
+    monkeypatch.setattr(runner, 'make_backend', refuse)
+    summary = go(method='oracle')
+    assert summary['solved'] == 3 and summary['questions'] == 0
+    with pytest.raises(BackendError):
+        go(out='elsewhere')
+
+
+def test_a_world_without_truth_cannot_be_scored(go):
+    class Blind:
+        def reset(self, spec): ...
+        def observe(self): ...
+        def execute(self, action): ...
+    with pytest.raises(InputError, match='no ground truth'):
+        go(world=Blind())
+
+
+def test_a_missing_world_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(runner.importlib.metadata, 'entry_points', lambda **kw: ())
+    with pytest.raises(InputError, match='build the workspace'):
+        runner.make_world('blocksworld')
+
+
+def test_unsolvable_beliefs_are_failures_not_errors(go):
+    class Hopeless:
+        def plan(self, task, timeout_s):
+            return PlanningResult(PlanningStatus.UNSOLVABLE)
+    summary = go(planner=Hopeless())
+    assert (summary['solved'], summary['errors'], summary['stops']) == (0, 0, {'no_plan': 3})
+    assert summary['action_accuracy'] == 0. and summary['plans']['never_planned'] == 3
+
+
+KILLED = """
+import sys, time
+sys.path.insert(0, {here!r})
+from doubles import MemoryWorld, SearchPlanner
+from sightplan.runner import RunSettings, run
+class Slow(MemoryWorld):
+    def execute(self, action):
+        time.sleep(.03)
+        return super().execute(action)
+run(RunSettings(problems={problems!r}, method='ground', backend='noisy_oracle', out={out!r},
+                episodes=12), world=Slow(), planner=SearchPlanner())
+"""
+
+
+def test_after_sigkill_a_rerun_has_every_episode_exactly_once(problems, tmp_path):
+    out = tmp_path / 'run'
+    command = [sys.executable, '-c',
+               KILLED.format(here=str(HERE), problems=str(problems), out=str(out))]
+    process = subprocess.Popen(command)
+    deadline = time.monotonic() + 60
+    while len(RunStore(out).lines()) < 3 and time.monotonic() < deadline:
+        time.sleep(.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = len(RunStore(out).lines())
+    assert 3 <= done < 12
+    subprocess.run(command, check=True)
+    ids = [line['episode_id'] for line in RunStore(out).lines()]
+    assert len(ids) == len(set(ids)) == 12
+    assert json.loads((out / 'summary.json').read_text())['episodes'] == 12
+    assert len(RunStore(out).run_info()['sessions']) == 2
+
+
+# The command
+
+@pytest.fixture
+def command(monkeypatch, tmp_path, problems):
+    """Call ``sightplan run`` with test doubles: exit code."""
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    import sightplan.planning.symbolic as symbolic
+    monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        defaults = ['--problems', str(problems), '--table', 'perfect', '--out',
+                    str(tmp_path / 'run')]
+        return cli.main(['run', *defaults, *arguments])
+    return call
+
+
+def test_json_is_the_last_line_and_all_else_goes_to_stderr(command, capsys):
+    assert command('--json') == 0
+    out, err = capsys.readouterr()
+    summary = json.loads(out)
+    assert out.count('\n') == 1
+    assert {'episodes', 'solved', 'success_rate', 'interval95', 'predicate_accuracy', 'questions',
+            'errors', 'seconds', 'out'} <= set(summary)
+    assert summary['predicate_accuracy']['per_predicate']['on'] == 1.
+    assert '[3/3]' in err and 'solved' in err
+
+
+def test_without_json_the_table_is_printed(command, capsys):
+    assert command() == 0
+    out, _ = capsys.readouterr()
+    assert 'predicate accuracy' in out and '3 of 3' in out
+
+
+def test_options_reach_the_settings():
+    arguments = cli.make_parser().parse_args([
+        'run', '--table', 'gpt-4.1', '--backend-option', 'repeat=0.3', '--backend-option',
+        'cot=true', '--method-option', 'on_unparsed=stop', '--world-option', 'look=0.5',
+        '--world-option', 'frame_id=cam', '--split', 'hard', '--episodes', '4', '--seed', '9',
+        '--failure-probability', '0.1', '--max-actions', '30', '--no-resume'])
+    settings = run_cli.settings_from(arguments)
+    assert (settings.backend, settings.backend_options) == (
+        'noisy_oracle', {'repeat': .3, 'cot': True, 'table': 'gpt-4.1'})
+    assert settings.method_options == {'on_unparsed': 'stop'}
+    assert settings.world_options == {'look': .5, 'frame_id': 'cam'}
+    assert (settings.split, settings.episodes, settings.seed, settings.failure_probability,
+            settings.max_actions, settings.resume) == ('hard', 4, 9, .1, 30, False)
+
+
+@pytest.mark.parametrize('arguments', [
+    ['--backend-option', 'repeat'], ['--backend-option', 'x=1'], ['--backend-option', 'repeat=x'],
+    ['--backend-option', 'cot=maybe'], ['--method-option', 'x=1'], ['--table', 'gpt-99'],
+    ['--failure-probability', '2'], ['--problems', '/nowhere']])
+def test_bad_usage_is_exit_code_2_with_a_message(command, capsys, arguments):
+    assert command(*arguments) == 2
+    assert 'sightplan run: ' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('arguments', [
+    ['--method', 'magic'], ['--backend', 'magic'], ['--domain', 'magic'], ['--episodes', 'x'],
+    ['--nonsense']])
+def test_arguments_argparse_refuses_are_exit_code_2(command, arguments):
+    with pytest.raises(SystemExit) as caught:
+        command(*arguments)
+    assert caught.value.code == 2
+
+
+def test_a_run_that_cannot_start_is_exit_code_1(command, monkeypatch, capsys):
+    def broken(name, options=None):
+        raise WorldError('no renderer')
+    monkeypatch.setattr(runner, 'make_world', broken)
+    assert command() == 1
+    assert 'no renderer' in capsys.readouterr().err
+
+
+def test_a_run_without_one_scored_episode_is_exit_code_1(command, monkeypatch, capsys):
+    class Broken(MemoryWorld):
+        def reset(self, spec):
+            raise WorldError('stuck')
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+    assert command('--json') == 1
+    assert json.loads(capsys.readouterr().out)['errors'] == 3
+
+
+def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkeypatch, capsys,
+                                                                  tmp_path):
+    class Pressing(MemoryWorld):
+        def execute(self, action):
+            if self.resets == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().execute(action)
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Pressing())
+    assert command('--json') == 1
+    assert signal.getsignal(signal.SIGINT) is before
+    out, err = capsys.readouterr()
+    assert json.loads(out)['episodes'] == 1 and 'goes on from there' in err
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    assert command('--json') == 0
+    assert json.loads(capsys.readouterr().out)['episodes'] == 3
+
+
+def test_the_second_ctrl_c_interrupts_at_once():
+    with run_cli._stop_flag() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_without_out_a_new_directory_below_runs_is_made(command, monkeypatch, tmp_path, problems):
+    assert cli.main(['run', '--problems', str(problems), '--table', 'perfect']) == 0
+    [made] = (tmp_path / 'runs').iterdir()
+    assert made.name.endswith('-blocksworld-problems-ground')
+
+
+def test_help_explains(capsys):
+    for arguments in (['--help'], ['run', '--help']):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        assert caught.value.code == 0
+    out = capsys.readouterr().out
+    for word in ('--split', '--backend', 'exit codes', 'examples', 'noisy_oracle'):
+        assert word in out
+
+
+def test_every_subcommand_is_there():
+    text = cli.make_parser().format_help()
+    assert all(name in text for name in ('run', 'problems', 'bench'))
