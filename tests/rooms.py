@@ -1,0 +1,152 @@
+"""Who may import what: the import table of the design, and its checker."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+STDLIB = frozenset(sys.stdlib_module_names) | {'compression'}  # new in Python 3.14
+
+ROOMS_OF_THE_CORE = {
+    # room of sightplan: the rooms it may import besides itself. Arrows point down only.
+    'model': (),
+    'domains': ('model',),
+    'vlm': ('model',),
+    'grounding': ('model', 'domains', 'vlm'),
+    'planning': ('model', 'domains', 'vlm'),
+    'agent': ('model', 'domains', 'grounding', 'planning'),
+    'suites': ('model', 'domains', 'vlm', 'grounding', 'planning', 'agent'),
+}
+"""A room that is not listed (metrics, records, report, the commands) may import every room."""
+
+LIBRARIES_OF_THE_CORE = {
+    # room: third-party libraries of any of its modules; heavy ones are listed per module below.
+    'model': ('numpy',),
+    'domains': ('numpy', 'yaml'),
+    'vlm': ('numpy', 'yaml'),
+    'grounding': ('numpy',),
+    'planning': (),
+    'agent': ('numpy',),
+    'suites': ('numpy', 'yaml'),
+}
+LIBRARIES_ELSEWHERE = ('numpy', 'yaml', 'rich', 'PIL')
+
+HEAVY = {
+    # library: the only places (a room, a module or a package) that may import it.
+    'torch': ('sightplan.vlm.backends', 'sightplan.doctor', 'sightplan.bench'),
+    'transformers': ('sightplan.vlm.backends',),
+    'tokenizers': ('sightplan.vlm.backends',),
+    'safetensors': ('sightplan.vlm.backends',),
+    'PIL': ('sightplan.vlm.backends', 'sightplan.report', 'sightplan.doctor'),
+    'unified_planning': ('sightplan.domains', 'sightplan.planning'),
+    'up_fast_downward': ('sightplan.planning', 'sightplan.doctor'),
+    'fast_downward': ('sightplan.planning', 'sightplan.doctor'),
+    'driver': ('sightplan.planning',),
+    'backports': ('sightplan.records',),  # backports.zstd
+    'rosbags': ('sightplan.records', 'sightplan_nodes'),
+    'pybullet': ('sightplan_sim', 'sightplan.doctor'),
+    'pybullet_data': ('sightplan_sim',),
+    'cv2': ('sightplan_sim', 'sightplan.report'),
+}
+"""A library listed here is allowed there, whatever the room's list says, and nowhere else."""
+
+PACKAGES = {
+    # package: (what it may import of ours, besides itself; third-party libraries)
+    'sightplan': ((), ()),  # its rooms have the tables above
+    'sightplan_sim': (('sightplan.model', 'sightplan.domains'), ('numpy', 'yaml')),
+    'sightplan_nodes': (
+        ('sightplan', 'sightplan_sim', 'sightplan_interfaces'),
+        ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
+         'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'unique_identifier_msgs',
+         'rosidl_runtime_py', 'ament_index_python'),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement.
+
+    Attributes:
+        importer: dotted name of the importing module.
+        target: dotted name of what is imported, names of ``from x import name`` included.
+        file: the file.
+        line: 1-based line.
+    """
+
+    importer: str
+    target: str
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f'{self.file}:{self.line}: {self.importer} imports {self.target}'
+
+
+def module_name(file: Path, folder: Path) -> str:
+    """Dotted name of a file in a folder of packages."""
+    parts = file.relative_to(folder).with_suffix('').parts
+    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+def imports_of(file: Path, folder: Path) -> Iterator[Import]:
+    """Every import of a file: at its top, in functions, under conditions, by literal name."""
+    module = module_name(file, folder)
+    package = module if file.name == '__init__.py' else module.rpartition('.')[0]
+    for node in ast.walk(ast.parse(file.read_text(), str(file))):
+        targets: list[str] = []
+        match node:
+            case ast.Import(names=names):
+                targets = [alias.name for alias in names]
+            case ast.ImportFrom(module=source, names=names, level=level):
+                base = source or ''
+                if level:
+                    above = package.split('.')[:len(package.split('.')) - level + 1]
+                    base = '.'.join([*above, *([source] if source else [])])
+                targets = [f'{base}.{alias.name}' for alias in names]
+            case ast.Call(func=function, args=[ast.Constant(value=str() as name), *_]) \
+                    if ast.unparse(function) in ('import_module', 'importlib.import_module',
+                                                 '__import__'):
+                targets = [name]
+            case ast.Call(func=function, args=[ast.JoinedStr(values=[
+                    ast.Constant(value=str() as name), *_]), *_]) \
+                    if ast.unparse(function) in ('import_module', 'importlib.import_module'):
+                targets = [name.rstrip('.')]
+        yield from (Import(module, target, file, node.lineno) for target in targets)
+
+
+def _within(name: str, place: str) -> bool:
+    return name == place or name.startswith(f'{place}.')
+
+
+def allowed(item: Import) -> bool:
+    """Whether the table allows an import."""
+    package, _, rest = item.importer.partition('.')
+    room = rest.partition('.')[0]
+    top = item.target.partition('.')[0]
+    if top in STDLIB:
+        return True
+    if top in HEAVY:
+        return any(_within(item.importer, place) for place in HEAVY[top])
+    ours, libraries = PACKAGES[package]
+    if top == package == 'sightplan':
+        target_room = (item.target.split('.') + [''])[1]
+        return (room not in ROOMS_OF_THE_CORE or target_room == room
+                or target_room in ROOMS_OF_THE_CORE[room])
+    if top == package or any(_within(item.target, place) for place in ours):
+        return True
+    if package == 'sightplan':
+        libraries = LIBRARIES_OF_THE_CORE.get(room, LIBRARIES_ELSEWHERE)
+    return top in libraries
+
+
+def violations(src: Path) -> list[Import]:
+    """All imports under ``src/`` that the table does not allow."""
+    return [item
+            for package in PACKAGES
+            for file in sorted((src / package / package).rglob('*.py'))
+            for item in imports_of(file, src / package)
+            if not allowed(item)]
