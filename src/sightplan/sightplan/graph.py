@@ -1,0 +1,233 @@
+"""Graph files: which nodes run with which parameters, and the arguments to choose them by.
+
+A graph file (``config/graphs/<name>.yaml``) is the one definition of a graph. The launch file of
+that name translates it for ``ros2 launch``; ``sightplan up`` starts the very same nodes where
+there is no ``ros2 launch``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.model import InputError
+
+Value = str | int | float | bool
+
+TYPES: dict[str, type] = {'str': str, 'int': int, 'float': float, 'bool': bool}
+_VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
+_ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices'}
+_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph'}
+_TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a graph can be started with.
+
+    Attributes:
+        name: as in ``name:=value``.
+        type: str, int, float or bool.
+        default: of that type.
+        description: for people.
+        choices: allowed values; None: all.
+    """
+
+    name: str
+    type: type
+    default: Value
+    description: str
+    choices: tuple[str, ...] | None = None
+
+    def read(self, text: str) -> Value:
+        """The value that a text stands for.
+
+        Raises:
+            InputError: it is not of the argument's type, or not one of its choices.
+        """
+        value: Value | None = text
+        if self.type is bool:
+            folded = text.strip().lower()
+            value = True if folded in _TRUE else False if folded in _FALSE else None
+        elif self.type is not str:
+            try:
+                value = self.type(text)
+            except ValueError:
+                value = None
+        if value is None:
+            raise InputError(f'{self.name}:={text} must be a {self.type.__name__} '
+                             f'({self.description})')
+        if self.choices is not None and text not in self.choices:
+            raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)} '
+                             f'({self.description}){_nearest(text, self.choices)}')
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node of a graph.
+
+    Attributes:
+        package, executable: what to run.
+        name: of the node.
+        parameters: by name; strings may hold ``$(var argument)``.
+        ends_graph: whether the graph ends, with its exit code, when it exits.
+    """
+
+    package: str
+    executable: str
+    name: str
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    ends_graph: bool = False
+
+    def resolved(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """The parameters with the arguments' values put in, keeping their types."""
+        return {name: _resolve(value, values) for name, value in self.parameters.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph file, read.
+
+    Attributes:
+        name: stem of the file.
+        description: what it is for.
+        arguments: in the order of the file.
+        nodes: in the order of the file; they are stopped in the opposite order.
+    """
+
+    name: str
+    description: str
+    arguments: tuple[Argument, ...]
+    nodes: tuple[NodeSpec, ...]
+
+    def values(self, given: Sequence[str]) -> dict[str, Value]:
+        """Read ``name:=value`` arguments over the defaults.
+
+        Raises:
+            InputError: an unknown argument (the nearest is suggested) or a bad value.
+        """
+        known = {argument.name: argument for argument in self.arguments}
+        values = {argument.name: argument.default for argument in self.arguments}
+        for text in given:
+            name, assigned, value = text.partition(':=')
+            if not assigned:
+                raise InputError(f'{text!r} is not of the form name:=value'
+                                 + (f' (did you mean {text.replace("=", ":=", 1)}?)'
+                                    if '=' in text else ''))
+            if name not in known:
+                raise InputError(f'graph {self.name!r} has no argument {name!r}'
+                                 f'{_nearest(name, tuple(known))} (--show-args lists them)')
+            values[name] = known[name].read(value)
+        return values
+
+
+def _nearest(text: str, choices: Sequence[str]) -> str:
+    close = difflib.get_close_matches(text, choices, n=1, cutoff=0.5)
+    return f'; did you mean {close[0]!r}?' if close else ''
+
+
+def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
+    if not isinstance(value, str):
+        return value
+    whole = _VARIABLE.fullmatch(value)
+    if whole is not None:
+        return values[whole.group(1)]
+    return _VARIABLE.sub(lambda match: str(values[match.group(1)]), value)
+
+
+def config_folders() -> list[Path]:
+    """Where configuration is installed, nearest first: share/sightplan_bringup/config."""
+    prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    return [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]
+
+
+def graph_files() -> dict[str, Path]:
+    """The installed graphs by name."""
+    found: dict[str, Path] = {}
+    for folder in reversed(config_folders()):
+        found.update({path.stem: path for path in sorted((folder / 'graphs').glob('*.yaml'))})
+    return found
+
+
+def find_graph(name: str) -> Graph:
+    """Load an installed graph by name, or a file by its path.
+
+    Raises:
+        InputError: there is none; names what there is and the remedy.
+    """
+    path = Path(name)
+    if path.suffix in ('.yaml', '.yml'):
+        return load_graph(path)
+    files = graph_files()
+    if name not in files:
+        if not files:
+            raise InputError('no graphs are installed: build the workspace (make build) and use '
+                             '.venv/bin/sightplan, or source install/setup.bash')
+        raise InputError(f'graph {name!r} is unknown; choose one of {", ".join(files)}'
+                         f'{_nearest(name, tuple(files))}')
+    return load_graph(files[name])
+
+
+def load_graph(path: Path) -> Graph:
+    """Read a graph file.
+
+    Raises:
+        InputError: it cannot be read, or is malformed; names file and field.
+    """
+    try:
+        data = yaml.safe_load(path.read_text('utf-8'))
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f'{path}: cannot be read: {error}') from error
+    try:
+        graph = Graph(path.stem, str(data['description']),
+                      tuple(_argument(path, entry) for entry in data.get('arguments', [])),
+                      tuple(_node(path, entry) for entry in data['nodes']))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(f'{path}: is not a graph file: {type(error).__name__}: {error} (it '
+                         'needs description, arguments and nodes)') from error
+    known = {argument.name for argument in graph.arguments}
+    for node in graph.nodes:
+        for name, value in node.parameters.items():
+            unknown = set(_VARIABLE.findall(str(value))) - known
+            if unknown:
+                raise InputError(f'{path}: parameter {name} of node {node.name} uses an argument '
+                                 f'that is not declared: {", ".join(sorted(unknown))}')
+    if sum(node.ends_graph for node in graph.nodes) > 1:
+        raise InputError(f'{path}: more than one node has ends_graph')
+    return graph
+
+
+def _argument(path: Path, entry: Mapping[str, Any]) -> Argument:
+    _check_fields(path, entry, _ARGUMENT_FIELDS)
+    kind = TYPES.get(entry['type'])
+    if kind is None:
+        raise InputError(f'{path}: argument {entry["name"]}: type {entry["type"]!r} is not one '
+                         f'of {", ".join(TYPES)}')
+    choices = entry.get('choices')
+    argument = Argument(str(entry['name']), kind, entry['default'], str(entry['description']),
+                        tuple(map(str, choices)) if choices is not None else None)
+    if type(argument.default) is not kind:
+        raise InputError(f'{path}: the default of argument {argument.name} is not a '
+                         f'{kind.__name__}: {argument.default!r}')
+    return argument
+
+
+def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:
+    _check_fields(path, entry, _NODE_FIELDS)
+    return NodeSpec(str(entry['package']), str(entry['executable']), str(entry['name']),
+                    dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)))
+
+
+def _check_fields(path: Path, entry: Mapping[str, Any], known: set[str]) -> None:
+    unknown = set(entry) - known
+    if unknown:
+        raise InputError(f'{path}: {entry.get("name", entry)}: unknown field '
+                         f'{", ".join(sorted(unknown))}; there are {", ".join(sorted(known))}')
