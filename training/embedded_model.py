@@ -1,4 +1,4 @@
-"""The small vision-language model: tokenizer, processor and architecture, all of stock transformers.
+"""The small vision-language model: tokenizer, processor, architecture, all of stock transformers.
 
 ``LlavaForConditionalGeneration`` with a ViT that sees 128 x 96 pixels (the whole 4:3 picture, not
 squeezed) and a Llama decoder. The tokenizer is word-level over a few dozen words and drops words

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.model import BackendError, DeadlineError, param
 from sightplan.vlm.api import YesNoReply, YesNoRequest
@@ -76,13 +77,7 @@ class Backend:
             DeadlineError: the answers came later than the request's ``timeout_s``.
         """
         started = time.monotonic()
-        image = request.observation.image
-        if image is None:
-            raise BackendError('embedded: the observation holds no image; this backend only '
-                               'answers questions about a picture')
-        if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-            raise BackendError(f'embedded: the image is {image.dtype} {image.shape}; it must be '
-                               'uint8 RGB of shape (height, width, 3)')
+        image = _checked(request.observation.image)
         tails = [self._tail(question.text) for question in request.questions]
         if not tails:
             return []
@@ -99,8 +94,8 @@ class Backend:
         from PIL import Image
 
         torch = self._torch
-        replies = []
-        picture = Image.fromarray(request.observation.image)
+        replies: list[YesNoReply] = []
+        picture = Image.fromarray(_checked(request.observation.image))
         for question in request.questions:
             prompt = self._prompt(question.text)
             inputs = self._processor(text=[prompt], images=[picture], return_tensors='pt')
@@ -122,7 +117,7 @@ class Backend:
         from PIL import Image
 
         mark = self._processor.image_token
-        head, found, tail = self._prompt(_SENTINEL).rpartition(mark)
+        _, found, tail = self._prompt(_SENTINEL).rpartition(mark)
         before, asked, after = tail.partition(_SENTINEL)
         if not found or not asked:
             raise BackendError('embedded: the chat template does not put the question after the '
@@ -208,6 +203,21 @@ class Backend:
                 raise BackendError(
                     f'embedded: {self._name} answers differently when questions share the image '
                     f'({fast} and {plain}); choose a model with full attention as model_dir')
+
+
+def _checked(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    """The image, if it is one.
+
+    Raises:
+        BackendError: it is missing, or not uint8 RGB.
+    """
+    if image is None:
+        raise BackendError('embedded: the observation holds no image; this backend only answers '
+                           'questions about a picture')
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise BackendError(f'embedded: the image is {image.dtype} {image.shape}; it must be uint8 '
+                           'RGB of shape (height, width, 3)')
+    return image
 
 
 def _identity(folder: Path) -> str:
