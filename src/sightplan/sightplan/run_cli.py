@@ -6,6 +6,7 @@ import argparse
 import json
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,7 +153,7 @@ def main(arguments: argparse.Namespace) -> int:
     with _stop_flag() as stop:
         try:
             settings = settings_from(arguments)
-            with _Bar() as bar:
+            with ProgressBar() as bar:
                 summary = run(settings, bar, cancelled=stop)
         except InputError as error:
             print(f'sightplan run: {error}', file=sys.stderr)
@@ -194,8 +195,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if summary['scored']:
         rate, error = summary['success_rate'], summary['sem']
         text = f'{summary["solved"]} of {summary["scored"]}: {rate:.3f}'
-        lines.append(('solved', f'{text}, 95 % interval {low:.3f} to {high:.3f}, '
-                                f'standard error {error:.3f}'))
+        text += f', 95 % interval {low:.3f} to {high:.3f}, standard error {error:.3f}'
+        lines.append(('solved', text))
     for split, success in summary.get('splits', {}).items():
         if success['success_rate'] is not None:
             low, high = success['interval95']
@@ -232,7 +233,7 @@ def _share(value: float | None) -> str:
     return '-' if value is None else f'{value:.4f}'
 
 
-class _Bar:
+class ProgressBar:
     """Progress on standard error: a bar on a terminal, a line per episode elsewhere."""
 
     def __enter__(self) -> Self:
@@ -247,11 +248,12 @@ class _Bar:
         )
         self._console = Console(file=sys.stderr)
         self._bar = Progress(
-            TextColumn('episodes'), BarColumn(), MofNCompleteColumn(), TextColumn('{task.fields[s]}'),
-            TimeElapsedColumn(), TextColumn('ETA'), TimeRemainingColumn(),
+            TextColumn('episodes'), BarColumn(), MofNCompleteColumn(),
+            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'), TimeRemainingColumn(),
             console=self._console, disable=not self._console.is_terminal)
         self._bar.start()
         self._solved = self._scored = self._number = self._total = 0
+        self._before, self._began = 0, time.monotonic()
         self._task: Any = None
         return self
 
@@ -269,6 +271,7 @@ class _Bar:
         self._task = self._bar.add_task('episodes', total=total, s='')
         for line in done:
             self._count(line)
+        self._before, self._began = len(done), time.monotonic()
 
     def episode(self, line: Mapping[str, Any]) -> None:
         """Advance."""
@@ -277,8 +280,15 @@ class _Bar:
             verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
                 f'not scored ({line["error"]})')
             print(f'[{self._number}/{self._total}] {line["episode_id"]}: {verdict}, '
-                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s',
+                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                  f'ETA {self._eta()}',
                   file=sys.stderr, flush=True)
+
+    def _eta(self) -> str:
+        """Time left, as minutes:seconds, at this session's pace."""
+        pace_s = (time.monotonic() - self._began) / max(1, self._number - self._before)
+        minutes, seconds = divmod(round(pace_s * (self._total - self._number)), 60)
+        return f'{minutes}:{seconds:02d}'
 
     def _count(self, line: Mapping[str, Any]) -> None:
         self._number += 1

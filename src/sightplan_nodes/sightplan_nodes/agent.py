@@ -35,7 +35,7 @@ from sightplan.model import (
     param,
 )
 from sightplan_nodes import conversions, names
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import error_from_text, fill_error
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
@@ -106,8 +106,15 @@ class AgentNode(Node):
         self._worker.close(timeout_s=5.0)
 
     def _cancelled(self) -> bool:
+        """Whether the episode's client wants no more of it.
+
+        Raises:
+            InfrastructureError: the node is being stopped, which is nobody's wish for the episode.
+        """
+        if self._stop.is_set():
+            raise InfrastructureError('the agent was stopped in mid-episode')
         goal = self._goal
-        return self._stop.is_set() or (goal is not None and goal.is_cancel_requested)
+        return goal is not None and bool(goal.is_cancel_requested)
 
     def _accept(self, goal: RunEpisode.Goal) -> GoalResponse:
         return GoalResponse.ACCEPT if self._goal is None else GoalResponse.REJECT
@@ -134,7 +141,7 @@ class AgentNode(Node):
         if ended.reason is StopReason.ERROR:
             self.get_logger().error(f'episode {goal.episode_id}: {ended.message}')
             handle.abort()
-            return fill_error(result, InfrastructureError(ended.message))
+            return fill_error(result, error_from_text(ended.message))
         if ended.reason is StopReason.CANCELLED:
             fill_error(result, CancelledError(ended.message))
             if handle.is_cancel_requested:

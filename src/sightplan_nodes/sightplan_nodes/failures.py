@@ -39,6 +39,20 @@ def fill_error(reply: Any, error: BaseException) -> Any:
     return reply
 
 
+def error_from_text(text: str) -> SightplanError:
+    """The exception in the message of an episode that ended as an error.
+
+    Args:
+        text: ``TypeName: message``, as the episode loop writes it; any other text is an
+            InfrastructureError.
+    """
+    name, _, message = text.partition(': ')
+    for cls in BY_CODE.values():
+        if cls.__name__ == name:
+            return cls(message)
+    return InfrastructureError(text)
+
+
 def raise_error(reply: Any, node: str) -> None:
     """Raise the exception that a reply carries, if any.
 

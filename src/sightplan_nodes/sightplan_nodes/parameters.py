@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -38,14 +38,14 @@ def _as_float(node: Node, name: str) -> None:
 
 
 def declare_settings(node: Node, cls: type[S], prefix: str = '',
-                     defaults: Mapping[str, Any] | None = None) -> S:
+                     leave_out: Collection[str] = ()) -> S:
     """Declare each field of a settings dataclass as a parameter and read them.
 
     Args:
         node: whose parameters they become.
         cls: a settings dataclass (see sightplan.model.settings).
         prefix: put before each name, for example ``camera.``.
-        defaults: values to use in place of the dataclass's own defaults.
+        leave_out: fields that become no parameters and keep their defaults.
 
     Returns:
         The settings as given by launch file, parameter file or command line.
@@ -56,8 +56,9 @@ def declare_settings(node: Node, cls: type[S], prefix: str = '',
     """
     values: dict[str, Any] = {}
     for field in settings_fields(cls):
-        name = prefix + field.name
-        default = (defaults or {}).get(field.name, field.default)
+        if field.name in leave_out:
+            continue
+        name, default = prefix + field.name, field.default
         if field.type is float:
             _as_float(node, name)
         if isinstance(default, tuple):

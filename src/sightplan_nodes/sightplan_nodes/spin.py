@@ -7,6 +7,7 @@ while it closes (the recorder closes its bag, the agent reports that it was stop
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
@@ -40,7 +41,7 @@ class Closing(Protocol):
     """The node stops by itself with this exit code as soon as it is not None."""
 
     def close(self) -> None:
-        """Called once before the ROS context goes down."""
+        """Called once before the ROS context goes down, in a thread; the executor still spins."""
 
 
 class _Stop:
@@ -127,8 +128,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         stop.spinning = True
         signal.set_wakeup_fd(-1)
         if node is not None:
-            if hasattr(node, 'close'):
-                node.close()
+            _close(node, executor)
             node.destroy_node()
         rclpy.try_shutdown()
     return code
@@ -144,6 +144,18 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
         if code is not None:
             return int(code)
     return 0
+
+
+def _close(node: Node, executor: SingleThreadedExecutor) -> None:
+    """Let the node close, with ROS still at work: it may have to wait for replies."""
+    close = getattr(node, 'close', None)
+    if close is None:
+        return
+    closer = threading.Thread(target=close, name='close', daemon=True)
+    closer.start()
+    while closer.is_alive() and rclpy.ok():
+        with contextlib.suppress(ExternalShutdownException):
+            executor.spin_once(timeout_sec=0.05)
 
 
 def _say(node: Node | None, make_node: Callable[[], Node], error: SightplanError) -> None:

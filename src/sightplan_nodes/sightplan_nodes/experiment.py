@@ -1,0 +1,408 @@
+"""The node ``experiment``: walks problems and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import RunEpisode, RunExperiment
+from sightplan_interfaces.srv import FinishRun, Ground, StartRun
+
+from sightplan.agent import needs_grounder, policy_settings
+from sightplan.model import (
+    CancelledError,
+    DeadlineError,
+    EpisodeSpec,
+    InfrastructureError,
+    InputError,
+    SightplanError,
+    param,
+)
+from sightplan.records import RunStore
+from sightplan.run_cli import ProgressBar, show
+from sightplan.runner import (
+    RunSettings,
+    default_out,
+    episode_specs,
+    identity,
+    select_problems,
+    session,
+)
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.failures import fill_error, raise_error
+from sightplan_nodes.options import parse_options
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+_NOT_PARAMETERS = ('backend', 'planner_timeout_s', 'grounder_timeout_s')
+"""Fields of RunSettings that are other nodes' parameters; they are asked for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSettings:
+    """Parameters of ``experiment``, besides the core's RunSettings."""
+
+    autostart: bool = param(True, 'Run at once what the parameters say, report, and exit; '
+                                  'otherwise wait for goals of ~/run_experiment')
+    startup_timeout_s: float = param(
+        180.0, 'Limit for the other nodes to be ready (a model may be loading) [s]', low=0.1,
+        high=3600.0)
+    episode_timeout_s: float = param(600.0, 'Limit of one episode [s]', low=0.1, high=86400.0)
+    result_timeout_s: float = param(30.0, 'Limit for the recorder to commit an episode after its '
+                                          'end [s]', low=0.1, high=3600.0)
+    call_timeout_s: float = param(20.0, 'Limit of small service calls [s]', low=0.1, high=600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes:
+        summary: content of summary.json.
+        error: what broke it off, or None.
+    """
+
+    summary: dict[str, Any]
+    error: SightplanError | None = None
+
+
+class ExperimentNode(Node):
+    """Runs all episodes of a split or folder that are not recorded yet.
+
+    Parameters: see ExperimentSettings and the core's RunSettings (those that are no other node's).
+    Serves the action ``~/run_experiment`` (RunExperiment). It asks the recorder to open the run
+    and which episodes it has, sends each missing one to ``agent/run_episode``, and waits until
+    the recorder has committed its result. With ``autostart`` it ends with exit code 0 when done,
+    1 when the run failed, 2 when the settings are wrong.
+    """
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Start serving, and with ``autostart`` working."""
+        super().__init__(names.EXPERIMENT, **node_arguments)
+        self._settings = declare_settings(self, ExperimentSettings)
+        self._run_settings = declare_settings(self, RunSettings, leave_out=_NOT_PARAMETERS)
+        self.exit_code: int | None = None
+        self._stop = threading.Event()
+        self._goal: ServerGoalHandle | None = None
+        self._results: queue.SimpleQueue[msg.EpisodeResult] = queue.SimpleQueue()
+        group = ReentrantCallbackGroup()
+        self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
+        self._start_run = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
+        self._finish_run = ServiceCaller(self, FinishRun, names.FINISH_RUN,
+                                         names.METRICS_RECORDER)
+        self._ground = ServiceCaller(self, Ground, names.GROUND, names.GROUNDER)
+        nodes = (names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER, names.AGENT,
+                 names.METRICS_RECORDER)
+        self._parameters = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
+                            for node in nodes}
+        self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
+                                 qos.EVENTS, callback_group=group)
+        self._worker = Worker(self, names.EXPERIMENT)
+        self._server = ActionServer(
+            self, RunExperiment, '~/run_experiment', self._serve, callback_group=group,
+            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+        if self._settings.autostart:
+            self._worker.submit(self._autostart)
+
+    def close(self) -> None:
+        """Cancel the episode under way and leave the run as it is, to be taken up again."""
+        self._stop.set()
+        self._worker.close(timeout_s=6.0)
+
+    def _cancelled(self) -> bool:
+        goal = self._goal
+        return self._stop.is_set() or (goal is not None and bool(goal.is_cancel_requested))
+
+    # Started by parameters.
+
+    def _autostart(self) -> None:
+        code = 1
+        try:
+            with ProgressBar() as bar:
+                outcome = self.walk(self._run_settings, bar)
+            if outcome.summary:
+                show(outcome.summary, sys.stdout)
+                sys.stdout.flush()
+            if outcome.error is not None:
+                self._say(str(outcome.error))
+            elif outcome.summary['scored']:
+                code = 0
+            else:
+                self._say('not one episode could be scored')
+        except InputError as error:
+            self._say(str(error))
+            code = 2
+        except SightplanError as error:
+            self._say(f'{type(error).__name__}: {error}')
+        except Exception as error:
+            self.get_logger().fatal(f'unexpected {type(error).__name__}: {error}')
+        self.exit_code = code
+        if self.executor is not None:
+            self.executor.wake()
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(f'experiment: {text}\n')
+        sys.stderr.flush()
+
+    # Started by a goal.
+
+    def _accept(self, goal: RunExperiment.Goal) -> GoalResponse:
+        free = self._goal is None and not self._settings.autostart
+        return GoalResponse.ACCEPT if free else GoalResponse.REJECT
+
+    async def _serve(self, handle: ServerGoalHandle) -> RunExperiment.Result:
+        result = RunExperiment.Result()
+        goal = handle.request
+        self._goal = handle
+        settings = dataclasses.replace(
+            self._run_settings, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
+            domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
+            seed=goal.seed, max_actions=goal.max_actions,
+            failure_probability=goal.failure_probability)
+        try:
+            outcome = await self._worker.call(
+                lambda: self.walk(settings, _FeedbackProgress(handle)))
+        except Exception as error:
+            self.get_logger().error(str(error))
+            handle.abort()
+            return fill_error(result, error)
+        finally:
+            self._goal = None
+        if outcome.summary:
+            result.episodes, result.errors = outcome.summary['episodes'], outcome.summary['errors']
+            result.out = outcome.summary['out']
+        if outcome.error is None:
+            handle.succeed()
+            return result
+        if handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return fill_error(result, outcome.error)
+
+    # The run, in the worker's thread.
+
+    def walk(self, settings: RunSettings, progress: Any) -> Outcome:
+        """Run what is missing; see the class.
+
+        Args:
+            settings: of the run; backend and options of other nodes are asked of them.
+            progress: the core's Progress.
+
+        Raises:
+            InputError: the settings are wrong, or the run directory holds another run.
+            DeadlineError: a node is not there; names it.
+            CancelledError: cancelled before the run was open.
+        """
+        settings.check()
+        out = settings.out or default_out(settings)
+        settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
+        domain, pairs, errors = select_problems(settings)
+        specs = episode_specs(settings, domain, pairs)
+        settings, model, graph = self._ask_nodes(settings)
+        reply = self._start_run(StartRun.Request(
+            out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
+            identity_json=json.dumps(identity(settings, domain, pairs, model)),
+            session_json=json.dumps({**session(settings), 'graph': graph})),
+            self._settings.call_timeout_s, self._cancelled)
+        raise_error(reply, names.METRICS_RECORDER)
+        skipped = [str(error) for error in errors]
+        folder = Path(reply.out)
+        progress.started(folder, RunStore(folder).lines(), len(specs), skipped)
+        committed = set(reply.committed)
+        broken: SightplanError | None = None
+        for spec in specs:
+            if spec.episode_id in committed:
+                continue
+            try:
+                line, error = self._episode(spec, domain.write_problem(spec.problem))
+            except SightplanError as stopped:
+                broken = stopped
+                break
+            if line is not None:
+                progress.episode(line)
+            if isinstance(error, (DeadlineError, CancelledError)):
+                broken = error  # a node that is silent now will not answer the next episode
+                break
+        notes = {'planned': len(specs), 'problems': len(pairs), 'problems_skipped': skipped,
+                 'interrupted': broken is not None}
+        return self._finish(notes, broken)
+
+    def _finish(self, notes: dict[str, Any], broken: SightplanError | None) -> Outcome:
+        if self._stop.is_set():
+            return Outcome({}, broken)  # the recorder, which is stopped too, writes the summary
+        try:
+            reply = self._finish_run(FinishRun.Request(notes_json=json.dumps(notes)),
+                                     self._settings.call_timeout_s)
+            raise_error(reply, names.METRICS_RECORDER)
+        except SightplanError as error:
+            return Outcome({}, broken or error)
+        return Outcome(json.loads(reply.summary_json), broken)
+
+    def _ask_nodes(self, settings: RunSettings,
+                   ) -> tuple[RunSettings, str, dict[str, dict[str, Any]]]:
+        """Wait for the nodes and ask them what they were started with.
+
+        Returns:
+            The settings with the other nodes' in them, the model's name, all nodes' parameters.
+        """
+        limit_s = self._settings.startup_timeout_s
+        asks = needs_grounder(settings.method)
+        self._start_run.wait_until_there(limit_s, self._cancelled)
+        self._agent.wait_until_there(limit_s, self._cancelled)
+        if asks:
+            self._ground.wait_until_there(limit_s, self._cancelled)
+        graph = {node: reader.read(limit_s, self._cancelled)
+                 for node, reader in self._parameters.items()
+                 if asks or node != names.GROUNDER}
+        sim, agent = graph[names.SIM_BRIDGE], graph[names.AGENT]
+        world = parse_options(sim['world_options'], 'world_options of sim_bridge')
+        world.update({key: sim[f'camera.{key}'] for key in ('width', 'height')
+                      if sim[f'camera.{key}']})
+        changes: dict[str, Any] = {
+            'world_options': world,
+            'method_options': parse_options(
+                agent['method_options'], 'method_options of agent',
+                type(policy_settings(settings.method))),
+            'planner_timeout_s': agent['plan_timeout_s'],
+            'grounder_timeout_s': agent['ground_timeout_s']}
+        model = ''
+        if asks:
+            grounder = graph[names.GROUNDER]
+            model = grounder['model']
+            changes['backend'] = grounder['backend']
+            changes['backend_options'] = json.loads(grounder['backend_settings'])
+        return dataclasses.replace(settings, **changes), model, graph
+
+    def _episode(self, spec: EpisodeSpec, problem_pddl: str,
+                 ) -> tuple[dict[str, Any] | None, SightplanError | None]:
+        """Run one episode; returns its committed line, and the error that ended it, if any.
+
+        Raises:
+            DeadlineError: agent or recorder is silent.
+            CancelledError: cancelled.
+        """
+        goal = conversions.fill_spec(RunEpisode.Goal(), spec, problem_pddl)
+        result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
+        error: SightplanError | None = None
+        try:
+            raise_error(result, names.AGENT)
+        except InfrastructureError as caught:
+            error = caught
+        except CancelledError as caught:
+            if self._cancelled():
+                raise
+            error = InfrastructureError(f'the episode was cancelled by someone else: {caught}')
+        line = self._await_result(spec.episode_id)
+        return (line if line['stop'] != 'cancelled' else None), error
+
+    def _await_result(self, episode_id: str) -> dict[str, Any]:
+        """The line of results, once the recorder has committed it.
+
+        Raises:
+            DeadlineError: it did not come in time.
+        """
+        for _ in _ticks(self._settings.result_timeout_s, self._cancelled):
+            try:
+                result = self._results.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if result.episode_id == episode_id:
+                line: dict[str, Any] = json.loads(result.result_json)
+                return line
+        raise DeadlineError(
+            f'{names.METRICS_RECORDER} did not commit the result of {episode_id} within '
+            f'{self._settings.result_timeout_s:g} s; it hangs or has died')
+
+
+def _ticks(limit_s: float, cancelled: Callable[[], bool]) -> Any:
+    """Yield until a time has passed.
+
+    Raises:
+        CancelledError: cancelled meanwhile.
+    """
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        if cancelled():
+            raise CancelledError('cancelled while waiting for a result')
+        yield
+
+
+class _ParameterReader:
+    """Reads all parameters of another node."""
+
+    def __init__(self, node: Node, name: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name)
+        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name)
+
+    def read(self, startup_s: float, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        """Names and values.
+
+        Raises:
+            DeadlineError: the node is not there or does not answer.
+        """
+        self._list.wait_until_there(startup_s, cancelled)
+        found = self._list(ListParameters.Request(), self._timeout_s, cancelled).result.names
+        values = self._get(GetParameters.Request(names=found), self._timeout_s, cancelled).values
+        return {name: _plain(parameter_value_to_python(value))
+                for name, value in zip(found, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can take it."""
+    return value if isinstance(value, (str, int, float, bool)) or value is None else list(value)
+
+
+class _FeedbackProgress:
+    """The core's Progress as feedback of the action."""
+
+    def __init__(self, handle: ServerGoalHandle) -> None:
+        self._handle = handle
+        self._feedback = RunExperiment.Feedback()
+        self._pace = _Pace()
+
+    def started(self, out: Path, done: Sequence[Any], total: int, skipped: Sequence[str]) -> None:
+        self._feedback.done, self._feedback.total = len(done), total
+        self._handle.publish_feedback(self._feedback)
+
+    def episode(self, line: Any) -> None:
+        feedback = self._feedback
+        feedback.done += 1
+        feedback.episode_id = line['episode_id']
+        feedback.eta_s = self._pace.eta_s(feedback.total - feedback.done)
+        self._handle.publish_feedback(feedback)
+
+
+class _Pace:
+    """Seconds per episode so far."""
+
+    def __init__(self) -> None:
+        self._began, self._done = time.monotonic(), 0
+
+    def eta_s(self, left: int) -> float:
+        self._done += 1
+        return (time.monotonic() - self._began) / self._done * left
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(ExperimentNode, args)

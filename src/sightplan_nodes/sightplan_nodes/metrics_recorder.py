@@ -1,0 +1,459 @@
+"""The node ``metrics_recorder``: bags and results."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ament_index_python import get_package_share_directory
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import CameraInfo, Image
+from sightplan_interfaces import msg
+from sightplan_interfaces.srv import FinishRun, StartRun
+
+from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.model import (
+    EpisodeEnded,
+    EpisodeStarted,
+    InfrastructureError,
+    InputError,
+    SightplanError,
+    State,
+    StopReason,
+    TruthSource,
+    param,
+)
+from sightplan.records import RunStore
+from sightplan.records.bag import COMPRESSIONS, BagWriter, MessageTypes, Qos, TopicType, repair
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.assembly import Arrival, Assembly
+from sightplan_nodes.failures import fill_error
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.ports import RosTruth, raw_stamp_ns
+from sightplan_nodes.problems import read_problem
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+JUDGED, ALL, NONE = 'judged', 'all', 'none'
+
+EVENT_TOPICS: dict[str, type] = {
+    names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_LOOK: msg.Look,
+    names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
+    names.AGENT_PLAN: msg.PlanStamped, names.AGENT_STEP: msg.Step}
+_FROM_MESSAGE: dict[type, Callable[[Any], Any]] = {
+    msg.Look: conversions.look_from_msg, msg.AnswerArray: conversions.asked_from_msg,
+    msg.Belief: conversions.belief_from_msg, msg.PlanStamped: conversions.planned_from_msg,
+    msg.Step: conversions.step_from_msg}
+_TYPE_NAMES = {
+    **{topic: f'sightplan_interfaces/msg/{kind.__name__}' for topic, kind in EVENT_TOPICS.items()},
+    names.CAMERA_IMAGE: 'sensor_msgs/msg/Image', names.CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
+    names.TRUTH: 'sightplan_interfaces/msg/Truth'}
+_FLUSH_BYTES = 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRecorderSettings:
+    """Parameters of ``metrics_recorder``."""
+
+    out: str = param('', 'Run directory for episodes that no experiment announces; empty: a new '
+                         'one in runs/')
+    image_policy: str = param(JUDGED, 'Images that go into the bags: those the agent looked at, '
+                                      'all, or none', choices=(JUDGED, ALL, NONE))
+    compression: str = param('zstd', 'Compression of the bags', choices=COMPRESSIONS)
+    ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
+                               'at', low=1, high=10_000)
+    image_timeout_s: float = param(2.0, 'How long to wait for an image that was looked at [s]',
+                                   low=0.0, high=60.0)
+    settle_s: float = param(5.0, "How long to wait for a missing message of the agent's after "
+                                 'the end of its episode [s]', low=0.1, high=600.0)
+    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth [s]', low=0.1,
+                                   high=600.0)
+
+
+class Ring:
+    """The newest serialized messages of a stream, by stamp."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._arrived = threading.Condition()
+        self._messages: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
+
+    def add(self, data: bytes, received_ns: int) -> None:
+        """Keep a message."""
+        with self._arrived:
+            self._messages[raw_stamp_ns(data)] = (data, received_ns)
+            while len(self._messages) > self._size:
+                self._messages.popitem(last=False)
+            self._arrived.notify_all()
+
+    def find(self, stamp_ns: int, timeout_s: float) -> tuple[bytes, int] | None:
+        """The message of a stamp and when it was received; waits for one that is on its way."""
+        end = time.monotonic() + timeout_s
+        with self._arrived:
+            while stamp_ns not in self._messages:
+                newest = next(reversed(self._messages), -1)
+                left = end - time.monotonic()
+                if newest > stamp_ns or left <= 0.0:
+                    return None
+                self._arrived.wait(left)
+            return self._messages[stamp_ns]
+
+
+class _RecordedTruth:
+    """A TruthSource that writes what it is asked into the bag."""
+
+    def __init__(self, truth: TruthSource, write: Callable[[int, State], None]) -> None:
+        self._truth, self._write = truth, write
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        state = self._truth.state(stamp_ns)
+        self._write(stamp_ns or 0, state)
+        return state
+
+    def last_outcome(self) -> str:
+        return self._truth.last_outcome()
+
+
+class EpisodeRecording:
+    """The bag and the score of the episode under way. Lives in the recorder's worker thread."""
+
+    def __init__(self, folder: Path, started: Arrival, truth: RosTruth,
+                 types: dict[str, TopicType], compression: str) -> None:
+        """Open the bag and start scoring.
+
+        Raises:
+            ProblemError: the episode's problem cannot be read.
+            InfrastructureError: the bag cannot be written.
+        """
+        message = started.message
+        _, problem = read_problem(message)
+        self.spec = conversions.spec_from_msg(message, problem)
+        self.folder = _fresh_folder(folder, self.spec.episode_id)
+        self.missing_images = 0
+        self._truth = truth
+        self._scorer = EpisodeScorer(_RecordedTruth(truth, self._write_truth))
+        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
+        self._topics = {name: self._bag.add_topic(f'/{name}', types[name], _bag_qos(name))
+                        for name in _TYPE_NAMES}
+        self._images: set[int] = set()
+        self._write(started)
+        self._scorer.record(EpisodeStarted(self.spec))
+
+    @property
+    def episode_id(self) -> str:
+        """Of this episode."""
+        return self.spec.episode_id
+
+    def take(self, arrival: Arrival) -> None:
+        """Record and score the next message."""
+        message = arrival.message
+        self._write(arrival)
+        if isinstance(message, msg.Step):
+            # The world may have gone on: ask for what came of this step.
+            self._truth.look_back_to(conversions.time_from_msg(message.after))
+        if arrival.ends:
+            self._scorer.record(conversions.ended_from_msg(message))
+        else:
+            self._scorer.record(_FROM_MESSAGE[type(message)](message))
+
+    def add_image(self, stamp_ns: int, image: tuple[bytes, int] | None,
+                  info: tuple[bytes, int] | None) -> None:
+        """Record an image and its calibration, once."""
+        if stamp_ns in self._images:
+            return
+        if image is None:
+            self.missing_images += 1
+            return
+        self._images.add(stamp_ns)
+        if info is not None:
+            self._bag.write(self._topics[names.CAMERA_INFO], info[1], info[0])
+        self._bag.write(self._topics[names.CAMERA_IMAGE], image[1], image[0])
+        if self._bag.pending > _FLUSH_BYTES:
+            self._bag.flush()
+
+    def flush(self) -> None:
+        """Make everything so far safe from a crash."""
+        self._bag.flush()
+
+    def cut_short(self, message: str) -> None:
+        """Score as an error of the machinery: the end never came."""
+        self._scorer.record(EpisodeEnded(StopReason.ERROR, message))
+
+    def close(self) -> dict[str, Any]:
+        """Close the bag; returns the line of results."""
+        self._bag.close()
+        return {**self._scorer.result(), 'bag': f'{self.folder.parent.name}/{self.folder.name}',
+                'images': len(self._images), 'images_missing': self.missing_images}
+
+    def _write(self, arrival: Arrival) -> None:
+        self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
+
+    def _write_truth(self, stamp_ns: int, state: State) -> None:
+        message = msg.Truth(header=conversions.header(stamp_ns), episode_id=self.episode_id,
+                            state=conversions.state_to_msg(state))
+        self._bag.write(self._topics[names.TRUTH], time.time_ns(), serialize_message(message))
+
+
+class MetricsRecorder(Node):
+    """Records and scores episodes.
+
+    Parameters: see MetricsRecorderSettings. Subscribes to the camera and to the agent's topics,
+    serves ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun), and publishes
+    ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run directory
+    holds what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each episode, which
+    is readable at any time, whatever happens to this process.
+
+    Ground truth comes from ``sim_bridge/get_state``, by world time. Scoring and writing happen in
+    a thread, fed by a queue, so that waiting for the truth stops nothing.
+    """
+
+    exit_code: int | None = None
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Subscribe; see the class."""
+        super().__init__(names.METRICS_RECORDER, **node_arguments)
+        self._settings = declare_settings(self, MetricsRecorderSettings)
+        share = Path(get_package_share_directory('sightplan_interfaces'))
+        known = MessageTypes({'sightplan_interfaces': share / 'msg'})
+        self._types = {topic: known.get(name) for topic, name in _TYPE_NAMES.items()}
+        self._closing = False
+        self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing)
+        self._images = Ring(self._settings.ring_size)
+        self._infos = Ring(self._settings.ring_size)
+        self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.EVENTS)
+        self._worker = Worker(self, names.METRICS_RECORDER)
+        # All below is touched by the worker's thread only.
+        self._assembly = Assembly()
+        self._store: RunStore | None = None
+        self._committed: set[str] = set()
+        self._current: EpisodeRecording | None = None
+        self._gap_since: float | None = None
+
+        group = ReentrantCallbackGroup()
+        self.create_service(StartRun, '~/start_run', self._start_run, callback_group=group)
+        self.create_service(FinishRun, '~/finish_run', self._finish_run, callback_group=group)
+        for topic, kind in EVENT_TOPICS.items():
+            self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
+                                     raw=True, callback_group=group)
+        if self._settings.image_policy != NONE:
+            self.create_subscription(Image, names.CAMERA_IMAGE, self._take_image, qos.SENSOR,
+                                     raw=True, callback_group=group)
+            self.create_subscription(CameraInfo, names.CAMERA_INFO, self._take_info, qos.SENSOR,
+                                     raw=True, callback_group=group)
+        self.create_timer(0.5, lambda: self._submit(self._check_gap))
+
+    def close(self) -> None:
+        """Commit what is under way as cut short, and close the run."""
+        self._closing = True
+        self._submit(self._close_all)
+        if not self._worker.close(timeout_s=8.0):
+            self.get_logger().error('recording did not end in time')
+
+    def _check_closing(self) -> bool:
+        if self._closing:
+            raise InfrastructureError('the recorder was stopped')
+        return False
+
+    # Callbacks, in the executor's thread.
+
+    def _event_taker(self, topic: str, kind: type) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            received_ns = time.time_ns()
+            self._submit(lambda: self._take_event(
+                Arrival(topic, deserialize_message(data, kind), data, received_ns)))
+        return take
+
+    def _take_image(self, data: bytes) -> None:
+        self._images.add(data, time.time_ns())
+        if self._settings.image_policy == ALL:
+            stamp_ns = raw_stamp_ns(data)
+            self._submit(lambda: self._record_image(stamp_ns))
+
+    def _take_info(self, data: bytes) -> None:
+        self._infos.add(data, time.time_ns())
+
+    async def _start_run(self, request: StartRun.Request,
+                         response: StartRun.Response) -> StartRun.Response:
+        try:
+            store, done = await self._worker.call(lambda: self._open_run(request))
+        except Exception as error:
+            return fill_error(response, error)
+        response.out, response.committed = str(store.folder), sorted(done)
+        return response
+
+    async def _finish_run(self, request: FinishRun.Request,
+                          response: FinishRun.Response) -> FinishRun.Response:
+        try:
+            out, summary = await self._worker.call(lambda: self._close_run(request))
+        except Exception as error:
+            return fill_error(response, error)
+        response.out, response.summary_json = out, json.dumps(summary)
+        return response
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                job()
+            except SightplanError as error:
+                self.get_logger().fatal(f'cannot record: {error}')
+                self.exit_code = 1
+            except Exception as error:
+                self.get_logger().fatal(f'cannot record: {type(error).__name__}: {error}')
+                self.exit_code = 1
+        self._worker.submit(guarded)
+
+    # The run, in the worker's thread.
+
+    def _open_run(self, request: StartRun.Request) -> tuple[RunStore, set[str]]:
+        if self._current is not None:
+            raise InputError(f'episode {self._current.episode_id} is under way')
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+        try:
+            identity, session = json.loads(request.identity_json), json.loads(request.session_json)
+        except ValueError as error:
+            raise InputError(f'identity or session of the run is not JSON: {error}') from error
+        return self._open(request.out or self._settings.out, identity, session, request.resume,
+                          request.retry_errors)
+
+    def _open(self, out: str, identity: dict[str, Any], session: dict[str, Any], resume: bool,
+              retry_errors: bool = False) -> tuple[RunStore, set[str]]:
+        store = RunStore(out or Path('runs') / time.strftime('%Y%m%d-%H%M%S-episodes'))
+        done = store.open(identity, session, resume)
+        if retry_errors and store.drop_unscored():
+            done = store.done()
+        for folder in sorted((store.folder / 'bags').glob('*')):
+            if folder.is_dir() and repair(folder) >= 0:
+                self.get_logger().warning(f'{folder}: was not finished; repaired')
+        self._store, self._committed = store, set(done)
+        self.get_logger().info(f'recording in {store.folder}')
+        return store, done
+
+    def _close_run(self, request: FinishRun.Request) -> tuple[str, dict[str, Any]]:
+        if self._store is None:
+            raise InputError('no run is open')
+        store, self._store = self._store, None
+        try:
+            summary = self._summarise(store, json.loads(request.notes_json or '{}'))
+        finally:
+            store.close()
+        return str(store.folder), summary
+
+    def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
+        summary = {**summarise(store.lines()), 'out': str(store.folder), **notes}
+        store.write_summary(summary)
+        return summary
+
+    def _close_all(self) -> None:
+        if self._current is not None:
+            self._cut_short('the recorder was stopped before the end of the episode')
+        if self._store is not None:
+            self._summarise(self._store, {'interrupted': True})
+            self._store.close()
+            self._store = None
+
+    # The episode, in the worker's thread.
+
+    def _take_event(self, arrival: Arrival) -> None:
+        for ready in self._assembly.add(arrival):
+            if ready.starts:
+                self._start(ready)
+            elif (self._current is not None
+                  and ready.message.episode_id == self._current.episode_id):
+                self._record(ready)
+
+    def _start(self, arrival: Arrival) -> None:
+        episode_id = arrival.message.episode_id
+        if self._current is not None:
+            self._cut_short(f'episode {episode_id} began before this one had ended')
+        if self._store is None:
+            self._open(self._settings.out, {'source': 'topics'}, {}, resume=True)
+        assert self._store is not None
+        if episode_id in self._committed:
+            self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
+            return
+        self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
+                                         self._types, self._settings.compression)
+        self._current.flush()
+
+    def _record(self, arrival: Arrival) -> None:
+        recording = self._current
+        assert recording is not None
+        if isinstance(arrival.message, msg.Look) and self._settings.image_policy != NONE:
+            self._record_image(conversions.time_from_msg(arrival.message.header.stamp),
+                               self._settings.image_timeout_s)
+        recording.take(arrival)
+        recording.flush()
+        if arrival.ends:
+            self._commit(keep=arrival.message.stop_reason != StopReason.CANCELLED.value)
+
+    def _record_image(self, stamp_ns: int, timeout_s: float = 0.0) -> None:
+        if self._current is None:
+            return
+        image = self._images.find(stamp_ns, timeout_s)
+        if image is None:
+            self.get_logger().warning(f'the image of {stamp_ns} ns did not reach the recorder')
+        self._current.add_image(stamp_ns, image, self._infos.find(stamp_ns, timeout_s))
+
+    def _check_gap(self) -> None:
+        """End an episode whose end has come, but not all before it."""
+        gap = None if self._current is None else self._assembly.gap(self._current.episode_id)
+        if gap is None:
+            self._gap_since = None
+        elif self._gap_since is None:
+            self._gap_since = time.monotonic()
+        elif time.monotonic() - self._gap_since > self._settings.settle_s:
+            self._gap_since = None
+            self._cut_short(f"message {gap[0]} of the agent's {gap[1] + 1} was lost")
+
+    def _cut_short(self, message: str) -> None:
+        assert self._current is not None
+        self.get_logger().error(f'{self._current.episode_id}: {message}')
+        self._assembly.finish(self._current.episode_id)
+        self._current.cut_short(message)
+        self._commit(keep=True)
+
+    def _commit(self, keep: bool) -> None:
+        """Put the result on disk, then tell; a cancelled episode is told, but not kept."""
+        recording, self._current = self._current, None
+        assert recording is not None
+        assert self._store is not None
+        line = recording.close()
+        if keep:
+            self._store.append(line)
+            self._committed.add(recording.episode_id)
+            self._summarise(self._store, {'interrupted': True})  # until the run is finished
+        self._results.publish(msg.EpisodeResult(
+            episode_id=recording.episode_id, scored=bool(line['scored']),
+            solved=bool(line['solved']), result_json=json.dumps(line)))
+
+
+def _fresh_folder(parent: Path, episode_id: str) -> Path:
+    """A folder for an episode's bag; earlier attempts keep theirs."""
+    name = re.sub(r'[^A-Za-z0-9_.-]+', '_', episode_id).strip('_') or 'episode'
+    folder, attempt = parent / name, 1
+    while folder.exists():
+        attempt += 1
+        folder = parent / f'{name}.{attempt}'
+    return folder
+
+
+def _bag_qos(topic: str) -> Qos:
+    if topic in EVENT_TOPICS or topic == names.TRUTH:
+        return Qos(qos.EVENTS.depth, 'reliable', 'transient_local')
+    return Qos(qos.SENSOR.depth, 'reliable', 'volatile')
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(MetricsRecorder, args)
