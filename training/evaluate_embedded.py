@@ -146,6 +146,25 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
             'overall': row(total), 'predicates': {p: row(counts[p]) for p in sorted(counts)}}
 
 
+def table(result: dict[str, Any]) -> str:
+    """The accuracies as a Markdown table, as the model card shows them."""
+    predicates = ('on', 'clear', 'incolumn', 'leftof', 'rightof')
+    lines = ['| test | scenes | questions | ' + ' | '.join(predicates)
+             + ' | all | scenes all right |', '|' + '---|' * (len(predicates) + 5)]
+    for name, suite in result['suites'].items():
+        rows = [suite['predicates'][p] for p in predicates] + [suite['overall']]
+        lines.append(f'| {name} | {suite["scenes"]} | {suite["overall"]["n"]} | '
+                     + ' | '.join(f'{row["accuracy"]:.5f}' for row in rows)
+                     + f' | {suite["all_right_rate"]:.3f} |')
+    lines += ['', '| control | ' + ' | '.join(f'{p} yes / no' for p in PICTURE_PREDICATES) + ' |',
+              '|' + '---|' * (len(PICTURE_PREDICATES) + 1)]
+    for name, suite in result['controls'].items():
+        rows = [suite['predicates'][p] for p in PICTURE_PREDICATES]
+        lines.append(f'| {name} | ' + ' | '.join(
+            f'{row["accuracy_yes"]:.3f} / {row["accuracy_no"]:.3f}' for row in rows) + ' |')
+    return '\n'.join(lines) + '\n'
+
+
 def main(argv: list[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -185,7 +204,7 @@ def main(argv: list[str] | None = None) -> None:
                     print('    ' + line)
     if args.out is not None:
         args.out.write_text(json.dumps(result, indent=1) + '\n')
-        print(f'written to {args.out}')
+        print(f'written to {args.out}; the table of the model card:\n\n{table(result)}')
 
 
 if __name__ == '__main__':

@@ -49,7 +49,7 @@ class Settings:
 
     seed: int = 0
     steps: tuple[int, int, int] = (1600, 1500, 3500)
-    rates: tuple[float, float, float] = (1.5e-3, 1.5e-3, 6e-4)
+    rates: tuple[float, float, float] = (1.5e-3, 1.5e-3, 5e-4)
     batch: int = 32
     questions: int = 24
     processes: int = 2
@@ -132,7 +132,7 @@ def patch_loss(heads: nn.ModuleDict, features: torch.Tensor, target: torch.Tenso
             losses.append(F.cross_entropy(logits, goal, weight=weight))
             counted = goal > 0
         else:
-            losses.append((0.2 if name == 'count' else 0.5) * F.cross_entropy(logits, goal))
+            losses.append(0.5 * F.cross_entropy(logits, goal))
             counted = goal >= 0
         hit = (logits.argmax(-1) == goal)[counted]
         accuracies.append(float(hit.float().mean()))
@@ -281,7 +281,7 @@ class Trainer:
         total = 0.6 * total + cross + deep
         if self.stage == 3:
             dense, _ = patch_loss(self.heads, features, target)
-            total = total + 0.3 * dense
+            total = total + 0.6 * dense
         yes_no = (answer == questions.YES) | (answer == questions.NO)
         hit = logits.argmax(-1) == answer
         return total, [cross.item(), float(hit[yes_no].float().mean()),
