@@ -36,18 +36,18 @@ LIBRARIES_ELSEWHERE = ('numpy', 'yaml', 'rich', 'PIL')
 
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
-    'torch': ('sightplan.vlm.backends', 'sightplan.doctor', 'sightplan.bench'),
+    'torch': ('sightplan.vlm.backends',),
     'transformers': ('sightplan.vlm.backends',),
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
-    'PIL': ('sightplan.vlm.backends', 'sightplan.report', 'sightplan.doctor'),
+    'PIL': ('sightplan.vlm.backends', 'sightplan.report'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
-    'up_fast_downward': ('sightplan.planning', 'sightplan.doctor'),
-    'fast_downward': ('sightplan.planning', 'sightplan.doctor'),
+    'up_fast_downward': ('sightplan.planning',),
+    'fast_downward': ('sightplan.planning',),
     'driver': ('sightplan.planning',),
     'backports': ('sightplan.records',),  # backports.zstd
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
-    'pybullet': ('sightplan_sim', 'sightplan.doctor'),
+    'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
     'cv2': ('sightplan_sim', 'sightplan.report'),
 }
@@ -133,7 +133,7 @@ def allowed(item: Import) -> bool:
         return any(_within(item.importer, place) for place in HEAVY[top])
     ours, libraries = PACKAGES[package]
     if top == package == 'sightplan':
-        target_room = (item.target.split('.') + [''])[1]
+        target_room = [*item.target.split('.'), ''][1]
         return (room not in ROOMS_OF_THE_CORE or target_room == room
                 or target_room in ROOMS_OF_THE_CORE[room])
     if top == package or any(_within(item.target, place) for place in ours):

@@ -43,7 +43,8 @@ def test_every_package_is_read():
     ('sightplan/runner.py', 'import sightplan_sim'),
     ('sightplan/metrics/scorer.py', 'from sightplan_nodes import agent'),
     ('sightplan/records/store.py', 'def f():\n    import rosbag2_py'),
-    ('sightplan/runner.py', "import importlib\nimportlib.import_module('sightplan_sim.blocksworld')"),
+    ('sightplan/runner.py',
+     "import importlib\nimportlib.import_module('sightplan_sim.blocksworld')"),
     ('sightplan/grounding/grounder.py',
      "from importlib import import_module\nimport_module(f'sightplan.agent.{1}')"),
     ('sightplan/model/symbols.py',
@@ -72,7 +73,8 @@ def test_a_forbidden_import_is_found(tmp_path, module, text):
     ('sightplan/metrics/scorer.py', 'import sightplan.suites, sightplan.agent'),
     ('sightplan/cli.py', 'from sightplan.runner import run\nimport rich'),
     ('sightplan_sim/blocksworld/world.py', 'import pybullet\nfrom sightplan.domains import x'),
-    ('sightplan_nodes/agent.py', 'import rclpy, sightplan_sim\nfrom sightplan_interfaces.msg import X'),
+    ('sightplan_nodes/agent.py',
+     'import rclpy, sightplan_sim\nfrom sightplan_interfaces.msg import X'),
 ])
 def test_what_the_table_allows_passes(tmp_path, module, text):
     file = tmp_path / module.partition('/')[0] / module

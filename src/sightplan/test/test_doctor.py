@@ -1,0 +1,249 @@
+"""The doctor's checks find what is wrong and say what to do."""
+
+import argparse
+import json
+import os
+import struct
+from collections import namedtuple
+
+import pytest
+
+from sightplan import doctor
+from sightplan.doctor import Check, Site
+
+
+def site(root=None, *, python=(3, 11, 7), **environ):
+    return Site(environ, root, python, trial_timeout_s=60.0)
+
+
+def scripted(ok, said):
+    """A site whose trials all end the same way."""
+    class Scripted(Site):
+        def trial(self, code):
+            return ok, said
+    return Scripted
+
+
+@pytest.mark.parametrize(('version', 'ok'), [((3, 10, 12), False), ((3, 11, 2), True),
+                                             ((3, 12, 3), True), ((3, 13, 0), False)])
+def test_python(version, ok):
+    check = doctor.check_python(site(python=version))
+    assert check.ok is ok
+    assert check.detail.startswith('.'.join(map(str, version)))
+    assert bool(check.remedy) is not ok
+
+
+@pytest.mark.parametrize(('given', 'ok'), [('', True), ('0', True), ('101', True), ('232', True),
+                                           ('233', False), ('-1', False), ('seven', False)])
+def test_domain_id(given, ok):
+    check = doctor.check_domain_id(site(ROS_DOMAIN_ID=given))
+    assert check.ok is ok
+    assert ok or 'unset' in check.remedy
+
+
+def test_a_high_domain_id_is_questioned():
+    assert 'clash' in doctor.check_domain_id(site(ROS_DOMAIN_ID='150')).remedy
+
+
+def prefix(folder, *packages):
+    index = folder / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    for package in packages:
+        (index / package).touch()
+    return folder
+
+
+def test_first_prefix_counts(tmp_path):
+    first = prefix(tmp_path / 'first', 'rclpy')
+    second = prefix(tmp_path / 'second', 'rclpy', 'ros2launch')
+    place = site(AMENT_PREFIX_PATH=os.pathsep.join(map(str, ('', '/nowhere', first, second))))
+    assert place.prefixes() == {'rclpy': first, 'ros2launch': second}
+    assert doctor.check_launch(place).detail == 'ros2 launch is there'
+    assert 'sightplan up' in doctor.check_launch(site()).detail
+
+
+def test_workspace_not_built(tmp_path):
+    folder = prefix(tmp_path, 'sightplan', 'sightplan_sim')
+    check = doctor.check_workspace(site(AMENT_PREFIX_PATH=str(folder)))
+    assert not check.ok
+    assert 'sightplan_interfaces' in check.detail
+    assert 'sightplan_sim' not in check.detail
+    assert 'colcon build' in check.remedy
+    (tmp_path / 'Makefile').touch()
+    place = site(tmp_path, AMENT_PREFIX_PATH=str(folder))
+    assert f"'make build' in {tmp_path}" in doctor.check_workspace(place).remedy
+
+
+@pytest.mark.parametrize(('name', 'module'), [
+    ('AnswerArray', '_answer_array.py'), ('Atom', '_atom.py'), ('GetState', '_get_state.py'),
+    ('PlanStamped', '_plan_stamped.py')])
+def test_python_file_of_an_interface(tmp_path, name, module):
+    assert doctor._python_file(tmp_path / f'{name}.msg') == module
+
+
+def test_stale_interfaces_without_make(tmp_path):
+    for kind in ('msg', 'srv', 'action'):
+        (tmp_path / 'src' / 'sightplan_interfaces' / kind).mkdir(parents=True)
+    source = tmp_path / 'src' / 'sightplan_interfaces' / 'msg' / 'TwoWords.msg'
+    source.touch()
+    built = tmp_path / 'lib' / 'python3.11' / 'site-packages' / 'sightplan_interfaces' / 'msg'
+    built.mkdir(parents=True)
+    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == ['TwoWords.msg']
+    (built / '_two_words.py').touch()
+    os.utime(source, (1, 1))
+    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == []
+    os.utime(built / '_two_words.py', (0, 0))
+    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == ['TwoWords.msg']
+    assert doctor._stale_interfaces(site(), tmp_path) == []
+
+
+def test_stale_build_by_make(tmp_path):
+    (tmp_path / 'install').mkdir()
+    (tmp_path / 'install' / '.built-1').touch()
+    (tmp_path / 'Makefile').write_text('build:\n\t@echo ready\n')
+    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == []
+    (tmp_path / 'Makefile').write_text('build:\n\tscripts/build.sh\n')
+    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == ['the last make build']
+
+
+def test_transport_profile_is_missing(tmp_path):
+    missing = tmp_path / 'gone.xml'
+    check = doctor.check_transport(site(FASTRTPS_DEFAULT_PROFILES_FILE=str(missing)))
+    assert not check.ok
+    assert str(missing) in check.detail
+
+
+def test_transport_chosen_by_the_user(tmp_path):
+    profile = tmp_path / 'mine.xml'
+    profile.touch()
+    check = doctor.check_transport(site(FASTRTPS_DEFAULT_PROFILES_FILE=str(profile)))
+    assert check.ok
+    assert str(profile) in check.detail
+    check = doctor.check_transport(site(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST'))
+    assert check.ok
+    assert 'may be lost' in check.remedy
+
+
+def test_ros_reports_a_foreign_middleware(tmp_path):
+    folder = prefix(tmp_path, 'rclpy')
+    environ = {'AMENT_PREFIX_PATH': str(folder), 'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp',
+               'ROS_DISTRO': 'jazzy'}
+    check = doctor.check_ros(scripted(False, 'rcl error 102')(environ, None))
+    assert not check.ok
+    assert 'unset RMW_IMPLEMENTATION' in check.remedy
+    (tmp_path / 'setup.sh').touch()  # a real installation may well have that middleware
+    check = doctor.check_ros(scripted(False, 'rcl error 102')(environ, None))
+    assert 'rcl error 102' in check.detail
+
+
+def test_ros_of_another_distribution(tmp_path):
+    environ = {'AMENT_PREFIX_PATH': str(prefix(tmp_path, 'rclpy')), 'ROS_DISTRO': 'humble'}
+    check = doctor.check_ros(scripted(True, 'rmw_fastrtps_cpp')(environ, None))
+    assert not check.ok
+    assert 'Jazzy' in check.remedy
+
+
+def test_ros_is_missing():
+    said = "ModuleNotFoundError: No module named 'rclpy'"
+    check = doctor.check_ros(scripted(False, said)({}, None))
+    assert not check.ok
+    assert '/opt/ros/jazzy' in check.remedy
+
+
+@pytest.mark.parametrize(('said', 'ok'), [('3.2.7 1', True), ('3.2.7 0', False)])
+def test_simulator_needs_numpy_support(said, ok):
+    check = doctor.check_simulator(scripted(True, said)({}, None))
+    assert check.ok is ok
+    assert ok or '--no-build-isolation' in check.remedy
+
+
+def test_gpu(tmp_path):
+    said = 'torch 2.13.0, transformers 5.23.0, no GPU'
+    assert doctor.check_torch(scripted(True, said)({'PATH': str(tmp_path)}, None)).remedy == ''
+    tool = tmp_path / 'nvidia-smi'
+    tool.touch(mode=0o755)
+    check = doctor.check_torch(scripted(True, said)({'PATH': str(tmp_path)}, None))
+    assert check.ok
+    assert 'driver' in check.remedy
+
+
+def test_trial_tells_output_error_and_time():
+    place = Site(os.environ, None, trial_timeout_s=60.0)
+    assert place.trial('print(1); print(2)') == (True, '2')
+    ok, said = place.trial('raise ValueError("broken")')
+    assert (ok, said) == (False, 'ValueError: broken')
+    assert Site(os.environ, None, trial_timeout_s=0.01).trial('while True: pass') == (
+        False, 'no end within 0 s')
+
+
+def complete_model(folder):
+    for name in ('config.json', 'tokenizer.json', 'processor_config.json'):
+        (folder / name).write_text('{}')
+    (folder / 'model.safetensors').write_bytes(struct.pack('<Q', 2) + b'{}' + b'\0' * 16)
+
+
+@pytest.mark.parametrize('name', ['config.json', 'tokenizer.json', 'processor_config.json',
+                                  'model.safetensors'])
+def test_model_folder(tmp_path, name):
+    complete_model(tmp_path)
+    assert doctor.check_model_folder(tmp_path).ok
+    (tmp_path / name).unlink()
+    check = doctor.check_model_folder(tmp_path)
+    assert not check.ok
+    assert name in check.detail
+    assert 'make train' in check.remedy
+
+
+def test_model_weights_that_are_only_a_pointer(tmp_path):
+    complete_model(tmp_path)
+    (tmp_path / 'model.safetensors').write_text('version https://example.org/spec/v1\n')
+    check = doctor.check_model_folder(tmp_path)
+    assert not check.ok
+    assert 'no safetensors file' in check.detail
+
+
+@pytest.mark.parametrize('check', [doctor.check_shared_memory, doctor.check_disk])
+def test_room(monkeypatch, check):
+    usage = namedtuple('usage', 'free')
+    monkeypatch.setattr(doctor.shutil, 'disk_usage', lambda folder: usage(64 * doctor.MIB))
+    found = check(site())
+    assert not found.ok
+    assert found.remedy
+    monkeypatch.setattr(doctor.shutil, 'disk_usage', lambda folder: usage(4096 * doctor.MIB))
+    assert check(site()).ok
+
+
+def check_that_breaks(place):
+    raise RuntimeError('no way')
+
+
+def test_a_check_that_breaks_is_a_failed_check(monkeypatch):
+    monkeypatch.setattr(doctor, 'CHECKS', (check_that_breaks, doctor.check_python))
+    first, second = doctor.run_checks(site())
+    assert (first.name, first.ok, first.detail) == ('that breaks', False, 'RuntimeError: no way')
+    assert second.ok
+
+
+@pytest.mark.parametrize('ok', [True, False])
+def test_command(monkeypatch, capsys, ok):
+    monkeypatch.setattr(doctor, 'run_checks', lambda: [
+        Check('one', True, 'fine'), Check('two', ok, 'broken', 'mend it')])
+    assert doctor.main(argparse.Namespace(json=False)) == (0 if ok else 1)
+    text = capsys.readouterr().out
+    assert '-> mend it' in text
+    assert ('all is well' in text) is ok
+    assert doctor.main(argparse.Namespace(json=True)) == (0 if ok else 1)
+    result = json.loads(capsys.readouterr().out)
+    assert result['ok'] is ok
+    assert result['checks'][1]['remedy'] == 'mend it'
+
+
+def test_here_is_this_checkout():
+    place = Site.here()
+    assert place.root is not None
+    assert (place.root / 'Makefile').is_file()
+
+
+def test_every_failure_says_what_to_do():
+    for check in doctor.run_checks(scripted(False, 'broken')({}, None)):
+        assert check.ok or check.remedy, check
