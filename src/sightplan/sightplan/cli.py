@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import logging
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='sightplan',
         description='Visual planning for robots: see, symbols, plan, act, measure.')
-    parser.add_argument('--version', action='version', version=f'sightplan {sightplan.__version__}')
+    parser.add_argument('--version', action='version',
+                        version=f'sightplan {sightplan.__version__}')
     parser.add_argument('-v', '--verbose', action='store_true', help='log what happens')
     subparsers = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     for name in SUBCOMMANDS:

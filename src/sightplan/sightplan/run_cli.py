@@ -35,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
     from sightplan.agent import method_names
     from sightplan.domains import domain_names
+    from sightplan.grounding import PARSERS
     from sightplan.runner import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
@@ -62,6 +63,7 @@ def add_parser(subparsers: Any) -> None:
     add(what, 'backend', choices=backend_names())
     what.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the backend (repeatable)')
+    add(what, 'answers', choices=tuple(PARSERS))
     what.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
                       '--backend-option table=NAME: "perfect", a model such as gpt-4.1, or the '
                       'path of a .json or .yaml file')
@@ -249,7 +251,8 @@ class ProgressBar:
         self._console = Console(file=sys.stderr)
         self._bar = Progress(
             TextColumn('episodes'), BarColumn(), MofNCompleteColumn(),
-            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'), TimeRemainingColumn(),
+            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'),
+            TimeRemainingColumn(),
             console=self._console, disable=not self._console.is_terminal)
         self._bar.start()
         self._solved = self._scored = self._number = self._total = 0

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 
 from sightplan.agent import Limits, make_policy, needs_grounder, policy_settings, run_episode
 from sightplan.domains import Domain, load_domain, read_folder
-from sightplan.grounding import BackendGrounder
+from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
     Answer,
@@ -59,6 +59,8 @@ class RunSettings:
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
     method: str = param('ground', 'Method: a module of sightplan.agent.methods')
     backend: str = param('embedded', 'Vision-language backend: a module of sightplan.vlm.backends')
+    answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
+                         'reference does: "not" and "now" are no)', choices=tuple(PARSERS))
     episodes: int = param(0, 'Number of episodes; 0: one per problem; more than there are '
                           'problems: further rounds over them, with other seeds', low=0)
     seed: int = param(0, 'Seed of everything random: looks, failures, noise', low=0,
@@ -66,7 +68,7 @@ class RunSettings:
     max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
     failure_probability: float = param(0.0, 'Chance that the world bungles a legal action',
                                        low=0.0, high=1.0)
-    planner_search: str = param('lama-first', 'Search of the planner: lama-first (the paper\'s), '
+    planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
                                 'short (plans close to the shortest), or one of Fast Downward')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
@@ -169,7 +171,7 @@ def select_problems(settings: RunSettings,
 
 def episode_specs(settings: RunSettings, domain: Domain,
                   pairs: Sequence[tuple[str, Problem]]) -> list[EpisodeSpec]:
-    """The episodes of a run, in order; an episode's seed depends on nothing but its id and seed."""
+    """The episodes of a run, in order; an episode's seed depends on its id and the run's seed."""
     specs = []
     for number in range(settings.episodes or len(pairs)):
         trial, index = divmod(number, len(pairs))
@@ -230,6 +232,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
             policy_settings(settings.method, settings.method_options))},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
+        'answers': settings.answers if asks else None,
         'seed': settings.seed,
         'max_actions': settings.max_actions,
         'failure_probability': settings.failure_probability,
@@ -297,7 +300,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                              f'that episodes cannot be scored in process')
         grounder: Grounder = _NoGrounder()
         if asks:
-            grounder = BackendGrounder(make_backend(settings.backend, options, world))
+            grounder = BackendGrounder(make_backend(settings.backend, options, world),
+                                       PARSERS[settings.answers])
         if planner is None:
             from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
             planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))

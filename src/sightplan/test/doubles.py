@@ -93,8 +93,8 @@ class MemoryWorld:
 class TruthGrounder:
     """Answers from ground truth, with chosen answers replaced.
 
-    ``change`` is called with (atom, true value, number of the call, from 0) and returns the verdict
-    to give, or None for the true one.
+    ``change`` is called with (atom, true value, number of the call, from 0) and returns the
+    verdict to give, or None for the true one.
     """
 
     model = 'truth'

@@ -1,6 +1,7 @@
 """The method ``ground``, step by step."""
 
 import pytest
+
 from doubles import (
     EventList,
     MemoryWorld,

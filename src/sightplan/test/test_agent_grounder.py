@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Atom, BackendError, Grounder, Observation, Question, Verdict
 from sightplan.vlm.api import YesNoReply

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+
 from doubles import EventList, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
 from sightplan.agent import Act, Limits, Stop, Withhold, run_episode
 from sightplan.model import (

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+
 from doubles import (
     BoobyTrap,
     EventList,
@@ -154,7 +155,8 @@ def test_random_depends_on_the_seed_and_the_episode_only():
 
 
 def test_random_without_any_action_gives_up():
-    problem = dataclasses.replace(two_blocks(), objects={'c1': 'column'}, init=frozenset(), goal=())
+    problem = dataclasses.replace(two_blocks(), objects={'c1': 'column'}, init=frozenset(),
+                                  goal=())
     ended, _, _ = episode('random', spec_of(problem, method='random'))
     assert ended.reason is StopReason.GAVE_UP
 

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from doubles import MemoryWorld, ScriptedPlanner, SearchPlanner, TruthGrounder, spec_of, two_blocks
 from hypothesis import given
 from hypothesis import strategies as st
+
+from doubles import MemoryWorld, ScriptedPlanner, SearchPlanner, TruthGrounder, spec_of, two_blocks
 from sightplan.agent import make_policy, run_episode
 from sightplan.metrics import EpisodeScorer, mean_sem, sem, summarise, wilson
 from sightplan.model import (

@@ -1,11 +1,13 @@
 """The noisy oracle: rates, persistence, determinism, tables."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sightplan.model import Atom, BackendError, InputError, Observation, Question, TruthSource
 from sightplan.vlm.api import YesNoRequest, backend_names, make_backend
 from sightplan.vlm.backends._confusion import load_table, table_names
@@ -79,7 +81,7 @@ def test_errors_repeat_as_set_and_their_share_stays_that_of_the_table(tmp_path, 
     for answers in rounds:
         assert sum(answers) / len(answers) == pytest.approx(error, abs=.045)
     wrong = again = 0
-    for before, after in zip(rounds, rounds[1:], strict=False):
+    for before, after in itertools.pairwise(rounds):
         wrong += sum(before)
         again += sum(b and a for b, a in zip(before, after, strict=True))
     # Errors never avoid each other: independence (share = error) is the least persistence.
@@ -148,7 +150,8 @@ def test_without_an_image_the_stamp_tells_looks_apart(tmp_path):
     questions = tuple(Question(a, '') for a in CLEAR[:300])
 
     def texts(stamp):
-        return [r.text for r in backend.answer(YesNoRequest(Observation(stamp_ns=stamp), questions))]
+        request = YesNoRequest(Observation(stamp_ns=stamp), questions)
+        return [reply.text for reply in backend.answer(request)]
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
 
@@ -214,7 +217,8 @@ def test_a_known_cell():
 def test_names_fold_case_and_cot_is_another_table():
     assert load_table('GPT-4.1').name == 'gpt-4.1/plain'
     assert load_table('gpt-4.1', cot=True).name == 'gpt-4.1/cot'
-    assert load_table('gpt-4.1').rates('hard', 'on') != load_table('gpt-4.1', True).rates('hard', 'on')
+    plain, cot = (load_table('gpt-4.1', mode).rates('hard', 'on') for mode in (False, True))
+    assert plain != cot
 
 
 def test_unknown_splits_get_the_mean_weighted_by_the_number_of_answers(tmp_path):

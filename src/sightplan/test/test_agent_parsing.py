@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sightplan.grounding import parse_yes_no
+
+from sightplan.grounding import PARSERS, parse_prefix, parse_yes_no
 from sightplan.model import Verdict
 
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
@@ -63,3 +64,25 @@ def test_a_reasoning_never_decides_when_there_are_tags(text):
        st.sampled_from(['yes', 'no']))
 def test_the_tag_decides_whatever_stands_around_it(text, word):
     assert parse_yes_no(f'{text}<answer>{word}</answer>{text}') is Verdict(word)
+
+
+@pytest.mark.parametrize(('text', 'verdict'), [
+    ('Yes', YES), ('No.', NO), ('not', NO), ('now', NO), ('None of them', NO), ('nothing', NO),
+    ('yesterday', YES), ('I think yes', YES), ('It is not', NO), ('The answer is\nno', UNPARSED),
+    ('maybe', UNPARSED), ('', UNPARSED), ('<answer> No </answer>', NO), ('<answer>Yes', YES),
+    ('<explanation>yes</explanation>', UNPARSED),
+    ('<explanation>no</explanation><answer>yes</answer>', YES)])
+def test_the_reference_rule(text, verdict):
+    assert parse_prefix(text) is verdict
+
+
+def test_rules_have_names():
+    assert PARSERS['strict'] is parse_yes_no and PARSERS['prefix'] is parse_prefix
+
+
+@given(st.text(max_size=60))
+def test_the_strict_rule_never_contradicts_the_reference_on_plain_text(text):
+    strict = parse_yes_no(text)
+    plain = text.strip(' \t\n.,!?"\'*()')
+    if strict is not UNPARSED and '<' not in text and plain[:3].lower().startswith(('yes', 'no')):
+        assert parse_prefix(plain) is strict

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli, run_cli, runner
 from sightplan.model import BackendError, InputError, PlanningResult, PlanningStatus, WorldError
@@ -67,7 +68,8 @@ def test_a_run_solves_scores_and_leaves_its_files(go, tmp_path):
     assert info['identity']['questions_sha256'] and info['identity']['domain_sha256']
     [session] = info['sessions']
     assert session['renderer'] == 'none (test double)'
-    assert {'commit', 'dirty', 'packages', 'python', 'platform', 'started', 'settings'} <= set(session)
+    assert {'commit', 'dirty', 'packages', 'python', 'platform', 'started',
+            'settings'} <= set(session)
     assert [line['episode_id'] for line in RunStore(folder).lines()] == [
         f'blocksworld/-/{name}#0' for name in 'abc']
 
@@ -140,7 +142,8 @@ def test_a_folder_without_a_usable_problem_is_an_input_error(go, tmp_path):
 
 
 @pytest.mark.parametrize('values', [
-    {'method': 'magic'}, {'backend': 'magic'}, {'domain': 'magic'}, {'split': 'magic', 'problems': ''},
+    {'method': 'magic'}, {'backend': 'magic'}, {'domain': 'magic'},
+    {'split': 'magic', 'problems': ''},
     {'failure_probability': 1.5}, {'episodes': -1}, {'problems': '/nowhere'},
     {'domain_file': 'x.pddl', 'problems': ''}, {'backend_options': {'x': 1}},
     {'method_options': {'x': 1}}, {'backend_options': {'table': 'gpt-99'}},

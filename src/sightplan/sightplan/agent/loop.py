@@ -78,7 +78,7 @@ class _Session:
         self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
         self.steps = 0
         self.stamp_ns = 0
-        self.timings_s = {stage: 0.0 for stage in ('reset', 'observe', 'ground', 'plan', 'act')}
+        self.timings_s = dict.fromkeys(('reset', 'observe', 'ground', 'plan', 'act'), 0.0)
         self._full_spec = spec
         self._world, self._grounder, self._planner = world, grounder, planner
         self._recorder = recorder
@@ -237,7 +237,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         # A cancelled run takes its helpers (planner process, services) down with it.
         stop = Stop(StopReason.CANCELLED if cancelled() else StopReason.ERROR,
                     f'{type(error).__name__}: {error}')
-    except Exception as error:  # noqa: BLE001  # a defect must not end a sweep of hours
+    except Exception as error:  # a defect must not end a sweep of hours
         _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
     ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,

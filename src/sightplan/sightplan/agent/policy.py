@@ -1,10 +1,10 @@
 """What a method (policy) is, and what it may see and do.
 
 A method is one module ``sightplan.agent.methods.<name>`` holding a frozen settings dataclass
-``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``, or as
-``Policy(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). The loop in
-``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All that
-a policy knows of the world comes through its ``Context``.
+``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``,
+or as ``Policy(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). The loop
+in ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All
+that a policy knows of the world comes through its ``Context``.
 """
 
 from __future__ import annotations

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.grounding.parsing import parse_yes_no
+from sightplan.grounding.parsing import Parser, parse_yes_no
 from sightplan.model import Answer, BackendError, Observation, Question
 from sightplan.vlm.api import Backend, YesNoRequest
 
 
 class BackendGrounder:
-    """Ask a backend all questions in one batch and read its replies strictly.
+    """Ask a backend all questions in one batch and read its replies.
 
     Probabilities are passed on as the backend gave them; where it gave none there are none.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        """Wrap ``backend``; see ``sightplan.vlm.api.make_backend``."""
+    def __init__(self, backend: Backend, parse: Parser = parse_yes_no) -> None:
+        """Wrap ``backend`` (see ``sightplan.vlm.api.make_backend``); ``parse`` reads replies."""
         self._backend = backend
+        self._parse = parse
 
     @property
     def model(self) -> str:
@@ -52,6 +53,6 @@ class BackendGrounder:
                 if value is not None and not 0.0 <= value <= 1.0:
                     raise BackendError(f'{self.model} gave {name} = {value!r} for '
                                        f'{question.text!r}; a probability lies in [0, 1]')
-            answers.append(Answer(question.atom, parse_yes_no(reply.text), reply.p_yes,
+            answers.append(Answer(question.atom, self._parse(reply.text), reply.p_yes,
                                   reply.p_no, reply.text))
         return answers

@@ -1,16 +1,20 @@
 """Reading a yes/no reply.
 
-The rule is strict on purpose: a reply that is not clearly yes or no is UNPARSED, is counted in
-its own column and decides nothing. It differs from the ViPlan reference implementation, which
-takes the first word that *starts with* "yes" or "no" anywhere in the reply, so that "not", "now",
-"none" and "nobody" all become "no".
+Ours, ``strict``, is strict on purpose: a reply that is not clearly yes or no is UNPARSED, is
+counted in its own column and decides nothing. The rule of the ViPlan reference implementation,
+``prefix``, takes any word that *starts with* "yes" or "no", so that "not", "now", "none" and
+"nobody" all become "no"; it is here to reproduce published numbers.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from sightplan.model import Verdict
+
+Parser = Callable[[str], Verdict]
 
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _LEADING = re.compile(r'[^\w<]*(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
@@ -49,3 +53,33 @@ def parse_yes_no(text: str) -> Verdict:
     if match is None or _OTHER.match(folded, match.end()):
         return Verdict.UNPARSED
     return Verdict.YES if match.group(1) == 'yes' else Verdict.NO
+
+
+def parse_prefix(text: str) -> Verdict:
+    """Read one reply as the ViPlan reference implementation does.
+
+    The content of the first answer tag, if there is one, else the whole text; it says what its
+    beginning says ("nothing" says no), or else its first word that begins with "yes" or "no". A
+    reasoning without an answer tag is UNPARSED.
+
+    Args:
+        text: the raw reply of a model.
+
+    Returns:
+        YES, NO or UNPARSED.
+    """
+    folded = text.lower()
+    if _OPEN in folded:
+        folded = folded.partition(_OPEN)[2].partition(_CLOSE)[0]
+    elif '<explanation>' in folded:
+        return Verdict.UNPARSED
+    folded = folded.strip().strip('.,!?')
+    for word in (folded, *folded.split(' ')):
+        for verdict in (Verdict.YES, Verdict.NO):
+            if word.startswith(verdict.value):
+                return verdict
+    return Verdict.UNPARSED
+
+
+PARSERS: Mapping[str, Parser] = MappingProxyType({'strict': parse_yes_no, 'prefix': parse_prefix})
+"""Rules by name."""

@@ -94,7 +94,7 @@ class EpisodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStarted:
-    """The world was reset and the policy is about to act."""
+    """The episode begins: the world was reset, or could not be (then only its end follows)."""
 
     spec: EpisodeSpec
 

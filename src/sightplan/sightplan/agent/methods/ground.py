@@ -51,7 +51,10 @@ class Policy:
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""
         self._settings = settings
-        self._forget()
+        self._belief: dict[Atom, bool] = {}
+        self._probabilities: dict[Atom, float] = {}
+        self._queue: deque[Action] = deque()
+        self._illegal: Action | None = None
 
     @property
     def remaining(self) -> int:
@@ -99,10 +102,10 @@ class Policy:
         return None if self._queue else Stop(StopReason.PLAN_DONE)
 
     def _forget(self) -> None:
-        self._belief: dict[Atom, bool] = {}
-        self._probabilities: dict[Atom, float] = {}
-        self._queue: deque[Action] = deque()
-        self._illegal: Action | None = None
+        self._belief.clear()
+        self._probabilities.clear()
+        self._queue.clear()
+        self._illegal = None
 
     def _state(self) -> State:
         return frozenset(atom for atom, holds in self._belief.items() if holds)

@@ -10,8 +10,8 @@ of every answer follows a table (``_confusion``), and errors persist as those of
   run share of errors is the table's e whatever r is (r is never below e: that is independence);
 * when the truth has changed, the error is drawn afresh.
 
-Every draw is a hash of seed, episode, atom and image, so that the order of questions about an image
-does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
+Every draw is a hash of seed, episode, atom and image, so that the order of questions about an
+image does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
 class Settings:
     """Settings of ``noisy_oracle``."""
 
-    table: str = param('perfect', 'Confusion table: "perfect", the name of a model that comes with '
-                       'the package, or the path of a .json or .yaml file')
-    split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has it, '
-                       'else the mean over its splits')
+    table: str = param('perfect', 'Confusion table: "perfect", the name of a model that comes '
+                       'with the package, or the path of a .json or .yaml file')
+    split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has '
+                       'it, else the mean over its splits')
     cot: bool = param(False, 'Use the rates of answers given after a chain of thought')
     seed: int = param(0, 'Seed of the errors', low=0)
     repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
