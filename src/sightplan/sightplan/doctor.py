@@ -273,8 +273,8 @@ def check_torch(site: Site) -> Check:
         return Check('torch and GPU', False, said, _requirements(site))
     if said.endswith('no GPU') and shutil.which('nvidia-smi', path=site.environ.get('PATH')):
         return Check('torch and GPU', True, said, 'there seems to be an NVIDIA GPU, but this '
-                     'torch cannot use it: check the driver (nvidia-smi), or install a CUDA build of '
-                     'torch; the embedded model needs none')
+                     'torch cannot use it: check the driver (nvidia-smi), or install a CUDA build '
+                     'of torch; the embedded model needs none')
     return Check('torch and GPU', True, said)
 
 
