@@ -238,7 +238,9 @@ def show_problem(arguments: argparse.Namespace) -> int:
     views = _views(domain, problem)
     if arguments.json:
         print(json.dumps({
-            **_entry(problem), 'domain': domain.name, 'objects': dict(problem.objects),
+            **_entry(problem), 'domain': domain.name,
+            'optimal_length': len(result.plan) if solved else problem.optimal_length,
+            'objects': dict(problem.objects),
             'init': [str(atom) for atom in sorted(problem.init)],
             'goal': [str(literal) for literal in problem.goal],
             'goal_text': domain.goal_text(problem), 'drawings': views,

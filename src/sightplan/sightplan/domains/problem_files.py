@@ -114,6 +114,8 @@ class _Reader:
         for item in root.tail:
             if not isinstance(item, Group) or not item.head:
                 self._fail(item, f'{item} is not a section', 'remove it')
+            if item.head == 'domain':
+                self._fail(item, 'this is a domain file', 'give a problem file')
             if item.head not in ('problem', ':domain', ':requirements', ':objects', ':init',
                                  ':goal'):
                 self._fail(item, f'section "{item.head}" is not supported in a problem',
@@ -192,7 +194,7 @@ class _Reader:
         goal: dict[Literal, None] = {}
         while waiting:
             node = waiting.pop(0)
-            if isinstance(node, Group) and node.head == 'and':
+            if isinstance(node, Group) and (node.head == 'and' or not node.items):
                 waiting[:0] = node.tail
             elif isinstance(node, Group) and node.head in ('or', 'imply', 'forall', 'exists', '='):
                 self._fail(node, f'"{node.head}" in the goal',

@@ -47,7 +47,7 @@ def _fast_downward(search: str) -> Solve:
     options.set_options(['domain', 'problem'])
     arguments = ALIASES.get(search, ['--search', search])
 
-    def solve(request: Request, plan_fd: int) -> int:
+    def solve(request: Request, plan_fd: int) -> int:  # noqa: RET503 (execv never returns)
         try:
             task = pddl_parser.open(domain_filename=_in_memory(request['domain']),
                                     problem_filename=_in_memory(request['problem']))
@@ -73,6 +73,9 @@ def _unified_planning(engine: str) -> Solve:
     from unified_planning.io import PDDLReader
     from unified_planning.shortcuts import OneshotPlanner, get_environment
     get_environment().credits_stream = None
+    known = get_environment().factory.engines
+    if engine not in known:
+        raise ValueError(f'unified-planning has no engine {engine!r} (known: {", ".join(known)})')
     reader = PDDLReader()
     popen = pddl_planner.subprocess.Popen
 
@@ -171,8 +174,14 @@ def main() -> None:
 
     engine, search = sys.argv[1:]
     try:
-        solve = (_fast_downward(search) if engine == 'fast-downward'
-                 else _unified_planning(engine.removeprefix('unified-planning:')))
+        kind, _, name = engine.partition(':')
+        if engine == 'fast-downward':
+            solve = _fast_downward(search)
+        elif kind == 'unified-planning':
+            solve = _unified_planning(name)
+        else:
+            raise ValueError(f'engine {engine!r} is unknown (choose fast-downward or '
+                             'unified-planning:NAME)')
     except Exception as error:
         reply(error=f'{type(error).__name__}: {error}')
         return

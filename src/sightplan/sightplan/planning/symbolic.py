@@ -52,7 +52,7 @@ class PlannerSettings:
         'fast-downward', 'fast-downward (called directly), or "unified-planning:NAME" for an '
         'engine of unified-planning (slower; search is not used)')
     cache_size: int = param(4096, 'results kept, by exact task', low=0, high=10**7)
-    memory_mib: int = param(4096, 'memory limit of one search [MiB]', low=256, high=10**6)
+    memory_mib: int = param(4096, 'memory limit of one search [MiB]', low=128, high=10**6)
 
 
 class FastDownwardPlanner:
@@ -187,7 +187,7 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
     flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
     if flaw is not None:
         return PlanningResult(PlanningStatus.CRASHED,
-                              message=f'the planner\'s plan is not valid: {flaw}')
+                              message=f'the plan that was found is not valid: {flaw}')
     return PlanningResult(PlanningStatus.SOLVED, plan)
 
 
@@ -198,7 +198,7 @@ class _Worker:
         search = SEARCHES.get(settings.search, settings.search)
         command = [sys.executable, '-P', str(Path(__file__).with_name('_worker.py')),
                    settings.engine, search]
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see dispose)
         # One hash seed for all workers: the same task must give the same plan in every run.
         environment = {**os.environ, 'PYTHONHASHSEED': '0'}
         try:

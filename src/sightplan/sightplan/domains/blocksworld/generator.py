@@ -33,7 +33,7 @@ from sightplan.model import (
 
 COLOURS = 'rgbyop'
 GOALS_PER_SEED = 100
-SEEDS_PER_PROBLEM = 400
+VAIN_SEEDS = 100  # so many in a row without a new problem: there are no more
 
 Stacks = tuple[tuple[str, ...], ...]
 """For each column, left to right, its blocks from bottom to top."""
@@ -124,11 +124,15 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
         raise InputError(f'{settings.blocks} blocks do not fit on {settings.columns} columns of '
                          f'height {settings.max_height} (allow more columns or height)')
     seen: set[tuple[Stacks, Stacks]] = set()
-    found = 0
-    tried = SEEDS_PER_PROBLEM * count
-    for seed in range(first_seed, first_seed + tried):
+    found = vain = 0
+    for seed in itertools.count(first_seed):
         if found == count:
             return
+        if vain == VAIN_SEEDS:
+            raise InputError(
+                f'found only {found} of {count} distinct problems: {vain} seeds in a row gave '
+                'nothing new (ask for fewer, or for other sizes or lengths)')
+        vain += 1
         candidate = draw(settings, seed)
         if candidate is None:
             continue
@@ -138,11 +142,8 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
         problem = make_problem(domain, f'problem_{found:02}', candidate)
         if accept(problem):
             seen.add(key)
-            found += 1
+            found, vain = found + 1, 0
             yield seed, problem
-    if found < count:
-        raise InputError(f'found only {found} of {count} distinct problems in {tried} draws '
-                         '(ask for fewer, or for other sizes or lengths)')
 
 
 def draw(settings: Settings, seed: int) -> Candidate | None:

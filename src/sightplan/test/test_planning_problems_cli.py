@@ -1,0 +1,140 @@
+"""``sightplan problems``: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sightplan.cli import main
+from sightplan.domains import load_domain
+
+DOMAIN = load_domain('blocksworld')
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main(['problems', *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def run_json(capsys, *arguments: str) -> dict:
+    code, out, _ = run(capsys, *arguments, '--json')
+    assert code == 0
+    return json.loads(out.splitlines()[-1])
+
+
+def test_list_shows_all_splits(capsys) -> None:
+    code, out, err = run(capsys, 'list')
+    assert (code, err) == (0, '')
+    for split in DOMAIN.splits:
+        assert f'blocksworld {split}: 25 problems' in out
+    first = DOMAIN.split_problems('hard')[0]
+    assert (f'  problem_00  6 blocks, 4 columns, shortest plan: {first.optimal_length}'
+            in out.splitlines())
+
+
+def test_list_as_json(capsys) -> None:
+    listed = run_json(capsys, 'list', '--split', 'medium')
+    assert list(listed['splits']) == ['medium'] and listed['errors'] == []
+    assert len(listed['splits']['medium']) == 25
+    entry = listed['splits']['medium'][0]
+    assert entry['sizes'] == {'block': 5, 'column': 5}
+    assert DOMAIN.read_problem(Path(entry['file'])).name == entry['name']
+
+
+def test_list_of_a_folder_with_a_bad_file(capsys, tmp_path) -> None:
+    (tmp_path / 'bad.pddl').write_text('(define')
+    (tmp_path / 'good.pddl').write_text(DOMAIN.write_problem(DOMAIN.split_problems('simple')[0]))
+    code, out, err = run(capsys, 'list', '--problems', str(tmp_path))
+    assert code == 1
+    assert 'good  3 blocks, 4 columns, shortest plan: unknown' in out
+    assert f'{tmp_path}/bad.pddl:1: ' in err
+
+
+def test_generate_then_list_and_show(capsys, tmp_path) -> None:
+    out = tmp_path / 'new'
+    code, text, _ = run(capsys, 'generate', '--blocks', '4', '--columns', '3', '--count', '5',
+                        '--seed', '9', '--min-length', '2', '--out', str(out))
+    assert code == 0 and text == f'5 problems in {out}\n'
+    listed = run_json(capsys, 'list', '--problems', str(out))['splits'][str(out)]
+    assert all(p['sizes'] == {'block': 4, 'column': 3} for p in listed)
+    assert all(p['optimal_length'] >= 2 for p in listed)
+    shown = run_json(capsys, 'show', str(out / 'problem_03.pddl'))
+    assert shown['optimal_length'] == listed[3]['optimal_length'] == len(shown['plan'])
+
+
+def test_generate_tells_as_json_what_it_wrote(capsys, tmp_path) -> None:
+    told = run_json(capsys, 'generate', '--count', '2', '--out', str(tmp_path / 'a'))
+    assert [p['name'] for p in told['problems']] == ['problem_00', 'problem_01']
+    assert told['settings']['blocks'] == 3
+    again = run_json(capsys, 'generate', '--count', '2', '--out', str(tmp_path / 'b'))
+    for one, other in zip(told['problems'], again['problems'], strict=True):
+        assert one['seed'] == other['seed']
+        assert Path(one['file']).read_bytes() == Path(other['file']).read_bytes()
+
+
+def test_show_draws_and_plans(capsys) -> None:
+    problem = DOMAIN.split_problems('hard')[2]
+    code, out, err = run(capsys, 'show', 'hard/problem_02')
+    assert (code, err) == (0, '')
+    assert 'start' in out and 'goal' in out and 'c1  c2  c3  c4' in out
+    assert DOMAIN.goal_text(problem) in out
+    assert f'a shortest plan, {problem.optimal_length} actions:' in out
+    assert out.count('moveblock(') == problem.optimal_length
+
+
+def test_show_as_json_holds_a_valid_plan(capsys) -> None:
+    from sightplan.model import Action
+    problem = DOMAIN.split_problems('simple')[1]
+    shown = run_json(capsys, 'show', 'simple/problem_01')
+    plan = [Action.parse(text) for text in shown['plan']]
+    assert DOMAIN.model(problem).first_flaw(plan, problem.init, problem.goal) is None
+    assert shown['planning'] == 'solved' and shown['goal_text'] == DOMAIN.goal_text(problem)
+    assert set(shown['drawings']) == {'start', 'goal'}
+
+
+def test_show_of_a_problem_without_a_plan_and_without_a_picture(capsys, tmp_path) -> None:
+    path = tmp_path / 'stuck.pddl'
+    path.write_text('(define (problem p) (:domain blocksworld) (:objects r - block c1 - column)'
+                    '(:init (clear r)) (:goal (on r r)))')
+    code, out, _ = run(capsys, 'show', str(path))
+    assert code == 1 and 'no plan: unsolvable' in out and 'clear r' in out
+
+
+@pytest.mark.parametrize(('arguments', 'code', 'words'), [
+    (['list', '--split', 'easy'], 2, 'simple, medium, hard'),
+    (['list', '--problems', '/no/such/folder'], 2, 'no such folder'),
+    (['list', '--domain-file', '/no/such/file'], 2, '/no/such/file:1: cannot be read'),
+    (['show', 'simple/problem_99'], 2, 'no such problem'),
+    (['show', 'nothing.pddl'], 2, 'no such file'),
+    (['show', __file__], 1, f'{__file__}:1: '),
+    (['generate', '--blocks', '7', '--out', '/x'], 2, 'blocks = 7 is out of bounds [1, 6]'),
+    (['generate', '--columns', '9', '--out', '/x'], 2, 'columns = 9 is out of bounds [1, 8]'),
+    (['generate', '--count', '0', '--out', '/x'], 2, '--count'),
+    (['generate', '--blocks', '3', '--columns', '1', '--out', '/x'], 2, 'found only 0 of 10'),
+    (['generate', '--split', 'easy', '--out', '/x'], 2, 'simple, medium, hard'),
+    (['generate', '--split', 'hard', '--blocks', '3', '--out', '/x'], 2, 'leave out blocks'),
+    (['generate', '--out', '/dev/null/x'], 2, 'cannot be written')])
+def test_bad_usage(capsys, arguments, code, words) -> None:
+    found, out, err = run(capsys, *arguments)
+    assert (found, out) == (code, '')
+    assert err.startswith('sightplan problems: ') and words in err
+
+
+@pytest.mark.parametrize('arguments', [[], ['fly'], ['show'], ['generate'],
+                                       ['list', '--domain', 'moon']])
+def test_usage_errors_of_the_parser_exit_with_2(capsys, arguments) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(['problems', *arguments])
+    assert caught.value.code == 2
+
+
+def test_help_of_every_command(capsys) -> None:
+    for arguments in ([], ['list'], ['generate'], ['show']):
+        with pytest.raises(SystemExit) as caught:
+            main(['problems', *arguments, '--help'])
+        assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert 'exit codes' in out and '--max-height' in out and 'SPLIT/NAME' in out

@@ -1,0 +1,385 @@
+"""The symbolic planner: three ways to have no plan, a limit that really kills, checked plans."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from sightplan.domains import load_domain
+from sightplan.domains.blocksworld.generator import SPLITS
+from sightplan.model import (
+    Action,
+    Atom,
+    DomainError,
+    InputError,
+    Literal,
+    PlannerError,
+    PlanningStatus,
+    PlanningTask,
+    Problem,
+    ProblemError,
+    SymbolicPlanner,
+)
+from sightplan.planning import symbolic
+from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+
+DOMAIN = load_domain('blocksworld')
+LIMIT_S = 60.0
+BLIND = 'astar(blind())'
+
+
+def task_of(problem: Problem, init: frozenset[Atom] | None = None) -> PlanningTask:
+    return PlanningTask(DOMAIN.pddl, DOMAIN.write_problem(problem, init))
+
+
+def endless_task() -> PlanningTask:
+    """Turning round a tower of 14 blocks: far too much for blind search."""
+    blocks = [f'x{number}' for number in range(14)]
+
+    def tower(order: list[str]) -> str:
+        on = ' '.join(f'(on {a} {b})' for a, b in itertools.pairwise(order))
+        return f'{on} (clear {order[0]}) ' + ' '.join(f'(incolumn {b} c1)' for b in order)
+
+    return PlanningTask(DOMAIN.pddl, (
+        f'(define (problem endless) (:domain blocksworld) '
+        f'(:objects {" ".join(blocks)} - block c1 c2 c3 c4 c5 c6 - column) '
+        f'(:init {tower(blocks)}) (:goal (and {tower(blocks[::-1])})))'))
+
+
+def processes_of_group(group: int) -> list[str]:
+    """Command names of the living processes of a process group."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+            name, _, rest = file.read().partition(' (')[2].rpartition(') ')
+            state, _, process_group = rest.split()[:3]
+            if int(process_group) == group and state not in 'ZX':
+                found.append(name)
+    return found
+
+
+def wait_for(condition, seconds: float = 30.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(condition())
+
+
+@pytest.fixture(scope='module')
+def planner():
+    with FastDownwardPlanner() as found:
+        yield found
+
+
+@pytest.fixture
+def blind():
+    with FastDownwardPlanner(PlannerSettings(search=BLIND)) as found:
+        yield found
+
+
+def test_is_a_symbolic_planner(planner) -> None:
+    assert isinstance(planner, SymbolicPlanner)
+
+
+@pytest.mark.parametrize('split', DOMAIN.splits)
+def test_default_plans_of_the_splits_are_valid_and_as_long_as_promised(planner, split) -> None:
+    for problem in DOMAIN.split_problems(split):
+        result = planner.plan(task_of(problem), LIMIT_S)
+        assert result.status is PlanningStatus.SOLVED, result.message
+        assert DOMAIN.model(problem).first_flaw(result.plan, problem.init, problem.goal) is None
+        assert SPLITS[split].accepts(problem, len(result.plan))
+        assert len(result.plan) <= 1.5 * problem.optimal_length
+
+
+def test_the_simple_split_is_drawn_again_problem_by_problem() -> None:
+    from sightplan.problems_cli import draw_split
+    settings, drawn = draw_split(DOMAIN, 'simple')
+    assert settings == SPLITS['simple'].settings
+    assert [DOMAIN.write_problem(p) for _, p in drawn] == [
+        DOMAIN.write_problem(p) for p in DOMAIN.split_problems('simple')]
+
+
+def test_short_plans_are_close_to_the_shortest() -> None:
+    with FastDownwardPlanner(PlannerSettings(search='short')) as planner:
+        for problem in DOMAIN.split_problems('hard')[:8]:
+            plan = planner.plan(task_of(problem), LIMIT_S).plan
+            assert problem.optimal_length <= len(plan) <= 1.3 * problem.optimal_length
+
+
+def test_blind_search_confirms_the_stored_optimal_lengths(blind) -> None:
+    for split in DOMAIN.splits:
+        for problem in DOMAIN.split_problems(split)[::8]:
+            assert len(blind.plan(task_of(problem), LIMIT_S).plan) == problem.optimal_length
+
+
+def test_a_goal_that_holds_is_solved_by_the_empty_plan(planner) -> None:
+    problem = DOMAIN.split_problems('simple')[0]
+    for goal in ((), tuple(Literal(a) for a in sorted(problem.init))):
+        result = planner.plan(task_of(dataclasses.replace(problem, goal=goal)), LIMIT_S)
+        assert (result.status, result.plan) == (PlanningStatus.SOLVED, ())
+
+
+def test_unsolvable_tasks_are_told_apart(planner) -> None:
+    problem = DOMAIN.split_problems('simple')[0]
+    block = problem.of_type('block')[0]
+    impossible = (Literal(Atom('on', (block, block))),)
+    contradiction = (Literal(Atom('clear', (block,))), Literal(Atom('clear', (block,)), False))
+    for goal in (impossible, contradiction):
+        result = planner.plan(task_of(dataclasses.replace(problem, goal=goal)), LIMIT_S)
+        assert (result.status, result.plan) == (PlanningStatus.UNSOLVABLE, ())
+        assert result.message
+    stuck = planner.plan(PlanningTask(DOMAIN.pddl, (
+        '(define (problem s) (:domain blocksworld) (:objects r g - block c1 c2 - column) '
+        '(:init (on r g) (clear r) (incolumn r c1) (incolumn g c1)) '
+        '(:goal (and (on g r) (incolumn r c1))))')), LIMIT_S)
+    assert stuck.status is PlanningStatus.UNSOLVABLE
+
+
+@pytest.mark.parametrize('search', ['lama-first', 'short'])
+def test_contradictory_beliefs_give_an_answer(search: str) -> None:
+    """What a vision model believes may be impossible; that is no reason to fall over."""
+    rng = random.Random(7)
+    seen = set()
+    with FastDownwardPlanner(PlannerSettings(search=search)) as planner:
+        for number in range(30):
+            problem = rng.choice(DOMAIN.split_problems(rng.choice(DOMAIN.splits)))
+            init = set(problem.init) if number % 10 else set()
+            init ^= set(rng.sample(DOMAIN.model(problem).atoms, rng.randint(1, 8)))
+            result = planner.plan(task_of(problem, frozenset(init)), LIMIT_S)
+            seen.add(result.status)
+    assert seen == {PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE}
+
+
+def test_the_time_limit_kills_and_the_next_task_is_solved(blind) -> None:
+    assert blind.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S).plan
+    group = blind._worker._process.pid
+    assert processes_of_group(group)
+    result = blind.plan(endless_task(), 0.3)
+    assert (result.status, result.plan) == (PlanningStatus.TIMEOUT, ())
+    assert not result.cached and result.message
+    assert wait_for(lambda: processes_of_group(group) == [])
+    assert not blind.plan(endless_task(), 0.01).cached
+    assert blind.plan(task_of(DOMAIN.split_problems('simple')[1]), LIMIT_S).plan
+
+
+def in_search(planner: FastDownwardPlanner) -> bool:
+    worker = planner._worker
+    return worker is not None and 'downward' in processes_of_group(worker._process.pid)
+
+
+def start(planner: FastDownwardPlanner) -> tuple[threading.Thread, list]:
+    results: list = []
+    thread = threading.Thread(
+        target=lambda: results.append(planner.plan(endless_task(), LIMIT_S)), daemon=True)
+    thread.start()
+    assert wait_for(lambda: in_search(planner))
+    return thread, results
+
+
+def test_a_killed_worker_is_a_crash_leaves_no_search_behind_and_is_replaced(blind) -> None:
+    thread, results = start(blind)
+    pid = blind._worker._process.pid
+    os.kill(pid, signal.SIGKILL)
+    thread.join(30)
+    assert results[0].status is PlanningStatus.CRASHED
+    assert wait_for(lambda: processes_of_group(pid) == [])
+    assert blind.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S).plan
+
+
+def test_a_killed_search_is_a_crash_and_the_worker_lives(blind) -> None:
+    thread, results = start(blind)
+    pid = blind._worker._process.pid
+    subprocess.run(['pkill', '-KILL', '-g', str(pid), '-x', 'downward'], check=True)
+    thread.join(30)
+    assert results[0].status is PlanningStatus.CRASHED and 'code -9' in results[0].message
+    assert blind.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S).plan
+    assert blind._worker._process.pid == pid
+
+
+def test_closing_ends_a_search_and_all_processes() -> None:
+    planner = FastDownwardPlanner(PlannerSettings(search=BLIND))
+    thread, results = start(planner)
+    pid = planner._worker._process.pid
+    planner.close()
+    thread.join(30)
+    assert results[0].status is PlanningStatus.CRASHED
+    assert wait_for(lambda: processes_of_group(pid) == [])
+    planner.close()
+    with pytest.raises(PlannerError, match='closed'):
+        planner.plan(endless_task(), 1.0)
+
+
+def test_nothing_survives_a_killed_parent() -> None:
+    code = (
+        'import sys, threading, time\n'
+        'from test_planning_symbolic import *\n'
+        'planner = FastDownwardPlanner(PlannerSettings(search=BLIND))\n'
+        'start(planner)\n'
+        'print(planner._worker._process.pid, flush=True)\n'
+        'time.sleep(600)\n')
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    parent = subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE,
+                              env={**os.environ, 'PYTHONPATH': path})
+    try:
+        group = int(parent.stdout.readline())
+        assert 'downward' in processes_of_group(group)
+    finally:
+        parent.kill()
+        parent.communicate()
+    assert wait_for(lambda: processes_of_group(group) == [])
+
+
+def test_running_out_of_memory_is_a_crash() -> None:
+    with FastDownwardPlanner() as planner:
+        planner.settings = dataclasses.replace(planner.settings, memory_mib=20)  # too little
+        result = planner.plan(endless_task(), LIMIT_S)
+    assert result.status is PlanningStatus.CRASHED and 'memory' in result.message.lower()
+
+
+def test_a_search_that_does_not_exist_is_a_crash_with_the_planners_words() -> None:
+    with FastDownwardPlanner(PlannerSettings(search='astar(nothing())')) as planner:
+        result = planner.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S)
+    assert result.status is PlanningStatus.CRASHED and 'nothing' in result.message
+
+
+def test_a_planner_that_cannot_start_is_an_error(monkeypatch) -> None:
+    for engine in ('slow-upward', 'unified-planning:slow-upward'):
+        planner = FastDownwardPlanner(PlannerSettings(engine=engine))
+        with planner, pytest.raises(PlannerError, match='slow-upward'):
+            planner.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S)
+    monkeypatch.setattr(sys, 'executable', '/no/such/python')
+    with FastDownwardPlanner() as planner, pytest.raises(PlannerError, match='no/such'):
+        planner.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S)
+
+
+@pytest.mark.parametrize('settings', [
+    PlannerSettings(cache_size=-1), PlannerSettings(memory_mib=1), PlannerSettings(search=3)])
+def test_settings_are_checked(settings) -> None:
+    with pytest.raises(InputError):
+        FastDownwardPlanner(settings)
+
+
+def test_results_are_cached_by_exact_task(planner) -> None:
+    problem = DOMAIN.split_problems('medium')[3]
+    first = planner.plan(task_of(problem), LIMIT_S)
+    again = planner.plan(task_of(problem), 0.0)
+    assert again.cached and again.seconds == 0.0 and again.plan == first.plan
+    spaced = PlanningTask(DOMAIN.pddl, DOMAIN.write_problem(problem) + ' ')
+    assert not planner.plan(spaced, LIMIT_S).cached
+    impossible = dataclasses.replace(problem, goal=(Literal(Atom.parse('on r,r')),),
+                                     objects={**problem.objects, 'r': 'block'})
+    assert not planner.plan(task_of(impossible), LIMIT_S).cached
+    assert planner.plan(task_of(impossible), LIMIT_S).cached
+
+
+def test_the_oldest_result_leaves_the_cache() -> None:
+    tasks = [task_of(p) for p in DOMAIN.split_problems('simple')[:3]]
+    with FastDownwardPlanner(PlannerSettings(cache_size=2)) as planner:
+        for task in (tasks[0], tasks[1], tasks[0], tasks[2]):
+            planner.plan(task, LIMIT_S)
+        assert [planner.plan(tasks[i], LIMIT_S).cached for i in (0, 2, 1)] == [True, True, False]
+    with FastDownwardPlanner(PlannerSettings(cache_size=0)) as planner:
+        assert not any(planner.plan(tasks[0], LIMIT_S).cached for _ in range(2))
+
+
+def test_the_same_task_gives_the_same_plan_in_every_process() -> None:
+    tasks = [task_of(p) for p in DOMAIN.split_problems('hard')[:5]]
+    plans = []
+    for _ in range(2):
+        with FastDownwardPlanner() as planner:
+            plans.append([planner.plan(task, LIMIT_S).plan for task in tasks])
+    assert plans[0] == plans[1]
+
+
+def test_threads_take_turns() -> None:
+    problems = DOMAIN.split_problems('simple')[:12]
+    results: dict[str, object] = {}
+    with FastDownwardPlanner() as planner:
+        def work(part: list[Problem]) -> None:
+            for problem in part:
+                results[problem.name] = planner.plan(task_of(problem), LIMIT_S)
+        threads = [threading.Thread(target=work, args=(problems[i::4],)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for problem in problems:
+        plan = results[problem.name].plan
+        assert DOMAIN.model(problem).first_flaw(plan, problem.init, problem.goal) is None
+
+
+def test_waiting_for_another_thread_counts_against_the_limit(blind) -> None:
+    thread, _ = start(blind)
+    result = blind.plan(task_of(DOMAIN.split_problems('simple')[0]), 0.1)
+    assert result.status is PlanningStatus.TIMEOUT and 'busy' in result.message
+    blind.close()
+    thread.join(30)
+
+
+def test_texts_that_are_no_task_are_refused(planner) -> None:
+    good = task_of(DOMAIN.split_problems('simple')[0])
+    with pytest.raises(ProblemError, match='planning task:1: '):
+        planner.plan(PlanningTask(good.domain_pddl, '(define'), LIMIT_S)
+    with pytest.raises(DomainError, match='domain of the planning task:1: '):
+        planner.plan(PlanningTask('', good.problem_pddl), LIMIT_S)
+
+
+REPLIES = {
+    'success without a plan': ({'code': 0, 'plan': '', 'log': ''}, 'without a plan'),
+    'a plan that stops short': ({'code': 0, 'plan': '; cost = 0', 'log': ''}, 'not reached'),
+    'an action that does not exist': ({'code': 0, 'plan': '(fly r)', 'log': ''}, 'unknown action'),
+    'an action that is not applicable': (
+        {'code': 0, 'plan': '(moveblock {top} {home})', 'log': ''}, 'not applicable'),
+    'out of memory': ({'code': 22, 'plan': '', 'log': ''}, 'out of memory'),
+    'an unknown exit code': ({'code': 34, 'plan': '', 'log': 'unsupported'}, 'unsupported'),
+    'a signal': ({'code': -11, 'plan': '', 'log': ''}, 'code -11'),
+}
+
+
+@pytest.mark.parametrize('name', REPLIES)
+def test_replies_are_not_believed(name: str) -> None:
+    problem = DOMAIN.split_problems('simple')[0]
+    home = next(a for a in problem.init if a.predicate == 'incolumn'
+                and Atom('clear', a.args[:1]) in problem.init)
+    reply, words = REPLIES[name]
+    reply = {**reply, 'plan': reply['plan'].format(top=home.args[0], home=home.args[1])}
+    result = symbolic._judge(reply, problem)
+    assert result.status is PlanningStatus.CRASHED and words in result.message
+
+
+def test_any_engine_of_unified_planning_can_be_used() -> None:
+    problem = DOMAIN.split_problems('simple')[0]
+    with FastDownwardPlanner() as ours, FastDownwardPlanner(
+            PlannerSettings(engine='unified-planning:fast-downward')) as theirs:
+        plan = theirs.plan(task_of(problem), LIMIT_S).plan
+        assert len(plan) == len(ours.plan(task_of(problem), LIMIT_S).plan)
+        assert all(isinstance(action, Action) for action in plan)
+        group = theirs._worker._process.pid
+        assert theirs.plan(endless_task(), 2.0).status is PlanningStatus.TIMEOUT
+        assert wait_for(lambda: processes_of_group(group) == [])
+
+
+def test_a_forked_process_gets_a_worker_of_its_own(planner) -> None:
+    task = task_of(DOMAIN.split_problems('simple')[0])
+    planner.plan(task, LIMIT_S)
+    other = task_of(DOMAIN.split_problems('simple')[1])
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            code = 0 if planner.plan(other, LIMIT_S).plan else 2
+            planner.close()
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert planner._worker.alive()
+    assert planner.plan(other, LIMIT_S).plan

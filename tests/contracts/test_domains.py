@@ -1,0 +1,160 @@
+"""What every domain folder must offer; a new folder is found and checked by itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import yaml
+from unified_planning.io import PDDLReader
+from unified_planning.shortcuts import OneshotPlanner, get_environment
+
+from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
+from sightplan.planning.symbolic import FastDownwardPlanner
+
+get_environment().credits_stream = None
+pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning:unified_planning')
+DOMAINS = [load_domain(name) for name in domain_names()]
+READER = PDDLReader()
+
+
+def _cases(domain: Domain) -> list[dict]:
+    return yaml.safe_load((domain.folder / 'cases.yaml').read_text())['cases']
+
+
+def _problem(domain: Domain, case: dict) -> Problem:
+    return domain.parse_problem(case['problem'], 'case', f'cases.yaml: {case["name"]}')
+
+
+CASES = [pytest.param(domain, case, id=f'{domain.name}: {case["name"]}')
+         for domain in DOMAINS for case in _cases(domain)]
+PROBLEMS = [pytest.param(domain, problem, id=f'{domain.name}/{split}/{problem.name}')
+            for domain in DOMAINS for split in domain.splits
+            for problem in domain.split_problems(split)]
+every_domain = pytest.mark.parametrize('domain', DOMAINS, ids=lambda domain: domain.name)
+
+
+@pytest.fixture(scope='module')
+def planner():
+    with FastDownwardPlanner() as found:
+        yield found
+
+
+def test_there_are_domains() -> None:
+    assert DOMAINS
+
+
+@every_domain
+def test_unified_planning_reads_the_same_vocabulary(domain: Domain) -> None:
+    theirs = READER.parse_problem_string(domain.pddl)
+    assert theirs.name == domain.schema.name
+    assert {f.name: tuple(p.type.name for p in f.signature) for f in theirs.fluents} == {
+        p.name: p.types for p in domain.schema.predicates.values()}
+    assert {a.name: tuple(p.type.name for p in a.parameters) for a in theirs.actions} == {
+        a.name: tuple(p.type for p in a.parameters) for a in domain.schema.actions.values()}
+
+
+@every_domain
+def test_every_predicate_has_a_question_of_its_own(domain: Domain) -> None:
+    texts = set()
+    for predicate in domain.schema.predicates.values():
+        names = tuple(f'x{number}' for number in range(len(predicate.parameters)))
+        for args in {names, names[::-1]}:
+            question = domain.question(Atom(predicate.name, args))
+            assert question.atom == Atom(predicate.name, args)
+            assert question.text.endswith('?') and '{' not in question.text
+            texts.add(question.text)
+    assert len(texts) == sum(2 if len(p.parameters) > 1 else 1
+                             for p in domain.schema.predicates.values())
+
+
+@every_domain
+def test_splits_have_problems_with_known_optimal_lengths(domain: Domain) -> None:
+    assert domain.splits
+    for split in domain.splits:
+        problems = domain.split_problems(split)
+        assert problems
+        assert len({p.name for p in problems}) == len(problems)
+        assert len({(p.init, p.goal) for p in problems}) == len(problems)
+        assert all(p.optimal_length is not None for p in problems)
+
+
+@pytest.mark.parametrize(('domain', 'problem'), PROBLEMS)
+def test_split_problem(domain: Domain, problem: Problem) -> None:
+    """Written and read again it is the same; its goal has words; it is not solved yet."""
+    text = domain.write_problem(problem)
+    again = domain.parse_problem(text, problem.name, problem.source)
+    assert (again.objects, again.init, again.goal) == (
+        problem.objects, problem.init, problem.goal)
+    assert list(again.objects) == list(problem.objects)
+    assert domain.write_problem(again) == text
+    assert not problem.goal_met(problem.init)
+    assert '{' not in domain.goal_text(problem)
+    model = domain.model(problem)
+    assert problem.init <= set(model.atoms)
+    assert {literal.atom for literal in problem.goal} <= set(model.atoms)
+    assert len(set(model.atoms)) == len(model.atoms)
+    assert len({domain.question(atom).text for atom in model.atoms}) == len(model.atoms)
+
+
+@pytest.mark.parametrize(('domain', 'case'), CASES)
+def test_valid_plans_reach_the_goal_and_others_are_refused(domain: Domain, case: dict) -> None:
+    problem = _problem(domain, case)
+    model = domain.model(problem)
+
+    def flaw(texts: list[str]) -> str | None:
+        plan = [Action.parse(text) for text in texts]
+        return model.first_flaw(plan, problem.init, problem.goal)
+
+    for texts in case['valid']:
+        assert flaw(texts) is None
+    for texts in case['invalid']:
+        assert flaw(texts) is not None, texts
+
+
+@pytest.mark.parametrize(('domain', 'case'), CASES)
+def test_planner_agrees_on_solvability(domain: Domain, case: dict,
+                                       planner: FastDownwardPlanner) -> None:
+    problem = _problem(domain, case)
+    result = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)), 60.0)
+    expected = PlanningStatus.SOLVED if case['solvable'] else PlanningStatus.UNSOLVABLE
+    assert result.status is expected, result.message
+
+
+@pytest.mark.parametrize(('domain', 'case'), CASES)
+def test_unified_planning_agrees_on_solvability(domain: Domain, case: dict) -> None:
+    problem = _problem(domain, case)
+    theirs = READER.parse_problem_string(domain.pddl, domain.write_problem(problem))
+    with OneshotPlanner(name='fast-downward') as engine:
+        result = engine.solve(theirs, timeout=60.0)
+    assert (result.plan is not None) is case['solvable']
+    if result.plan is not None:
+        plan = [Action(step.action.name, tuple(str(p) for p in step.actual_parameters))
+                for step in result.plan.actions]
+        assert domain.model(problem).first_flaw(plan, problem.init, problem.goal) is None
+
+
+@every_domain
+def test_cases_hold_valid_and_invalid_plans(domain: Domain) -> None:
+    cases = _cases(domain)
+    assert any(case['valid'] for case in cases) and any(case['invalid'] for case in cases)
+    assert {case['solvable'] for case in cases} == {True, False}
+
+
+@every_domain
+def test_another_domain_file_of_the_same_vocabulary_is_taken(domain: Domain, tmp_path) -> None:
+    path = tmp_path / 'theirs.pddl'
+    path.write_text('; another one\n' + domain.pddl.upper())
+    other = load_domain(domain.name, path)
+    assert other.schema == domain.schema and other.pddl != domain.pddl
+
+
+@every_domain
+def test_generator_if_any(domain: Domain) -> None:
+    if domain.part('generator') is None:
+        pytest.skip('this domain has no generator')
+    settings = domain.generator.Settings()
+    first = list(domain.generator.generate(domain, settings, 3))
+    again = list(itertools.islice(domain.generator.generate(domain, settings, 3), 3))
+    assert first == again and len({seed for seed, _ in first}) == 3
