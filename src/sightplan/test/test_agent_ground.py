@@ -245,6 +245,8 @@ def test_unreadable_answers_are_false_at_first_and_keep_the_belief_later():
     def later(a, truth, call):
         return UNPARSED if call == 1 else None
     ended, events, _ = episode(later)
+    before, after = (e.belief.state for e in events.of(BeliefUpdated)[:2])
+    assert before == after and atom('clear r') in after
     assert ended.reason is StopReason.PLAN_DONE and ended.steps == 2
     assert len([e for e in events.of(Asked) if e.purpose is ENUM]) == 1
 
@@ -253,6 +255,8 @@ def test_an_unreadable_effect_is_believed_as_the_action_promises():
     def change(a, truth, call):
         return UNPARSED if call == 2 else None
     ended, events, _ = episode(change)
+    believed = events.of(BeliefUpdated)[2].belief.state
+    assert atom('incolumn r,c2') in believed and atom('on r,g') not in believed
     assert story(events)[-3:] == ['precondition', f'executed {G_TO_2}', 'effect']
     assert ended.steps == 2
 

@@ -89,7 +89,7 @@ def test_errors_repeat_as_set_and_their_share_stays_that_of_the_table(tmp_path, 
 
 
 def test_the_same_image_gets_the_same_answers(tmp_path):
-    backend = noisy(tmp_path, FixedTruth(CLEAR[:500]), p_yes_true=.5, p_yes_false=.5)
+    backend = noisy(tmp_path, FixedTruth(CLEAR[:500]), p_yes_true=.8, p_yes_false=.2, repeat=.9)
     first = ask(backend, CLEAR[:1000], image=1)
     other = ask(backend, CLEAR[:1000], image=2)
     assert first != other
