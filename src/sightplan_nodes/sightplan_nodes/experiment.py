@@ -52,7 +52,8 @@ from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
-_NOT_PARAMETERS = ('backend', 'planner_timeout_s', 'grounder_timeout_s')
+_NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
+                   'grounder_timeout_s')
 """Fields of RunSettings that are other nodes' parameters; they are asked for them."""
 
 
@@ -282,13 +283,14 @@ class ExperimentNode(Node):
             'method_options': parse_options(
                 agent['method_options'], 'method_options of agent',
                 type(policy_settings(settings.method))),
+            'planner_search': graph[names.SYMBOLIC_PLANNER]['search'],
             'planner_timeout_s': agent['plan_timeout_s'],
             'grounder_timeout_s': agent['ground_timeout_s']}
         model = ''
         if asks:
             grounder = graph[names.GROUNDER]
             model = grounder['model']
-            changes['backend'] = grounder['backend']
+            changes['backend'], changes['answers'] = grounder['backend'], grounder['answers']
             changes['backend_options'] = json.loads(grounder['backend_settings'])
         return dataclasses.replace(settings, **changes), model, graph
 

@@ -14,7 +14,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sightplan_interfaces.srv import Ground
 
-from sightplan.grounding import BackendGrounder
+from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import SightplanError, param, settings_fields
 from sightplan.vlm.api import backend_needs_truth, backend_settings, make_backend
 from sightplan_nodes import conversions, names
@@ -33,6 +33,8 @@ class GrounderSettings:
     backend: str = param('embedded', 'Vision-language backend: a module of '
                                      'sightplan.vlm.backends')
     backend_options: str = param('', 'Settings of the backend: key=value,... or JSON')
+    answers: str = param('strict', 'How replies are read, see sightplan.grounding.parsing',
+                         choices=tuple(PARSERS))
     seed: int = param(0, 'Seeds a backend that has a seed and was given none', low=0,
                       high=2**32 - 1)
     autostart: bool = param(True, 'Configure and activate at the start; otherwise wait for a '
@@ -87,7 +89,8 @@ class GrounderNode(LifecycleNode):
             if backend_needs_truth(name):
                 truth = RosTruth(self, self.settings.truth_timeout_s, lambda: self._stopping)
             options = self._options()
-            self._grounder = BackendGrounder(make_backend(name, options, truth))
+            self._grounder = BackendGrounder(make_backend(name, options, truth),
+                                             PARSERS[self.settings.answers])
         except SightplanError as error:
             self.get_logger().fatal(f'backend {name!r} cannot be used: {error}')
             return TransitionCallbackReturn.FAILURE

@@ -1,0 +1,69 @@
+"""Walk a split or folder of problems and report.
+
+The arguments and nodes are those of config/graphs/experiment.yaml, which ``sightplan up
+experiment`` uses, too; this file only says them in launch's words.
+"""
+
+import os
+from pathlib import Path
+
+import yaml
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
+from launch.frontend.parse_substitution import parse_substitution
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
+TYPES = {'str': str, 'int': int, 'float': float, 'bool': bool}
+
+
+def generate_launch_description():
+    graph = yaml.safe_load((CONFIG / 'graphs' / 'experiment.yaml').read_text())
+    types = {f'$(var {argument["name"]})': TYPES[argument['type']]
+             for argument in graph['arguments']}
+    return LaunchDescription([
+        *loopback_transport(),
+        *(declared(argument) for argument in graph['arguments']),
+        *(node(entry, types) for entry in graph['nodes']),
+    ])
+
+
+def declared(argument):
+    default = argument['default']
+    return DeclareLaunchArgument(
+        argument['name'],
+        default_value=str(default).lower() if argument['type'] == 'bool' else str(default),
+        description=argument['description'], choices=argument.get('choices'))
+
+
+def node(entry, types):
+    parameters = {name: parameter(value, types)
+                  for name, value in entry.get('parameters', {}).items()}
+    return Node(
+        package=entry['package'], executable=entry['executable'], name=entry['name'],
+        output='screen', parameters=[parameters] if parameters else None,
+        on_exit=Shutdown(reason=f'{entry["name"]} has ended'))
+
+
+def parameter(value, types):
+    if not isinstance(value, str):
+        return value
+    return ParameterValue(parse_substitution(value), value_type=types.get(value, str))
+
+
+def loopback_transport():
+    """Keep the graph on this machine and lose no image, unless the user has chosen otherwise."""
+    chosen = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
+              'FASTDDS_DEFAULT_PROFILES_FILE')
+    if any(os.environ.get(name) for name in chosen):
+        return []
+    if not os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps').startswith('rmw_fastrtps'):
+        return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
+    profile = CONFIG / 'fastdds_loopback.xml'
+    if not profile.is_file():
+        raise RuntimeError(f'{profile} is missing: without it the graph would speak to the whole '
+                           'network. Build the workspace again.')
+    return [SetEnvironmentVariable('FASTRTPS_DEFAULT_PROFILES_FILE', str(profile)),
+            SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')]

@@ -1,0 +1,141 @@
+"""Helpers and scripted collaborators of the node tests."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sightplan_sim.blocksworld.world import CameraInfo
+
+from sightplan.domains import load_domain
+from sightplan.model import (
+    Action,
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    Observation,
+    State,
+    WorldError,
+)
+
+LIMIT_S = 30.0
+"""How long a test waits for what must happen; far more than it takes."""
+
+
+@contextlib.contextmanager
+def spinning(*nodes: Node) -> Iterator[None]:
+    """Each node has an executor in a thread of its own, as it would in its own process."""
+    stop = threading.Event()
+    broken: list[BaseException] = []
+
+    def spin(executor: SingleThreadedExecutor) -> None:
+        while not stop.is_set():
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except BaseException as error:
+                broken.append(error)
+                return
+
+    executors, threads = [], []
+    for node in nodes:
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        executors.append(executor)
+        threads.append(threading.Thread(target=spin, args=(executor,), daemon=True))
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for node in nodes:
+            if hasattr(node, 'close'):
+                node.close()
+        stop.set()
+        for executor, thread in zip(executors, threads, strict=True):
+            executor.wake()
+            thread.join(LIMIT_S)
+        for node, executor in zip(nodes, executors, strict=True):
+            executor.remove_node(node)
+            node.destroy_node()
+            executor.shutdown()
+    if broken:
+        raise broken[0]
+
+
+def eventually(check: Callable[[], bool], what: str = 'the condition') -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + LIMIT_S
+    while not check():
+        assert time.monotonic() < end, f'{what} did not come true'
+        time.sleep(0.01)
+
+
+def parameters(**values: object) -> list[Parameter]:
+    """Parameter overrides; a double underscore stands for a dot."""
+    return [Parameter(name.replace('__', '.'), value=value) for name, value in values.items()]
+
+
+def problem():
+    """The domain and its first simple problem."""
+    domain = load_domain('blocksworld')
+    return domain, domain.split_problems('simple')[0]
+
+
+class ScriptedWorld:
+    """A world whose image counts what happened to it."""
+
+    renderer = 'scripted'
+
+    def __init__(self) -> None:
+        self.log: list[object] = []
+        self.fail: Exception | None = None
+        self.reject: str = ''
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self._spec: EpisodeSpec | None = None
+        self.moves = 0
+
+    def _check(self) -> None:
+        assert self.may_go_on.wait(LIMIT_S)
+        if self.fail is not None:
+            raise self.fail
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        self._check()
+        self.log.append(spec)
+        self._spec, self.moves = spec, 0
+
+    def observe(self) -> Observation:
+        if self._spec is None:
+            raise WorldError('reset first')
+        image = np.full((4, 6, 3), len(self.log), np.uint8)
+        return Observation(image=image, stamp_ns=12345, depth_m=np.ones((4, 6), np.float32))
+
+    def execute(self, action: Action) -> Feedback:
+        self.log.append(action)
+        self._check()
+        if self.reject:
+            return Feedback(FeedbackStatus.REJECTED, self.reject)
+        self.moves += 1
+        return Feedback(FeedbackStatus.EXECUTED)
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        assert self._spec is not None
+        atoms = sorted(self._spec.problem.init)
+        return frozenset(atoms[self.moves:])
+
+    def last_outcome(self) -> str:
+        return f'outcome {self.moves}'
+
+    def camera_info(self) -> CameraInfo:
+        matrix = np.array([[5.0, 0.0, 2.5], [0.0, 5.0, 1.5], [0.0, 0.0, 1.0]])
+        return CameraInfo(6, 4, matrix, np.zeros(5), 'scripted_frame')
+
+    def close(self) -> None:
+        self.log.append('closed')

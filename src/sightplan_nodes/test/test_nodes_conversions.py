@@ -1,0 +1,245 @@
+"""What goes into a message comes out again."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Image
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import RunEpisode
+
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeSpec,
+    EpisodeStarted,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningStatus,
+    Problem,
+    Question,
+    Stepped,
+    StopReason,
+    Verdict,
+)
+from sightplan_nodes import conversions as c
+from sightplan_nodes.ports import raw_stamp_ns
+
+NAMES = st.from_regex(r'[a-z0-9][a-z0-9_.-]{0,5}', fullmatch=True)
+TEXTS = st.text(st.characters(blacklist_categories=('Cs',), blacklist_characters='\0'),
+                max_size=20)
+ATOMS = st.builds(Atom, NAMES, st.lists(NAMES, max_size=3).map(tuple))
+ACTIONS = st.builds(Action, NAMES, st.lists(NAMES, max_size=3).map(tuple))
+STAMPS = st.integers(0, 2**31 * 10**9 - 1)
+SECONDS = st.floats(0.0, 1e6)
+PROBABILITIES = st.none() | st.floats(0.0, 1.0)
+ANSWERS = st.builds(Answer, ATOMS, st.sampled_from(Verdict), PROBABILITIES, PROBABILITIES, TEXTS)
+QUESTIONS = st.builds(Question, ATOMS, TEXTS)
+RESULTS = st.builds(PlanningResult, st.sampled_from(PlanningStatus),
+                    st.lists(ACTIONS, max_size=4).map(tuple), SECONDS, st.booleans(), TEXTS)
+STATES = st.frozensets(ATOMS, max_size=5)
+
+
+def sent(message):
+    """The message as another process gets it."""
+    return deserialize_message(serialize_message(message), type(message))
+
+
+@given(STAMPS)
+def test_time(stamp_ns: int) -> None:
+    assert c.time_from_msg(sent(c.time_to_msg(stamp_ns))) == stamp_ns
+
+
+@given(ATOMS)
+def test_atom(atom: Atom) -> None:
+    assert c.atom_from_msg(sent(c.atom_to_msg(atom))) == atom
+
+
+@given(st.none() | ACTIONS)
+def test_action(action: Action | None) -> None:
+    assert c.maybe_action_from_msg(sent(c.action_to_msg(action))) == action
+
+
+@given(STATES)
+def test_state(state: frozenset[Atom]) -> None:
+    assert c.state_from_msg(c.state_to_msg(state)) == state
+
+
+@given(ANSWERS)
+def test_answer(answer: Answer) -> None:
+    message = sent(c.answer_to_msg(answer))
+    assert c.answer_from_msg(message) == answer
+    assert math.isnan(message.p_yes) is (answer.p_yes is None)
+
+
+@given(QUESTIONS)
+def test_question(question: Question) -> None:
+    assert c.question_from_msg(sent(c.question_to_msg(question))) == question
+
+
+@given(RESULTS)
+def test_plan(result: PlanningResult) -> None:
+    event = Planned(result)
+    message = sent(c.planned_to_msg(event, 'e', 5, 3))
+    assert c.planned_from_msg(message) == event
+    assert (message.episode_id, message.sequence) == ('e', 3)
+
+
+@given(st.integers(0, 1000), ACTIONS, st.sampled_from(FeedbackStatus), TEXTS, STAMPS, STAMPS,
+       SECONDS)
+def test_step(index: int, action: Action, status: FeedbackStatus, message: str, before: int,
+              after: int, seconds: float) -> None:
+    event = Stepped(index, action, Feedback(status, message, after), before, seconds)
+    assert c.step_from_msg(sent(c.step_to_msg(event, 'e', 0))) == event
+
+
+@given(STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5))
+def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> None:
+    event = BeliefUpdated(Belief(state, probabilities))
+    assert c.belief_from_msg(sent(c.belief_to_msg(event, 'e', 0, 0))) == event
+
+
+@given(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])), max_size=4),
+       st.sampled_from(AskPurpose), st.none() | ACTIONS, SECONDS, TEXTS, STAMPS)
+def test_asked(triples: list[tuple[Question, Answer, bool | None]], purpose: AskPurpose,
+               action: Action | None, seconds: float, model: str, stamp_ns: int) -> None:
+    questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
+    seen = Observation(image=np.zeros((2, 3, 3), np.uint8), stamp_ns=stamp_ns, frame_id='cam')
+    event = Asked(seen, questions, answers, expected, purpose, action, seconds, model)
+    message = sent(c.asked_to_msg(event, 'e', 1))
+    back = c.asked_from_msg(message)
+    assert message.image_id == seen.image_id
+    assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
+    for name in ('questions', 'answers', 'expected', 'purpose', 'action', 'seconds', 'model'):
+        assert getattr(back, name) == getattr(event, name)
+
+
+@given(STAMPS)
+def test_look(stamp_ns: int) -> None:
+    seen = Observation(image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f')
+    message = sent(c.look_to_msg(Observed(seen), 'e', 4))
+    assert message.image_id == seen.image_id
+    assert c.look_from_msg(message).observation.stamp_ns == stamp_ns
+
+
+PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)
+
+
+@given(TEXTS, TEXTS, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0),
+       st.none() | st.integers(0, 100))
+def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: float,
+              optimal: int | None) -> None:
+    import dataclasses
+    problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
+    spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures)
+    started = sent(c.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
+    goal = sent(c.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
+    for message in (started, goal):
+        assert c.spec_from_msg(message, problem) == spec
+        assert c.optimal_length(message) == optimal
+        assert message.domain_pddl == '(define ...)'
+        assert message.problem_pddl == '(problem)'
+
+
+@given(st.sampled_from(StopReason), TEXTS, st.integers(0, 99), st.integers(0, 99), STAMPS,
+       SECONDS, st.dictionaries(TEXTS, SECONDS, max_size=3))
+def test_ended(reason: StopReason, message: str, steps: int, remaining: int, stamp_ns: int,
+               seconds: float, timings: dict[str, float]) -> None:
+    event = EpisodeEnded(reason, message, steps, remaining, stamp_ns, seconds, timings)
+    spec = EpisodeSpec('e', PROBLEM, 'ground')
+    got = sent(c.ended_to_msg(event, spec, 9))
+    assert c.ended_from_msg(got) == event
+    assert got.kind == msg.EpisodeEvent.ENDED
+    assert not got.domain_pddl
+
+
+@settings(max_examples=30)
+@given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
+def test_image(image: np.ndarray, stamp_ns: int) -> None:
+    message = sent(c.image_to_msg(image, stamp_ns, 'cam'))
+    back = c.observation_from_msg(message)
+    np.testing.assert_array_equal(back.image, image)
+    assert back.image_id == Observation(image=image).image_id
+    assert (back.stamp_ns, back.frame_id) == (stamp_ns, 'cam')
+    assert not back.image.flags.writeable
+    assert raw_stamp_ns(serialize_message(message)) == stamp_ns
+
+
+def test_image_that_is_a_slice() -> None:
+    image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)[::2, ::-1]
+    np.testing.assert_array_equal(c.image_from_msg(c.image_to_msg(image, 0)), image)
+
+
+@pytest.mark.parametrize(('encoding', 'pixel'), [
+    ('rgb8', [1, 2, 3]), ('bgr8', [3, 2, 1]), ('rgba8', [1, 2, 3, 9]), ('bgra8', [3, 2, 1, 9])])
+def test_encodings_of_other_cameras(encoding: str, pixel: list[int]) -> None:
+    data = bytes(pixel * 4 + [0])  # one row of two pixels and one of padding, twice
+    row = bytes(pixel * 2) + b'\xff'
+    data = row * 2
+    message = Image(height=2, width=2, encoding=encoding, step=len(row), data=data)
+    np.testing.assert_array_equal(c.image_from_msg(message), np.tile([1, 2, 3], (2, 2, 1)))
+
+
+def test_grey_image() -> None:
+    message = Image(height=1, width=2, encoding='mono8', step=2, data=bytes([7, 8]))
+    np.testing.assert_array_equal(c.image_from_msg(message), [[[7] * 3, [8] * 3]])
+
+
+@pytest.mark.parametrize(('message', 'words'), [
+    (Image(height=1, width=1, encoding='yuv422', step=2, data=bytes(2)), 'yuv422'),
+    (Image(height=2, width=2, encoding='rgb8', step=6, data=bytes(11)), 'needs 12 bytes'),
+    (Image(height=1, width=2, encoding='rgb8', step=3, data=bytes(6)), 'step 3')])
+def test_images_that_cannot_be_read(message: Image, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        c.image_from_msg(message)
+
+
+@settings(max_examples=30)
+@given(npst.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 5)),
+                   elements=st.floats(0, 10, width=32) | st.just(math.nan)))
+def test_depth(depth_m: np.ndarray) -> None:
+    np.testing.assert_array_equal(c.depth_from_msg(sent(c.depth_to_msg(depth_m, 3))), depth_m)
+
+
+@pytest.mark.parametrize('bigendian', [False, True])
+def test_depth_in_millimetres(bigendian: bool) -> None:
+    values = np.array([[0, 1500]], '>u2' if bigendian else '<u2')
+    message = Image(height=1, width=2, encoding='16UC1', step=4, is_bigendian=int(bigendian),
+                    data=values.tobytes())
+    depth_m = c.depth_from_msg(message)
+    assert np.isnan(depth_m[0, 0])
+    assert depth_m[0, 1] == pytest.approx(1.5)
+
+
+def test_numbers_of_another_version_are_named() -> None:
+    with pytest.raises(InputError, match='verdict = 77'):
+        c.answer_from_msg(msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
+    with pytest.raises(InputError, match='lower-case'):
+        c.atom_from_msg(msg.Atom(predicate='On'))
+    with pytest.raises(InputError, match='end of episode x'):
+        c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
+
+
+def test_every_enumeration_value_has_a_number() -> None:
+    for table, values in ((c.VERDICTS, Verdict), (c.PURPOSES, AskPurpose),
+                          (c.STATUSES, FeedbackStatus), (c.PLANNING_STATUSES, PlanningStatus)):
+        assert set(table) == set(values)
+        assert len(set(table.values())) == len(table)
+        assert 0 not in table.values(), 'zero is what an unset field holds'

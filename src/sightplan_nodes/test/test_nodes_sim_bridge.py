@@ -1,0 +1,263 @@
+"""The node sim_bridge over a scripted world."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, Image
+from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.msg import Step, SymbolicAction
+from sightplan_interfaces.srv import GetState, ResetWorld
+
+from sightplan.model import InputError, SightplanError, WorldError
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.failures import raise_error
+from sightplan_nodes.sim_bridge import History, SimBridge, _Moment
+
+ACTION = SymbolicAction(name='moveblock', args=['r', 'c1'])
+
+
+class Client:
+    """What a test does with the node."""
+
+    def __init__(self, world: ScriptedWorld) -> None:
+        self.world = world
+        self.node = Node('client')
+        self.images: list[Image] = []
+        self.infos: list[CameraInfo] = []
+        self.depths: list[Image] = []
+        self.times: list[int] = []
+        for kind, topic, sink in ((Image, names.CAMERA_IMAGE, self.images),
+                                  (CameraInfo, names.CAMERA_INFO, self.infos),
+                                  (Image, names.CAMERA_DEPTH, self.depths)):
+            self.node.create_subscription(kind, topic, sink.append, qos.SENSOR)
+        self.node.create_subscription(
+            Clock, names.CLOCK, lambda m: self.times.append(conversions.time_from_msg(m.clock)),
+            qos.CLOCK)
+        self._reset = ServiceCaller(self.node, ResetWorld, names.RESET, names.SIM_BRIDGE)
+        self._state = ServiceCaller(self.node, GetState, names.GET_STATE, names.SIM_BRIDGE)
+        self.skill = ActionCaller(self.node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
+
+    def reset(self, episode_id: str = 'e', **changes: object) -> ResetWorld.Response:
+        domain, first = problem()
+        request = ResetWorld.Request(
+            episode_id=episode_id, domain='blocksworld', problem=first.name, seed=3,
+            domain_pddl=domain.pddl, problem_pddl=domain.write_problem(first),
+            failure_probability=0.25)
+        for name, value in changes.items():
+            setattr(request, name, value)
+        return self._reset(request, LIMIT_S)
+
+    def state(self, stamp_ns: int = 0) -> GetState.Response:
+        return self._state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+
+    def execute(self) -> ExecuteSkill.Result:
+        return self.skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S)
+
+    def image_since(self, stamp_ns: int) -> Image:
+        def fresh() -> list[Image]:
+            return [image for image in self.images
+                    if conversions.time_from_msg(image.header.stamp) >= stamp_ns]
+        eventually(lambda: bool(fresh()), 'a fresh image')
+        return fresh()[0]
+
+
+@pytest.fixture
+def client():
+    with made() as made_client:
+        yield made_client
+
+
+@contextlib.contextmanager
+def made(**settings: object):
+    world = ScriptedWorld()
+    options: list[dict] = []
+
+    def make(domain: str, given: dict) -> ScriptedWorld:
+        options.append({'domain': domain, **given})
+        return world
+
+    bridge = SimBridge(make, parameter_overrides=parameters(camera__rate_hz=50.0, **settings))
+    client = Client(world)
+    client.options = options
+    client.bridge = bridge
+    with spinning(bridge, client.node):
+        yield client
+
+
+def ns(time) -> int:
+    return conversions.time_from_msg(time)
+
+
+def test_reset_builds_the_problem_of_the_request(client: Client) -> None:
+    reply = client.reset('my/episode#0')
+    assert reply.error_code == 0, reply.error_msg
+    _, first = problem()
+    spec = client.world.log[0]
+    assert spec.problem.init == first.init
+    assert (spec.episode_id, spec.seed, spec.failure_probability) == ('my/episode#0', 3, 0.25)
+    assert client.options == [{'domain': 'blocksworld'}], 'made at the first reset'
+
+
+def test_images_since_the_stamp_show_the_result(client: Client) -> None:
+    stamp_ns = ns(client.reset().stamp)
+    assert client.image_since(stamp_ns).data[0] == 1
+    stamp_ns = ns(client.execute().stamp)
+    assert client.image_since(stamp_ns).data[0] == 2
+    before = [i for i in client.images if ns(i.header.stamp) < stamp_ns]
+    assert {i.data[0] for i in before} == {1}, 'older images show the old scene'
+    after = [i for i in client.images if ns(i.header.stamp) >= stamp_ns]
+    assert {i.data[0] for i in after} == {2}
+
+
+def test_the_image_is_repeated_with_new_stamps(client: Client) -> None:
+    client.reset()
+    eventually(lambda: len(client.images) >= 4)
+    stamps = [ns(image.header.stamp) for image in client.images]
+    assert stamps == sorted(set(stamps))
+
+
+def test_calibration_and_depth_come_with_the_image(client: Client) -> None:
+    stamp_ns = ns(client.reset().stamp)
+    image = client.image_since(stamp_ns)
+    eventually(lambda: bool(client.infos) and bool(client.depths))
+    info = next(i for i in client.infos if i.header.stamp == image.header.stamp)
+    assert (info.width, info.height) == (image.width, image.height) == (6, 4)
+    assert list(info.k) == [5.0, 0.0, 2.5, 0.0, 5.0, 1.5, 0.0, 0.0, 1.0]
+    assert info.header.frame_id == image.header.frame_id == 'scripted_frame'
+    np.testing.assert_array_equal(conversions.depth_from_msg(client.depths[0]), np.ones((4, 6)))
+
+
+def test_no_image_before_the_first_reset(client: Client) -> None:
+    eventually(lambda: len(client.times) > 3)
+    assert not client.images
+    reply = client.state()
+    with pytest.raises(WorldError, match='sim_bridge.*reset'):
+        raise_error(reply, 'sim_bridge')
+
+
+def test_truth_at_any_world_time(client: Client) -> None:
+    first = ns(client.reset('one').stamp)
+    second = ns(client.execute().stamp)
+    third = ns(client.reset('two').stamp)
+    _, start = problem()
+    init = frozenset(start.init)
+    truth = {stamp: client.state(stamp) for stamp in (first, second - 1, second, third, 0)}
+    states = {k: conversions.state_from_msg(reply.state) for k, reply in truth.items()}
+    assert states[first] == states[second - 1] == states[third] == states[0] == init
+    assert states[second] == init - {min(init)}
+    assert [truth[k].episode_id for k in (first, second, third)] == ['one', 'one', 'two']
+    assert truth[second].last_outcome == 'outcome 1'
+    assert truth[third].last_outcome == ''
+
+
+@pytest.mark.parametrize('stamp_ns', [1, 10**18])
+def test_truth_of_unknown_times_is_an_error(client: Client, stamp_ns: int) -> None:
+    client.reset()
+    assert client.state(stamp_ns).error_code == WorldError.code
+
+
+def test_rejected_action(client: Client) -> None:
+    client.reset()
+    client.world.reject = 'not legal'
+    result = client.execute()
+    assert (result.status, result.message) == (Step.REJECTED, 'not legal')
+    client.world.reject = ''
+    assert client.execute().status == Step.EXECUTED
+
+
+@pytest.mark.parametrize(('error', 'code'), [
+    (WorldError('stuck'), WorldError.code), (InputError('odd'), InputError.code),
+    (ZeroDivisionError('oops'), 10)])
+def test_errors_of_the_world_reach_the_caller(client: Client, error: Exception,
+                                              code: int) -> None:
+    client.reset()
+    client.world.fail = error
+    for reply in (client.execute(), client.reset()):
+        assert reply.error_code == code
+        with pytest.raises(SightplanError, match=str(error)):
+            raise_error(reply, 'sim_bridge')
+    client.world.fail = None
+    assert client.execute().error_code == 0, 'the node goes on'
+
+
+@pytest.mark.parametrize(('field', 'text', 'words'), [
+    ('problem_pddl', '(define', 'problem_00'), ('domain', 'nowhere', 'nowhere'),
+    ('domain_pddl', '(define (domain x))', 'domain')])
+def test_bad_requests_name_what_is_wrong(client: Client, field: str, text: str,
+                                         words: str) -> None:
+    reply = client.reset(**{field: text})
+    assert reply.error_code in (3, 4)
+    assert words in reply.error_msg
+
+
+def test_acting_before_a_reset_is_an_error(client: Client) -> None:
+    assert client.execute().error_code == WorldError.code
+
+
+def test_one_skill_at_a_time_and_the_node_stays_alive(client: Client) -> None:
+    import threading
+    client.reset()
+    client.world.may_go_on.clear()
+    results: list[ExecuteSkill.Result] = []
+    first = threading.Thread(target=lambda: results.append(client.execute()))
+    first.start()
+    eventually(lambda: len(client.world.log) == 2, 'the first skill')
+    with pytest.raises(WorldError, match='busy'):
+        client.execute()
+    assert client.state().error_code == 0, 'other requests are served meanwhile'
+    client.world.may_go_on.set()
+    first.join(LIMIT_S)
+    assert results[0].status == Step.EXECUTED
+
+
+def test_a_skill_that_has_begun_is_finished_in_spite_of_a_cancellation(client: Client) -> None:
+    client.reset()
+    client.world.may_go_on.clear()
+    polled = []
+
+    def cancelled() -> bool:
+        polled.append(1)
+        if len(polled) > 3:
+            client.world.may_go_on.set()
+        return len(polled) > 2
+
+    result = client.skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S, cancelled)
+    assert result.status == Step.EXECUTED
+    assert client.world.moves == 1
+
+
+def test_world_time_never_goes_back(client: Client) -> None:
+    for _ in range(3):
+        client.reset()
+    eventually(lambda: len(client.times) > 10)
+    assert client.times == sorted(client.times)
+    assert client.times[0] > 0
+
+
+def test_settings_of_the_camera_reach_the_world() -> None:
+    with made(camera__width=320, world_options='look=0.5,fov_deg=30', domain='blocksworld') as c:
+        c.reset()
+        assert c.options == [
+            {'domain': 'blocksworld', 'width': 320, 'look': 0.5, 'fov_deg': 30}], 'made once'
+
+
+def test_a_closed_node_closes_its_world() -> None:
+    with made() as client:
+        client.reset()
+    assert client.world.log[-1] == 'closed'
+
+
+def test_history_is_bounded() -> None:
+    history = History(limit=3)
+    for stamp in range(10, 20):
+        history.append(_Moment(stamp, 'e', frozenset(), str(stamp)))
+    assert history.at(18, 100).outcome == '18'
+    with pytest.raises(WorldError):
+        history.at(12, 100)
