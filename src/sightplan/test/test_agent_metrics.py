@@ -240,6 +240,13 @@ def test_by_hand_what_the_checks_were_worth(by_hand):
         'effect': {'alarm_right': 0, 'alarm_wrong': 0, 'quiet_right': 2, 'quiet_wrong': 1}}
 
 
+def test_by_hand_every_wrong_answer_is_listed(by_hand):
+    assert by_hand['wrong'] == [
+        ['enumeration', 'clear g', 'unparsed', 0], ['enumeration', 'on r,g', 'no', 0],
+        ['precondition', 'clear g', 'no', 1], ['precondition', 'incolumn r,c2', 'no', 2],
+        ['effect', 'on g,r', 'yes', 5], ['effect', 'clear r', 'unparsed', 6]]
+
+
 def test_by_hand_plans(by_hand):
     assert by_hand['plans'] == [
         {'status': 'solved', 'length': 2, 'seconds': .25, 'cached': False},

@@ -75,6 +75,9 @@ class EpisodeScorer:
     def result(self) -> dict[str, Any]:
         """The finished episode as one line of results (plain JSON data).
 
+        Besides counts it lists all ``wrong`` answers: purpose, atom, answer, number of actions
+        before; and all ``actions`` with their status for the agent and their true outcome.
+
         Raises:
             ValueError: no episode has ended.
         """
@@ -107,6 +110,7 @@ class EpisodeScorer:
             'looks': 0,
             'questions': 0,
             'predicates': {},
+            'wrong': [],
             'enumerations': [],
             'checks': {},
             'timings_s': {},
@@ -149,6 +153,9 @@ class EpisodeScorer:
             counts[f'{side}_asked'] += 1
             counts[f'{side}_right'] += right
             all_right = all_right and right
+            if not right:
+                line['wrong'].append([event.purpose.value, str(question.atom),
+                                      answer.verdict.value, line['steps']])
             if expected is not None:
                 alarm = alarm or (not unparsed and (answer.verdict is Verdict.YES) != expected)
                 true_alarm = true_alarm or truth != expected
