@@ -1,6 +1,8 @@
 """Finding methods; oracle, random and idle; and that only the oracle is given truth."""
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ from doubles import (
 from sightplan.agent import (
     make_policy,
     method_names,
+    methods,
     needs_grounder,
     needs_truth,
     policy_settings,
@@ -91,6 +94,39 @@ def test_no_other_method_profits_from_the_problems_true_init(method):
         stories.append([(type(event).__name__, getattr(event, 'action', None),
                          getattr(event, 'answers', None)) for event in events.events])
     assert stories[0] == stories[1]
+
+
+class OnlyWorld:
+    """A world that offers its port and nothing else."""
+
+    def __init__(self, world):
+        self.reset, self.observe, self.execute = world.reset, world.observe, world.execute
+
+    def __getattr__(self, name):
+        raise AssertionError(f'{name} of the world was used')
+
+
+@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+def test_no_other_method_needs_more_of_the_world_than_its_port(method):
+    world = MemoryWorld()
+    ended = run_episode(spec_of(method=method), make_policy(method), OnlyWorld(world),
+                        TruthGrounder(world), SearchPlanner(), EventList(), world.domain)
+    assert ended.reason is not StopReason.ERROR, ended.message
+
+
+@pytest.mark.parametrize('method', method_names())
+def test_no_method_reaches_behind_its_context(method):
+    """Private attributes of other objects, and the world and truth ports, stay out of methods."""
+    path = Path(methods.__path__[0]) / f'{method}.py'
+    for node in ast.walk(ast.parse(path.read_text('utf-8'))):
+        if isinstance(node, ast.Attribute) and node.attr.startswith('_'):
+            assert isinstance(node.value, ast.Name) and node.value.id in ('self', 'cls'), (
+                f'{path.name}:{node.lineno}')
+        names = [a.name for a in node.names] if isinstance(node, ast.ImportFrom) else []
+        assert 'World' not in names
+        assert 'TruthSource' not in names or needs_truth(method)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ('getattr', 'vars', 'eval', 'exec', '__import__')
 
 
 @pytest.mark.parametrize('method', method_names())
