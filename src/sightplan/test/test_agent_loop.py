@@ -193,6 +193,22 @@ def test_an_error_while_being_cancelled_is_a_cancelled_episode():
     assert ended.reason is StopReason.CANCELLED
 
 
+def test_a_cancel_check_that_breaks_ends_the_episode_as_an_error():
+    flag = []
+
+    def cancelled():
+        if flag:
+            raise BackendError('the node is being stopped')
+        return False
+
+    def begin(context):
+        flag.append(1)
+        context.observe()
+    ended, _, _ = episode(Script(begin=begin), cancelled=cancelled)
+    assert (ended.reason, ended.message) == (
+        StopReason.ERROR, 'BackendError: the node is being stopped')
+
+
 def test_an_interrupt_is_recorded_before_it_goes_on():
     world, events = MemoryWorld(), EventList()
     with pytest.raises(KeyboardInterrupt):

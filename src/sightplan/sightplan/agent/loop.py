@@ -196,6 +196,14 @@ def _drive(policy: Policy, session: _Session) -> Stop:
     return stop
 
 
+def _is_true(cancelled: Callable[[], bool]) -> bool:
+    """Whether the episode was cancelled; False if that cannot be told any more."""
+    try:
+        return cancelled()
+    except SightplanError:
+        return False
+
+
 def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Grounder,
                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
                 cancelled: Callable[[], bool] = lambda: False, limits: Limits | None = None,
@@ -215,6 +223,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         recorder: takes all events, in order, from this thread.
         domain: the problem's domain.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
+            It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
         clock: monotonic seconds.
 
@@ -235,7 +244,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         interrupt, stop = error, Stop(StopReason.CANCELLED, 'interrupted')
     except SightplanError as error:
         # A cancelled run takes its helpers (planner process, services) down with it.
-        stop = Stop(StopReason.CANCELLED if cancelled() else StopReason.ERROR,
+        stop = Stop(StopReason.CANCELLED if _is_true(cancelled) else StopReason.ERROR,
                     f'{type(error).__name__}: {error}')
     except Exception as error:  # a defect must not end a sweep of hours
         _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
