@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -101,6 +102,7 @@ class ExperimentNode(Node):
         self._settings = declare_settings(self, ExperimentSettings)
         self._run_settings = declare_settings(self, RunSettings, leave_out=_NOT_PARAMETERS)
         self.exit_code: int | None = None
+        self.stop_signal = 0
         self._stop = threading.Event()
         self._goal: ServerGoalHandle | None = None
         self._results: queue.SimpleQueue[msg.EpisodeResult] = queue.SimpleQueue()
@@ -124,7 +126,13 @@ class ExperimentNode(Node):
             self._worker.submit(self._autostart)
 
     def close(self) -> None:
-        """Cancel the episode under way and leave the run as it is, to be taken up again."""
+        """Leave the run as it is, to be taken up again.
+
+        When somebody stops the experiment, the episode under way is cancelled and will be
+        repeated. When the graph breaks down it is left alone: it is an error, and recorded so.
+        """
+        if self.stop_signal == signal.SIGTERM:
+            return
         self._stop.set()
         self._worker.close(timeout_s=6.0)
 

@@ -40,6 +40,10 @@ class Closing(Protocol):
     exit_code: int | None
     """The node stops by itself with this exit code as soon as it is not None."""
 
+    stop_signal: int
+    """Set before ``close``: SIGINT (somebody wants to stop), SIGTERM (the graph is going down,
+    or its launcher is gone), or 0."""
+
     def close(self) -> None:
         """Called once before the ROS context goes down, in a thread; the executor still spins."""
 
@@ -49,6 +53,7 @@ class _Stop:
 
     def __init__(self) -> None:
         self.requested = False
+        self.number = 0
         self.spinning = False
         self.wake: Callable[[], None] = lambda: None
 
@@ -58,6 +63,7 @@ class _Stop:
             limit.daemon = True
             limit.start()
         self.requested = True
+        self.number = number
         if not self.spinning:  # still constructing, which may take long: model weights
             raise KeyboardInterrupt
 
@@ -128,7 +134,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         stop.spinning = True
         signal.set_wakeup_fd(-1)
         if node is not None:
-            _close(node, executor)
+            _close(node, executor, stop.number)
             node.destroy_node()
         rclpy.try_shutdown()
     return code
@@ -146,11 +152,12 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
     return 0
 
 
-def _close(node: Node, executor: SingleThreadedExecutor) -> None:
+def _close(node: Node, executor: SingleThreadedExecutor, stop_signal: int) -> None:
     """Let the node close, with ROS still at work: it may have to wait for replies."""
     close = getattr(node, 'close', None)
     if close is None:
         return
+    node.stop_signal = stop_signal  # type: ignore[attr-defined]
     closer = threading.Thread(target=close, name='close', daemon=True)
     closer.start()
     while closer.is_alive() and rclpy.ok():

@@ -11,7 +11,6 @@ import numpy as np
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from sightplan_sim.blocksworld.world import CameraInfo
 
 from sightplan.domains import load_domain
 from sightplan.model import (
@@ -23,6 +22,7 @@ from sightplan.model import (
     State,
     WorldError,
 )
+from sightplan_sim.blocksworld.world import CameraInfo
 
 LIMIT_S = 30.0
 """How long a test waits for what must happen; far more than it takes."""

@@ -6,7 +6,6 @@ import contextlib
 
 import numpy as np
 import pytest
-from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
@@ -14,6 +13,7 @@ from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.msg import Step, SymbolicAction
 from sightplan_interfaces.srv import GetState, ResetWorld
 
+from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
 from sightplan.model import InputError, SightplanError, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller

@@ -1,0 +1,136 @@
+"""A short experiment over the whole graph, and what is left when it is broken off."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from conftest import eventually, read_bag
+
+NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
+
+
+def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
+    graph = start('episodes:=2', 'backend_options:=table=perfect')
+    assert graph.wait() == 0, graph.text
+    lines = graph.lines()
+    assert [line['solved'] for line in lines] == [True, True]
+    summary = json.loads((graph.out / 'summary.json').read_text())
+    assert (summary['episodes'], summary['solved'], summary['interrupted']) == (2, 2, False)
+    run = json.loads((graph.out / 'run.json').read_text())
+    assert run['identity']['backend']['table'] == 'perfect'
+    assert run['sessions'][0]['graph']['grounder']['backend'] == 'noisy_oracle'
+    for line in lines:
+        counts = read_bag(graph.out / line['bag'])
+        assert counts['/camera/image_raw'] == counts['/camera/camera_info'] == line['images'] > 0
+        assert counts['/agent/step'] == line['steps']
+        assert counts['/agent/episode'] == 2
+        assert counts['/metrics_recorder/truth'] > 0
+        assert line['images_missing'] == 0
+    assert 'solved' in graph.text
+    assert '[2/2]' in graph.text
+
+
+def test_on_ros_as_in_process(start, tmp_path) -> None:
+    """The same seeds give the same answers, actions and scores on ROS and in process."""
+    from sightplan.runner import RunSettings, run
+    options = {'table': 'gpt-4.1'}
+    graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
+                  'failure_probability:=0.2', 'seed:=5')
+    run(RunSettings(split='medium', episodes=2, backend='noisy_oracle', backend_options=options,
+                    failure_probability=0.2, seed=5, out=str(tmp_path / 'inside')))
+    assert graph.wait() == 0, graph.text
+    inside = [json.loads(line)
+              for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
+    for here, there in zip(inside, graph.lines(), strict=True):
+        for key in ('episode_id', 'solved', 'stop', 'steps', 'questions', 'predicates', 'actions',
+                    'checks', 'enumerations', 'looks', 'remaining', 'model'):
+            assert here[key] == there[key], key
+    identities = [json.loads((folder / 'run.json').read_text())['identity']
+                  for folder in (tmp_path / 'inside', graph.out)]
+    assert identities[0] == identities[1]
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> None:
+    graph = start()
+    graph.until_mid_episode()
+    os.kill(graph.pid(node), signal.SIGKILL)
+    assert graph.wait() == 1, graph.text
+    assert f'sightplan up: {node} was killed by SIGKILL' in graph.text
+    lines = graph.lines()
+    assert lines[0]['scored']
+    bags = sorted((graph.out / 'bags').iterdir())
+    assert len(bags) >= 2
+    for bag in bags:
+        counts = read_bag(bag)
+        assert counts['/agent/episode'] >= 1, 'how the episode began is there'
+    if node != 'metrics_recorder':  # nobody else could have told
+        assert [line['stop'] for line in lines if not line['scored']] in ([], ['error'])
+        assert len(lines) == len(bags)
+
+
+def test_a_broken_off_run_is_taken_up_again(start) -> None:
+    graph = start('episodes:=3')
+    graph.until_mid_episode()
+    graph.process.send_signal(signal.SIGINT)
+    assert graph.wait() == 1, graph.text
+    before = graph.lines()
+    assert 1 <= len(before) < 3
+    assert all(line['scored'] for line in before), 'a cancelled episode is not committed'
+    again = start('episodes:=3', out=graph.out)
+    assert again.wait() == 0, again.text
+    after = again.lines()
+    assert after[:len(before)] == before
+    assert len(after) == 3
+    other = start('episodes:=3', 'seed:=1', out=graph.out)
+    assert other.wait() == 2, 'another run does not go into the same folder'
+    assert 'holds another run' in other.text
+
+
+def test_two_graphs_do_not_meet(start) -> None:
+    one, two = start('episodes:=1'), start('episodes:=1', 'split:=hard')
+    assert one.wait() == 0, one.text
+    assert two.wait() == 0, two.text
+    domains = [re.search(r'ROS_DOMAIN_ID=(\d+)', graph.text).group(1) for graph in (one, two)]
+    assert domains[0] != domains[1]
+    assert [line['split'] for graph in (one, two) for line in graph.lines()] == ['simple', 'hard']
+
+
+def test_no_node_outlives_a_killed_up(start) -> None:
+    graph = start()
+    graph.until_mid_episode()
+    graph.process.kill()
+    assert graph.wait() == -signal.SIGKILL
+    for bag in (graph.out / 'bags').iterdir():
+        read_bag(bag)
+
+
+@pytest.mark.parametrize(('arguments', 'words'), [
+    (('backend:=noisy_oracle', 'backend_options:=tabel=gpt-4.1'), 'tabel'),
+    (('split:=easy',), "split 'easy' is unknown"),
+    (('problems:=/nowhere',), '/nowhere')])
+def test_wrong_values_are_named(start, arguments: tuple[str, ...], words: str) -> None:
+    graph = start(*arguments)
+    assert graph.wait() in (1, 2)
+    assert words in graph.text
+
+
+def test_a_silent_node_is_named(start) -> None:
+    """A node that hangs is not dead: only its deadline tells."""
+    graph = start()
+    graph.until_mid_episode()
+    os.kill(graph.pid('symbolic_planner'), signal.SIGSTOP)
+    pid = graph.pid('symbolic_planner')
+    try:
+        eventually(lambda: 'symbolic_planner did not answer' in graph.text
+                   or graph.process.poll() is not None, 'the deadline')
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert graph.wait() == 1
+    assert 'symbolic_planner did not answer' in graph.text
+    assert graph.lines()[-1]['stop'] == 'error'
