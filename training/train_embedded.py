@@ -48,12 +48,12 @@ class Settings:
     """Everything that decides the result, written beside the weights."""
 
     seed: int = 0
-    steps: tuple[int, int, int] = (1600, 1500, 3500)
+    steps: tuple[int, int, int] = (560, 420, 1650)
     rates: tuple[float, float, float] = (1.5e-3, 1.5e-3, 5e-4)
     batch: int = 32
     questions: int = 24
     processes: int = 2
-    shards: int = 64
+    shards: int = 130
     weight_decay: float = 0.03
 
 
