@@ -160,7 +160,8 @@ def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
     if any(site.root.glob('install/.built-*')) and shutil.which('make'):
         # The Makefile goes by contents, not by times; it knows what it built.
         plan = subprocess.run(['make', '--dry-run', 'build'], cwd=site.root, text=True,
-                              capture_output=True, check=False)
+                              capture_output=True, check=False,
+                              env={'PATH': site.environ.get('PATH', os.defpath)})
         return ['the last make build'] if 'scripts/' in plan.stdout else []
     stale = []
     for kind in ('msg', 'srv', 'action'):
