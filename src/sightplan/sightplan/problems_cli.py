@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -16,6 +17,7 @@ from sightplan.domains import Domain, domain_names, load_domain, read_folder
 from sightplan.model import (
     InfrastructureError,
     InputError,
+    PlanningResult,
     PlanningStatus,
     PlanningTask,
     Problem,
@@ -226,14 +228,29 @@ def find_problem(domain: Domain, name: str) -> Problem:
     return domain.read_problem(Path(name))
 
 
+def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
+    """A shortest plan, by the domain's own exact search if it has one, else by the planner.
+
+    Raises:
+        PlannerError: the planner could not be started.
+    """
+    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+    exact = getattr(domain.part('generator'), 'optimal_plan', None)
+    if exact is not None:
+        with contextlib.suppress(InputError):  # it cannot read this problem: ask the planner
+            plan = exact(problem)
+            if plan is not None:
+                return PlanningResult(PlanningStatus.SOLVED, plan)
+    with FastDownwardPlanner(PlannerSettings(search=_SHORTEST)) as planner:
+        return planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)),
+                            _PLAN_TIMEOUT_S)
+
+
 def show_problem(arguments: argparse.Namespace) -> int:
     """Draw a problem, with its goal in words and a shortest plan; returns the exit code."""
-    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
     domain = load_domain(arguments.domain, arguments.domain_file)
     problem = find_problem(domain, arguments.problem)
-    with FastDownwardPlanner(PlannerSettings(search=_SHORTEST)) as planner:
-        result = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)),
-                              _PLAN_TIMEOUT_S)
+    result = shortest_plan(domain, problem)
     solved = result.status is PlanningStatus.SOLVED
     views = _views(domain, problem)
     if arguments.json:

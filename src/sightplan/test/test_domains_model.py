@@ -94,6 +94,14 @@ def test_unknown_actions_are_refused_with_a_reason(text: str, words: str) -> Non
             call(action)
 
 
+def test_what_is_added_and_deleted_at_once_is_added() -> None:
+    """PDDL's rule; it takes an impossible belief (r is on g in another column) to need it."""
+    state = frozenset(map(Atom.parse, (
+        'on r,g', 'clear r', 'clear g', 'incolumn r,c1', 'incolumn g,c2')))
+    values = MODEL.effects(Action.parse('moveblock(r, c2)'), state)
+    assert values[Atom.parse('on r,g')] is True and values[Atom.parse('clear g')] is True
+
+
 def _conflict(state, action: Action) -> bool:
     """Whether an action adds and deletes the same atom, which unified-planning refuses."""
     block, column = action.args

@@ -95,6 +95,15 @@ def test_show_as_json_holds_a_valid_plan(capsys) -> None:
     assert set(shown['drawings']) == {'start', 'goal'}
 
 
+def test_a_partial_goal_is_left_to_the_planner(capsys, tmp_path) -> None:
+    path = tmp_path / 'partial.pddl'
+    path.write_text('(define (problem p) (:domain blocksworld) '
+                    '(:objects r g - block c1 c2 c3 - column) '
+                    '(:init (clear r) (on r g) (incolumn r c1) (incolumn g c1)) (:goal (on g r)))')
+    assert run_json(capsys, 'show', str(path))['plan'] in (
+        ['moveblock(r, c2)', 'moveblock(g, c2)'], ['moveblock(r, c3)', 'moveblock(g, c3)'])
+
+
 def test_show_of_a_problem_without_a_plan_and_without_a_picture(capsys, tmp_path) -> None:
     path = tmp_path / 'stuck.pddl'
     path.write_text('(define (problem p) (:domain blocksworld) (:objects r - block c1 - column)'

@@ -42,9 +42,9 @@ def task_of(problem: Problem, init: frozenset[Atom] | None = None) -> PlanningTa
     return PlanningTask(DOMAIN.pddl, DOMAIN.write_problem(problem, init))
 
 
-def endless_task() -> PlanningTask:
-    """Turning round a tower of 14 blocks: far too much for blind search."""
-    blocks = [f'x{number}' for number in range(14)]
+def endless_task(size: int = 14) -> PlanningTask:
+    """Turning round a tower: 14 blocks are far too much for blind search."""
+    blocks = [f'x{number}' for number in range(size)]
 
     def tower(order: list[str]) -> str:
         on = ' '.join(f'(on {a} {b})' for a, b in itertools.pairwise(order))
@@ -219,7 +219,8 @@ def test_closing_ends_a_search_and_all_processes() -> None:
         planner.plan(endless_task(), 1.0)
 
 
-def test_nothing_survives_a_killed_parent() -> None:
+@pytest.mark.parametrize('worker_too', [False, True])
+def test_nothing_survives_a_killed_parent(worker_too: bool) -> None:
     code = (
         'import sys, threading, time\n'
         'from test_planning_symbolic import *\n'
@@ -233,6 +234,10 @@ def test_nothing_survives_a_killed_parent() -> None:
     try:
         group = int(parent.stdout.readline())
         assert 'downward' in processes_of_group(group)
+        if worker_too:  # and the parent can do nothing about it
+            parent.send_signal(signal.SIGSTOP)
+            os.kill(group, signal.SIGKILL)
+            assert wait_for(lambda: processes_of_group(group) == [])
     finally:
         parent.kill()
         parent.communicate()
@@ -341,6 +346,7 @@ REPLIES = {
     'an action that is not applicable': (
         {'code': 0, 'plan': '(moveblock {top} {home})', 'log': ''}, 'not applicable'),
     'out of memory': ({'code': 22, 'plan': '', 'log': ''}, 'out of memory'),
+    'an unreadable plan': ({'code': 0, 'plan': '()', 'log': ''}, 'unreadable'),
     'an unknown exit code': ({'code': 34, 'plan': '', 'log': 'unsupported'}, 'unsupported'),
     'a signal': ({'code': -11, 'plan': '', 'log': ''}, 'code -11'),
 }
@@ -364,9 +370,18 @@ def test_any_engine_of_unified_planning_can_be_used() -> None:
         plan = theirs.plan(task_of(problem), LIMIT_S).plan
         assert len(plan) == len(ours.plan(task_of(problem), LIMIT_S).plan)
         assert all(isinstance(action, Action) for action in plan)
-        group = theirs._worker._process.pid
-        assert theirs.plan(endless_task(), 2.0).status is PlanningStatus.TIMEOUT
+
+
+def test_processes_that_another_engine_starts_are_killed_with_it() -> None:
+    with FastDownwardPlanner(PlannerSettings(engine='unified-planning:fast-downward')) as planner:
+        thread = threading.Thread(target=planner.plan, args=(endless_task(60), LIMIT_S))
+        thread.start()
+        assert wait_for(lambda: planner._worker is not None and len(
+            processes_of_group(planner._worker._process.pid)) >= 3)
+        group = planner._worker._process.pid
+        planner.close()
         assert wait_for(lambda: processes_of_group(group) == [])
+        thread.join(30)
 
 
 def test_a_forked_process_gets_a_worker_of_its_own(planner) -> None:

@@ -56,7 +56,7 @@ class InstantiatedModel:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._schema: Schema = read_schema(problem.domain_pddl, f'domain of {problem.name}')
+        self._schema: Schema = read_schema(problem.domain_pddl, f'domain {problem.domain}')
         self._types: dict[str, str] = {**self._schema.constants, **problem.objects}
         self._of_type: dict[str, tuple[str, ...]] = {}
         self.atoms: tuple[Atom, ...] = tuple(

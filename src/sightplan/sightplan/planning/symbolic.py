@@ -153,7 +153,7 @@ class FastDownwardPlanner:
                                 'memory_bytes': self.settings.memory_mib << 20}, deadline)
         except DeadlineError:
             worker.kill()
-            if not self._closed:
+            with contextlib.suppress(PlannerError):
                 self._get_worker()  # a new one loads while the caller goes on
             return PlanningResult(PlanningStatus.TIMEOUT, message='killed at the time limit')
         except PlannerError as error:
@@ -182,8 +182,11 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
     if not any(lines):  # an empty plan is a file with a comment
         return PlanningResult(PlanningStatus.CRASHED,
                               message=f'the planner claims success without a plan\n{last_lines}')
-    plan: Plan = tuple(Action(words[0], tuple(words[1:])) for words in (
-        line.strip('()').split() for line in lines if line.startswith('(')))
+    try:
+        plan: Plan = tuple(Action(name, tuple(args)) for name, *args in (
+            line.strip('()').split() for line in lines if line.startswith('(')))
+    except ValueError as error:
+        return PlanningResult(PlanningStatus.CRASHED, message=f'unreadable plan: {error}')
     flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
     if flaw is not None:
         return PlanningResult(PlanningStatus.CRASHED,
@@ -265,9 +268,11 @@ class _Worker:
     def _read(self, deadline: float) -> dict[str, Any]:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
         while b'\n' not in self._buffer:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([fd], [], [], left)[0]:
+            if left <= 0 or not poll.poll(1000 * left):
                 raise DeadlineError('no reply from the planner in time')
             data = os.read(fd, 1 << 16)
             if not data:
