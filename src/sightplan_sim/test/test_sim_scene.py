@@ -1,5 +1,7 @@
 """Pictures: determinism, what is where, and plates that can be read."""
 
+import dataclasses
+import gc
 import hashlib
 import os
 import subprocess
@@ -60,6 +62,7 @@ def test_a_picture_does_not_depend_on_earlier_ones(scene):
     look, other = (sample_look(np.random.default_rng(k), 2.0) for k in (1, 2))
     with BlocksScene(320, 240) as fresh:
         expected = digest(fresh.render(['rg', 'b'], names(2), look))
+    scene.render(['rg', 'b'], names(2), other)
     assert digest(scene.render(['rg', 'b'], names(2), look)) == expected
     for stacks in (['b', 'rg'], ['rgbypo', ''], ['', '', 'o'], []):
         if stacks:
@@ -73,6 +76,44 @@ def test_two_scenes_side_by_side_do_not_disturb_each_other(scene):
     with BlocksScene(64, 64) as other:
         other.render(['g', 'r'], names(2), sample_look(np.random.default_rng(2), 2.0))
         assert digest(scene.render(['r', 'g'], names(2), look)) == before
+
+
+@pytest.mark.parametrize('field', [field.name for field in dataclasses.fields(Look)])
+def test_every_factor_of_a_look_is_seen(scene, field):
+    """Also what PyBullet would remember from call to call: light and colours."""
+    base = dataclasses.replace(Look(), texture=0.05, noise=1.0, specular=0.1)
+    drawn = sample_look(np.random.default_rng(5), 2.0)
+    if field == 'texture':
+        drawn = Look()
+    changed = dataclasses.replace(base, **{field: getattr(drawn, field)})
+    one = scene.render(['rg', 'b'], names(2), base).rgb
+    two = scene.render(['rg', 'b'], names(2), changed).rgb
+    assert (one != two).any()
+    assert np.array_equal(one, scene.render(['rg', 'b'], names(2), base).rgb)
+
+
+@pytest.mark.parametrize('field', ['ambient', 'diffuse', 'light_rgb', 'light_azimuth_deg',
+                                   'light_elevation_deg', 'specular'])
+def test_light_falls_on_the_blocks(scene, field):
+    base = Look(specular=0.0)
+    changed = dataclasses.replace(base, **{field: {
+        'ambient': 0.4, 'diffuse': 0.3, 'light_rgb': (1.0, 0.8, 0.7), 'light_azimuth_deg': -40.0,
+        'light_elevation_deg': 20.0, 'specular': 0.5}[field]})
+    one, two = (scene.render(['rg', 'b'], names(2), look) for look in (base, changed))
+    blocks = cv2.erode((one.segmentation > 0).astype(np.uint8), np.ones((5, 5))) > 0
+    assert (one.rgb[blocks] != two.rgb[blocks]).any(axis=-1).mean() > 0.1
+
+
+def test_a_closed_or_forgotten_scene_gives_its_simulator_back():
+    import pybullet
+    closed, forgotten = BlocksScene(64, 64), BlocksScene(64, 64)
+    clients = [closed._client, forgotten._client]
+    assert all(pybullet.isConnected(physicsClientId=client) for client in clients)
+    closed.close()
+    closed.close()
+    del forgotten
+    gc.collect()
+    assert not any(pybullet.isConnected(physicsClientId=client) for client in clients)
 
 
 def test_shapes_and_types(scene):
