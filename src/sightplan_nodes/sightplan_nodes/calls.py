@@ -12,7 +12,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
-from sightplan.model import CancelledError, DeadlineError, WorldError
+from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
 
 _POLL_S = 0.05
 
@@ -35,6 +35,30 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
         if time.monotonic() >= end or cancelled():
             return future.done()
     return True
+
+
+class _ExecutorThread:
+    """Runs small pieces of work in the executor's thread, for other threads.
+
+    rclpy's action client (unlike its service client) sends a request first and notes it down
+    afterwards, without a lock: used from any other thread, it now and then takes the reply for a
+    stranger's, and its future never comes true.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def run(self, function: Callable[[], Any], timeout_s: float) -> Any:
+        """What ``function`` returns.
+
+        Raises:
+            InfrastructureError: the executor is not spinning (any more).
+        """
+        executor = self._node.executor
+        task = None if executor is None else executor.create_task(function)
+        if task is None or not wait_for(task, timeout_s):
+            raise InfrastructureError(f'{self._node.get_name()} is not spinning')
+        return task.result()
 
 
 class ServiceCaller:
@@ -97,6 +121,7 @@ class ActionCaller:
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
         self.server, self._name = server, name
+        self._executor = _ExecutorThread(node)
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
@@ -135,18 +160,19 @@ class ActionCaller:
             WorldError: the server refused the goal.
         """
         self.wait_until_there(accept_timeout_s, cancelled)
-        sending = self._client.send_goal_async(
-            goal, None if feedback is None else lambda message: feedback(message.feedback))
+        listener = None if feedback is None else lambda message: feedback(message.feedback)
+        sending = self._executor.run(lambda: self._client.send_goal_async(goal, listener),
+                                     accept_timeout_s)
         if not wait_for(sending, accept_timeout_s):
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
                                 f'{accept_timeout_s:g} s; it hangs or has died')
         handle = sending.result()
         if not handle.accepted:
             raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
-        result = handle.get_result_async()
+        result = self._executor.run(handle.get_result_async, accept_timeout_s)
         if not wait_for(result, timeout_s, cancelled):
             asked = cancelled()
-            handle.cancel_goal_async()
+            self._executor.run(handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')

@@ -114,7 +114,7 @@ class ScriptedWorld:
     def observe(self) -> Observation:
         if self._spec is None:
             raise WorldError('reset first')
-        image = np.full((4, 6, 3), len(self.log), np.uint8)
+        image = np.full((4, 6, 3), len(self.log) % 256, np.uint8)
         return Observation(image=image, stamp_ns=12345, depth_m=np.ones((4, 6), np.float32))
 
     def execute(self, action: Action) -> Feedback:
