@@ -23,7 +23,7 @@ help:  ## show this list
 
 demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results and a table
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
-		backend:=embedded
+		backend:=embedded $(DEMO_ARGS)
 
 test: $(BUILT) lint  ## check style and types, then run all tests
 	$(RUN) python -m pytest $(PYTEST_ARGS)

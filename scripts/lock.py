@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parent.parent / 'requirements'
 CUDA = re.compile(r'(nvidia|cuda)-.*|triton|pytorch-triton')
 LOCKS = {
     'wheels.txt': (('runtime.in', 'dev.in', 'ros-wheels.in'), ('3.11', '3.12')),
-    'jazzy.txt': (('runtime.in', 'dev.in', 'jazzy.in'), ('3.12',)),
+    'jazzy.txt': (('runtime.in', 'dev.in', 'jazzy.in'), ('3.11', '3.12')),
 }
 
 
