@@ -134,9 +134,7 @@ class _Reader:
             if len(words) != 1:
                 self._fail(sections[section], f'"{section}" needs one name',
                            f'write "({section} NAME)"')
-            if section == ':domain' and words[0].text != self._schema.name:
-                self._fail(words[0], f'the problem belongs to domain "{words[0]}"',
-                           f'expected "{self._schema.name}"')
+        # The vocabulary decides whether a problem fits, not what its author called the domain.
         objects = self._objects(sections[':objects']) if ':objects' in sections else {}
         return objects, self._init(sections[':init']), self._goal(sections[':goal'])
 
