@@ -58,13 +58,18 @@ def endless_task(size: int = 14) -> PlanningTask:
 
 def processes_of_group(group: int) -> list[str]:
     """Command names of the living processes of a process group."""
-    found = []
+    return list(members(group).values())
+
+
+def members(group: int) -> dict[int, str]:
+    """The living processes of a process group and their command names."""
+    found = {}
     for pid in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8') as file:
             name, _, rest = file.read().partition(' (')[2].rpartition(') ')
             state, _, process_group = rest.split()[:3]
             if int(process_group) == group and state not in 'ZX':
-                found.append(name)
+                found[int(pid)] = name
     return found
 
 
@@ -199,7 +204,7 @@ def test_a_killed_worker_is_a_crash_leaves_no_search_behind_and_is_replaced(blin
 def test_a_killed_search_is_a_crash_and_the_worker_lives(blind) -> None:
     thread, results = start(blind)
     pid = blind._worker._process.pid
-    subprocess.run(['pkill', '-KILL', '-g', str(pid), '-x', 'downward'], check=True)
+    os.kill(next(p for p, name in members(pid).items() if name == 'downward'), signal.SIGKILL)
     thread.join(30)
     assert results[0].status is PlanningStatus.CRASHED and 'code -9' in results[0].message
     assert blind.plan(task_of(DOMAIN.split_problems('simple')[0]), LIMIT_S).plan
