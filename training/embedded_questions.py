@@ -145,14 +145,15 @@ def sample(rng: random.Random, truth: SceneTruth) -> tuple[tuple[int, ...], int,
             a, b = (a, b) if rng.random() < 0.5 else (b, a)
         else:
             near = []
-            if odd < 0.5:
+            if odd < 0.42:
                 near = [(x, y) for x in truth.present for y in truth.present
                         if x != y and truth.place[x][0] == truth.place[y][0]
                         and truth.below[x] != y]
-            elif odd < 0.75:
+            elif odd < 0.84:
                 near = [(x, y) for x in truth.present for y in truth.present
-                        if abs(truth.place[x][0] - truth.place[y][0]) == 1
-                        and truth.place[x][1] - truth.place[y][1] == 1]
+                        if truth.place[x][0] != truth.place[y][0]
+                        and truth.place[x][1] - truth.place[y][1] in (0, 1)
+                        and truth.below[x] >= 0]
             near = near or [(x, y) for x in truth.present for y in truth.present
                             if truth.below[x] != y]
             a, b = rng.choice(near)
