@@ -205,3 +205,25 @@ def test_scripts_explain_themselves(script: str, capsys: Any, monkeypatch: Any) 
         __import__(script).main()
     assert caught.value.code == 0
     assert '--help' in capsys.readouterr().out
+
+
+def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
+    from sightplan.vlm.backends.embedded import SHIPPED, Backend
+    result = json.loads((SHIPPED / 'accuracy.json').read_text())
+    assert result['model'] == Backend().model
+    assert evaluate.table(result) in (SHIPPED / 'README.md').read_text()
+    for split in scenes.SPLITS:
+        suite = result['suites'][split]
+        assert suite['scenes'] >= 500 and suite['look_strength'] == 1.0
+        for predicate, row in suite['predicates'].items():
+            assert row['accuracy'] >= 0.998, (split, predicate)
+
+
+def test_model_card_controls_fall_to_chance() -> None:
+    from sightplan.vlm.backends.embedded import SHIPPED
+    result = json.loads((SHIPPED / 'accuracy.json').read_text())
+    assert len(result['controls']) == 2
+    for control in result['controls'].values():
+        for predicate in evaluate.PICTURE_PREDICATES:
+            row = control['predicates'][predicate]
+            assert abs((row['accuracy_yes'] + row['accuracy_no']) / 2 - 0.5) < 0.06
