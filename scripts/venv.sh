@@ -3,6 +3,10 @@
 #
 #   PYTHON=/path/to/python3.11 scripts/venv.sh    to choose the Python yourself
 #
+# Without a GPU, torch's builds for CPU spare some 3 GB of CUDA libraries (the lock takes either):
+#
+#   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make build
+#
 # Beside a sourced ROS 2 Jazzy installation .venv sees that installation's packages and takes
 # requirements/jazzy.txt; otherwise it is complete in itself, ROS 2 included: wheels.txt.
 set -eu
