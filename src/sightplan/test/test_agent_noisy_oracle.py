@@ -246,6 +246,17 @@ def test_the_episodes_split_chooses_the_row(tmp_path):
     assert (first('b', 'a'), first('a', 'b')) == ('Yes', 'No')
 
 
+def test_pseudo_counts_soften_rates_that_rest_on_few_answers(tmp_path):
+    rates = load_table('InternVL3-78B', pseudo_count=.5).rates('medium', 'clear')
+    assert rates.error_true == pytest.approx(.5 / 90)
+    assert rates.error_false == pytest.approx(.5 / 37)
+    pooled = load_table('InternVL3-78B', pseudo_count=.5).rates('mine', 'clear')
+    assert 0. < pooled.error_false == pytest.approx(.5 / 117)
+    table = table_file(tmp_path, on={'p_yes_true': 1., 'p_yes_false': 0.})
+    assert load_table(table, pseudo_count=.5).rates('', 'on').error_true == 0.
+    assert load_table('gpt-4.1', pseudo_count=.5).name == 'gpt-4.1/plain+0.5'
+
+
 def test_a_predicate_that_was_never_answered_readably_stays_unreadable():
     # This model gave no readable answer about false leftof atoms after a chain of thought.
     rates = load_table('Phi-4-multimodal-instruct', cot=True).rates('simple', 'leftof')

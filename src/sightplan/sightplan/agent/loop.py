@@ -136,9 +136,9 @@ class _Session:
                           self.timings_s['ground'] - before, self._grounder.model))
         return answers
 
-    def plan(self, state: State) -> PlanningResult:
+    def plan(self, state: State, search: str = '') -> PlanningResult:
         task = PlanningTask(self.problem.domain_pddl or self.domain.pddl,
-                            self.domain.write_problem(self.problem, state))
+                            self.domain.write_problem(self.problem, state), search)
         with self._stage('plan'):
             result = self._planner.plan(task, self._limits.plan_s)
         self.record(Planned(result))

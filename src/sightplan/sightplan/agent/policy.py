@@ -100,8 +100,12 @@ class Context(Protocol):
             one answer per atom, in the same order.
         """
 
-    def plan(self, state: State) -> PlanningResult:
+    def plan(self, state: State, search: str = '') -> PlanningResult:
         """Search for a plan from ``state`` to the goal.
+
+        Args:
+            state: where the plan begins, as believed.
+            search: see PlanningTask; '' for the planner's own setting.
 
         Raises:
             PlannerError: the planner could not run or crashed: the episode is unscored.

@@ -14,12 +14,16 @@ from sightplan.model import (
     State,
     StopReason,
     TruthSource,
+    param,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """None."""
+    """Settings of ``oracle``."""
+
+    search: str = param('short', "Search of the planner: short (an anchor should not be held back "
+                        "by detours), lama-first, or '' for what the other methods get")
 
 
 class Policy:
@@ -33,6 +37,7 @@ class Policy:
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Keep the source of truth."""
+        self._search = settings.search
         self._truth = truth
         self._queue: deque[Action] = deque()
         self._state: State = frozenset()
@@ -67,7 +72,7 @@ class Policy:
     def _replan(self, context: Context) -> Stop | None:
         self._state = self._true_state()
         context.believe(self._state)
-        result = context.plan(self._state)
+        result = context.plan(self._state, self._search)
         self._queue = deque(result.plan)
         if result.status is PlanningStatus.TIMEOUT:
             return Stop(StopReason.PLANNER_TIMEOUT, result.message)

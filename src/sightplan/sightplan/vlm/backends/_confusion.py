@@ -80,12 +80,14 @@ def table_names() -> tuple[str, ...]:
     return ('perfect', *sorted(_bundled(), key=str.lower))
 
 
-def load_table(name: str, cot: bool = False) -> ConfusionTable:
+def load_table(name: str, cot: bool = False, pseudo_count: float = 0.0) -> ConfusionTable:
     """Load a table.
 
     Args:
         name: 'perfect', a name of ``table_names()`` (any case), or the path of a user's file.
         cot: of the bundled ones, that of the answers given after a chain of thought.
+        pseudo_count: added to the numbers of right and of wrong answers behind each rate whose
+            number of answers the table gives.
 
     Raises:
         InputError: there is no such table, or the file is not one; names file and field.
@@ -95,10 +97,11 @@ def load_table(name: str, cot: bool = False) -> ConfusionTable:
     for known, modes in _bundled().items():
         if known.lower() == name.lower():
             mode = 'cot' if cot else 'plain'
-            return _table(f'{known}/{mode}', modes[mode], f'bundled table {known}')
+            return _table(_named(f'{known}/{mode}', pseudo_count), modes[mode],
+                          f'bundled table {known}', pseudo_count)
     path = Path(name).expanduser()
     if path.suffix.lower() in ('.json', '.yaml', '.yml'):
-        return _read_file(path)
+        return _read_file(path, pseudo_count)
     raise InputError(f'there is no confusion table {name!r}: give the path of a .json or .yaml '
                      f'file, or one of {", ".join(table_names())}')
 
@@ -119,7 +122,11 @@ def _bundled() -> dict[str, dict[str, dict[str, Any]]]:
     return merged
 
 
-def _read_file(path: Path) -> ConfusionTable:
+def _named(name: str, pseudo_count: float) -> str:
+    return f'{name}+{pseudo_count:g}' if pseudo_count else name
+
+
+def _read_file(path: Path, pseudo_count: float) -> ConfusionTable:
     try:
         text = path.read_text('utf-8')
     except (OSError, UnicodeDecodeError) as error:
@@ -143,19 +150,20 @@ def _read_file(path: Path) -> ConfusionTable:
                          + (f'; unknown: {", ".join(map(str, sorted(unknown, key=str)))}'
                             if unknown else ''))
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    name = f'{raw.get("name") or path.stem}@{digest}'
+    name = _named(f'{raw.get("name") or path.stem}@{digest}', pseudo_count)
     if 'rates' in raw:
-        pooled = _row(raw['rates'], f'{path}: rates')
+        pooled = _row(raw['rates'], f'{path}: rates', pseudo_count)
         return ConfusionTable(name, {}, pooled)
-    return _table(name, raw['splits'], f'{path}: splits')
+    return _table(name, raw['splits'], f'{path}: splits', pseudo_count)
 
 
-def _table(name: str, raw: object, where: str) -> ConfusionTable:
+def _table(name: str, raw: object, where: str, pseudo_count: float) -> ConfusionTable:
     if not isinstance(raw, Mapping) or not raw:
         raise InputError(f'{where}: must map split names to predicates')
     pooled_fields = _pool([rows for rows in raw.values() if isinstance(rows, Mapping)])
-    pooled = _row(pooled_fields, where)
-    splits = {str(split): _row(rows, f'{where}: {split}', pooled) for split, rows in raw.items()}
+    pooled = _row(pooled_fields, where, pseudo_count)
+    splits = {str(split): _row(rows, f'{where}: {split}', pseudo_count, pooled)
+              for split, rows in raw.items()}
     return ConfusionTable(name, splits, pooled)
 
 
@@ -171,6 +179,8 @@ def _pool(rows: list[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
                      if _is_number(e.get(rate)) and _is_number(e.get(count, 1))]
             total = sum(n for _, n in pairs)
             fields[rate] = sum(p * n for p, n in pairs) / total if total else None
+            if all(count in e for e in entries):
+                fields[count] = total
         fields['p_unparsed'] = (sum(_unparsed(e) for e in entries) / len(entries)
                                 if entries else 0.0)
         pooled[predicate] = fields
@@ -189,7 +199,8 @@ def _unparsed(entry: Mapping[str, Any]) -> float:
     return float(unread / total) if total else 0.0
 
 
-def _row(raw: object, where: str, pooled: Mapping[str, Rates] | None = None) -> dict[str, Rates]:
+def _row(raw: object, where: str, pseudo_count: float,
+         pooled: Mapping[str, Rates] | None = None) -> dict[str, Rates]:
     """Check and read predicate to rates; nulls are filled from the pooled rates."""
     if not isinstance(raw, Mapping) or not raw:
         raise InputError(f'{where}: must map predicates to rates')
@@ -218,9 +229,17 @@ def _row(raw: object, where: str, pooled: Mapping[str, Rates] | None = None) -> 
             if not _is_number(value) or value < 0:
                 raise InputError(f'{here}: {field} = {value!r} must be a count')
         spare = (pooled or {}).get(predicate)
-        yes_true, yes_false = entry['p_yes_true'], entry['p_yes_false']
+        yes_true, yes_false = (_smooth(entry[f'p_yes_{side}'], entry.get(f'n_{side}', 0),
+                                       pseudo_count) for side in ('true', 'false'))
         rates[predicate.lower()] = Rates(
             1.0 - yes_true if yes_true is not None else spare.error_true if spare else None,
             float(yes_false) if yes_false is not None else spare.error_false if spare else None,
             _unparsed(entry))
     return rates
+
+
+def _smooth(share: float | None, n: float, pseudo_count: float) -> float | None:
+    """The share after ``pseudo_count`` more answers of either kind; unknown n changes nothing."""
+    if share is None or not n:
+        return share
+    return (share * n + pseudo_count) / (n + 2.0 * pseudo_count)

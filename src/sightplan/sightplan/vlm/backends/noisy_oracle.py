@@ -35,6 +35,10 @@ class Settings:
     split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has '
                        'it, else the mean over its splits')
     cot: bool = param(False, 'Use the rates of answers given after a chain of thought')
+    pseudo_count: float = param(
+        0.0, 'Added to the counts of right and of wrong answers behind each rate, where a table '
+        'gives counts: 0.5 (Jeffreys) keeps "no error in 12 answers" from meaning "never wrong"',
+        low=0.0, high=100.0)
     seed: int = param(0, 'Seed of the errors', low=0)
     repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
                           'while the truth is the same (real models: .3 to .6)', low=0.0, high=1.0)
@@ -62,7 +66,7 @@ class Backend:
         """
         self._settings = settings
         self._truth = truth
-        self._table = load_table(settings.table, settings.cot)
+        self._table = load_table(settings.table, settings.cot, settings.pseudo_count)
         self._split = settings.split
         self._episode = ''
         self._past: dict[Atom, _Past] = {}
