@@ -161,7 +161,7 @@ def test_repair_writes_missing_metadata(tmp_path: Path, types: MessageTypes) -> 
     assert [stamp for _, stamp, _ in read(tmp_path / 'b')] == [7]
     after = (tmp_path / 'b' / METADATA).read_text()
     assert 'best_effort' in after
-    assert after.replace("  custom_data:\n    repaired: its writer was killed\n",
+    assert after.replace('  custom_data:\n    repaired: its writer was killed\n',
                          '  custom_data: null\n') == before
 
 

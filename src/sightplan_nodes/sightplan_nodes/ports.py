@@ -237,7 +237,7 @@ class RosPlanner:
         """Search for a plan; contract in the port."""
         reply = self._plan(
             Plan.Request(domain_pddl=task.domain_pddl, problem_pddl=task.problem_pddl,
-                         timeout_s=timeout_s),
+                         search=task.search, timeout_s=timeout_s),
             timeout_s + self._deadlines.plan_s, self._cancelled)
         raise_error(reply, names.SYMBOLIC_PLANNER)
         return conversions.planning_result(reply)

@@ -64,7 +64,7 @@ class SymbolicPlannerNode(Node):
 
     async def _plan(self, request: Plan.Request, response: Plan.Response) -> Plan.Response:
         limit_s = request.timeout_s or self._settings.timeout_s
-        task = PlanningTask(request.domain_pddl, request.problem_pddl)
+        task = PlanningTask(request.domain_pddl, request.problem_pddl, request.search)
         try:
             result = await self._worker.call(
                 lambda: self._planner.plan(task, limit_s), limit_s + _GRACE_S)

@@ -10,10 +10,17 @@ from sightplan.model.symbols import Plan
 
 @dataclass(frozen=True, slots=True)
 class PlanningTask:
-    """A planning problem in PDDL text: self-contained, so a remote planner needs no files."""
+    """A planning problem in PDDL text: self-contained, so a remote planner needs no files.
+
+    Attributes:
+        domain_pddl: text of the domain file.
+        problem_pddl: text of the problem file.
+        search: how to search, in the planner's own words; '' for the planner's own setting.
+    """
 
     domain_pddl: str
     problem_pddl: str
+    search: str = ''
 
 
 class PlanningStatus(enum.Enum):

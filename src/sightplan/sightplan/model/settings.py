@@ -64,8 +64,8 @@ def check_settings(settings: Any, source: str = '') -> None:
         if field.choices is not None and value not in field.choices:
             raise InputError(f'{where}{field.name} = {value!r} must be one of '
                              f'{", ".join(field.choices)} ({field.description})')
-        for bound, bad in ((field.low, field.low is not None and value < field.low),
-                           (field.high, field.high is not None and value > field.high)):
-            if bad:
-                raise InputError(f'{where}{field.name} = {value!r} is out of bounds '
-                                 f'[{field.low}, {field.high}]: {field.description} (bound {bound})')
+        if isinstance(value, (int, float)) and not (
+                (field.low is None or value >= field.low)
+                and (field.high is None or value <= field.high)):
+            raise InputError(f'{where}{field.name} = {value!r} is out of bounds '
+                             f'[{field.low}, {field.high}]: {field.description}')

@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 _LOG_BYTES = 4000
 
 
-def _fast_downward(search: str) -> Solve:
+def _fast_downward() -> Solve:
     """Fast Downward, called directly: its translator in this process, then its search."""
     package = importlib.util.find_spec('up_fast_downward')
     if package is None or not package.submodule_search_locations:
@@ -45,7 +45,6 @@ def _fast_downward(search: str) -> Solve:
     from fast_downward.translate import main as translate
     from fast_downward.translate import options, pddl_parser
     options.set_options(['domain', 'problem'])
-    arguments = ALIASES.get(search, ['--search', search])
 
     def solve(request: Request, plan_fd: int) -> int:  # noqa: RET503 (execv never returns)
         try:
@@ -58,6 +57,8 @@ def _fast_downward(search: str) -> Solve:
         task_path = _in_memory('')
         with open(task_path, 'w', encoding='utf-8') as file:
             sas.output(file)
+        search = request['search']
+        arguments = ALIASES.get(search, ['--search', search])
         os.dup2(os.open(task_path, os.O_RDONLY), 0)
         os.set_inheritable(plan_fd, True)
         os.execv(binary, [str(binary), *arguments, '--internal-plan-file',
@@ -163,7 +164,7 @@ def _die() -> None:
 
 
 def main() -> None:
-    """Serve until standard input ends: ``_worker.py ENGINE SEARCH``."""
+    """Serve until standard input ends: ``_worker.py ENGINE``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     replies = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)  # whatever a library prints must not be taken for a reply
@@ -172,11 +173,11 @@ def main() -> None:
         replies.write(json.dumps(content) + '\n')
         replies.flush()
 
-    engine, search = sys.argv[1:]
+    engine = sys.argv[1]
     try:
         kind, _, name = engine.partition(':')
         if engine == 'fast-downward':
-            solve = _fast_downward(search)
+            solve = _fast_downward()
         elif kind == 'unified-planning':
             solve = _unified_planning(name)
         else:

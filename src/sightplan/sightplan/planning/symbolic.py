@@ -47,7 +47,8 @@ class PlannerSettings:
 
     search: str = param(
         'lama-first', 'lama-first (what ViPlan used), short (A* with the FF heuristic: plans '
-        'close to the shortest), or a search of Fast Downward such as "astar(blind())"')
+        'close to the shortest), or a search of Fast Downward such as "astar(blind())"; a task '
+        'may ask for another')
     engine: str = param(
         'fast-downward', 'fast-downward (called directly), or "unified-planning:NAME" for an '
         'engine of unified-planning (slower; search is not used)')
@@ -148,8 +149,10 @@ class FastDownwardPlanner:
 
     def _search(self, worker: _Worker, task: PlanningTask, problem: Problem, deadline: float,
                 ) -> PlanningResult:
+        search = task.search or self.settings.search
         try:
             reply = worker.ask({'domain': task.domain_pddl, 'problem': task.problem_pddl,
+                                'search': SEARCHES.get(search, search),
                                 'memory_bytes': self.settings.memory_mib << 20}, deadline)
         except DeadlineError:
             worker.kill()
@@ -198,9 +201,8 @@ class _Worker:
     """Handle of a worker process, see ``_worker.py``; used by one thread at a time."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        search = SEARCHES.get(settings.search, settings.search)
         command = [sys.executable, '-P', str(Path(__file__).with_name('_worker.py')),
-                   settings.engine, search]
+                   settings.engine]
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see dispose)
         # One hash seed for all workers: the same task must give the same plan in every run.
         environment = {**os.environ, 'PYTHONHASHSEED': '0'}

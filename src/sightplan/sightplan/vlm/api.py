@@ -81,7 +81,8 @@ def backend_names() -> tuple[str, ...]:
 
 def _module(name: str) -> Any:
     if name not in backend_names():
-        raise InputError(f'backend {name!r} is unknown; choose one of {", ".join(backend_names())}')
+        raise InputError(f'backend {name!r} is unknown; '
+                         f'choose one of {", ".join(backend_names())}')
     return importlib.import_module(f'sightplan.vlm.backends.{name}')
 
 
@@ -121,8 +122,11 @@ def make_backend(name: str, values: Mapping[str, Any] | None = None,
     """
     settings = backend_settings(name, values)
     cls = _module(name).Backend
+    backend: Backend
     if not cls.needs_truth:
-        return cls(settings)
+        backend = cls(settings)
+        return backend
     if truth is None:
         raise InputError(f'backend {name!r} reads ground truth, which this world does not offer')
-    return cls(settings, truth)
+    backend = cls(settings, truth)
+    return backend

@@ -1,0 +1,56 @@
+"""Every command of the README's bash blocks is run, as a reader would, and must succeed."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / 'README.md').read_text()
+COMMANDS = [line.strip() for block in re.findall(r'```bash\n(.*?)```', README, re.S)
+            for line in block.splitlines() if line.strip() and not line.lstrip().startswith('#')]
+# The long ones run shortened: the demo on one problem, the tests with nothing but their start.
+SHORTENED = {
+    'make demo': ['make', 'demo', 'DEMO_ARGS=episodes:=1'],
+    'make test': ['make', 'test', 'PYTEST_ARGS=--collect-only -q tests/test_rooms.py'],
+    'make bench': ['make', '-n', 'bench'],
+}
+
+
+def test_there_are_commands():
+    assert {'make demo', 'make test'} <= set(COMMANDS)
+    assert sum(c.startswith('.venv/bin/sightplan ') for c in COMMANDS) >= 5
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_command_works(command, tmp_path):
+    words = SHORTENED.get(command) or shlex.split(command)
+    if words[0] == 'make':
+        words[1:1] = ['-C', str(ROOT)]
+        if command == 'make demo':
+            words[-1] += f' out:={tmp_path}/run'
+    else:
+        assert words[0] == '.venv/bin/sightplan', f'the test does not know how to run {command!r}'
+        words[0] = str(ROOT / words[0])
+    env = {k: os.environ[k] for k in ('HOME', 'PATH', 'LANG') if k in os.environ}
+    process = subprocess.Popen(words, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=300)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(30)
+    assert process.returncode == 0, output[-3000:]
+    assert output.strip()
+
+
+def test_links_and_pictures_exist():
+    for target in re.findall(r'\]\(([^)#]+)\)', README):
+        if '://' not in target:
+            assert (ROOT / target).exists(), f'README.md links to {target}, which is not there'
