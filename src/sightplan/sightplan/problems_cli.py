@@ -15,6 +15,7 @@ from typing import Any
 
 from sightplan.domains import Domain, domain_names, load_domain, read_folder
 from sightplan.model import (
+    EpisodeSpec,
     InfrastructureError,
     InputError,
     PlanningResult,
@@ -22,6 +23,7 @@ from sightplan.model import (
     PlanningTask,
     Problem,
     ProblemError,
+    TruthSource,
     check_settings,
     settings_fields,
 )
@@ -87,6 +89,13 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('problem', help='SPLIT/NAME, such as simple/problem_03, or a file')
     command.add_argument('--domain-file', type=Path, metavar='FILE',
                          help='domain file of the same vocabulary that the problem is for')
+    command.add_argument('--image', type=Path, metavar='PNG',
+                         help='write a picture of the start, as the camera sees it')
+    command.add_argument('--backend', metavar='NAME',
+                         help='with --image: ask this vision-language model every question about '
+                         'the picture, and write its answers beside it')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='with --image: seed of the look (default: %(default)s)')
 
 
 def _generator_fields() -> dict[str, SettingField]:
@@ -250,6 +259,10 @@ def show_problem(arguments: argparse.Namespace) -> int:
     """Draw a problem, with its goal in words and a shortest plan; returns the exit code."""
     domain = load_domain(arguments.domain, arguments.domain_file)
     problem = find_problem(domain, arguments.problem)
+    if arguments.backend and not arguments.image:
+        raise InputError('--backend goes with --image: name the file for the picture')
+    if arguments.image:
+        write_picture(domain, problem, arguments.image, arguments.backend, arguments.seed)
     result = shortest_plan(domain, problem)
     solved = result.status is PlanningStatus.SOLVED
     views = _views(domain, problem)
@@ -274,6 +287,39 @@ def show_problem(arguments: argparse.Namespace) -> int:
         else:
             print(f'no plan: {result.status.value} ({result.message})')
     return _DONE if solved else _FAILED
+
+
+def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | None,
+                  seed: int) -> None:
+    """Write what the camera sees at the start, with a model's answers beside it if one is named.
+
+    Raises:
+        InputError: unknown backend, no world shows this domain, or the file cannot be written.
+        WorldError: the world cannot show the problem.
+        BackendError: the model cannot answer.
+    """
+    from sightplan.grounding import BackendGrounder
+    from sightplan.report.picture import draw_answers, save_png
+    from sightplan.runner import make_world
+    from sightplan.vlm import make_backend
+    world = make_world(domain.name)
+    world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
+    observation = world.observe()
+    picture = observation.image
+    if picture is None:
+        raise InputError(f'the world of {domain.name} has no camera')
+    if backend:
+        truth = world if isinstance(world, TruthSource) else None
+        questions = [domain.question(atom) for atom in domain.model(problem).atoms]
+        answers = BackendGrounder(make_backend(backend, truth=truth)).ground(
+            observation, questions)
+        true_atoms = truth.state() if truth is not None else None
+        picture = draw_answers(picture, questions, answers, true_atoms)
+    try:
+        save_png(str(path), picture)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written: {error}') from error
+    print(f'picture: {path}', file=sys.stderr)
 
 
 def _views(domain: Domain, problem: Problem) -> dict[str, str]:

@@ -147,3 +147,14 @@ def test_help_of_every_command(capsys) -> None:
         assert caught.value.code == 0
     out = capsys.readouterr().out
     assert 'exit codes' in out and '--max-height' in out and 'SPLIT/NAME' in out
+
+
+def test_a_picture_of_the_start_with_answers(tmp_path, capsys) -> None:
+    path = tmp_path / 'scene.png'
+    assert main(['problems', 'show', 'simple/problem_00', '--image', str(path),
+                 '--backend', 'noisy_oracle']) == 0
+    assert path.read_bytes().startswith(b'\x89PNG')
+    assert main(['problems', 'show', 'simple/problem_00', '--image', str(tmp_path)]) == 2
+    assert 'cannot be written' in capsys.readouterr().err
+    assert main(['problems', 'show', 'simple/problem_00', '--backend', 'embedded']) == 2
+    assert '--image' in capsys.readouterr().err

@@ -25,10 +25,18 @@ def test_image_is_kept_and_text_column_added():
 def test_more_questions_than_fit_and_wrong_ones_are_marked():
     image = np.zeros((240, 320, 3), np.uint8)
     questions, answers = _asked(90)
-    right = draw_answers(image, questions, answers, {a.atom: True for a in answers})
-    wrong = draw_answers(image, questions, answers, {a.atom: False for a in answers})
+    right = draw_answers(image, questions, answers, frozenset(a.atom for a in answers))
+    wrong = draw_answers(image, questions, answers, frozenset())
     assert right.shape == wrong.shape
     assert not np.array_equal(right, wrong)
+
+
+def test_wrong_answers_come_first():
+    image = np.zeros((240, 320, 3), np.uint8)
+    questions, answers = _asked(90)
+    only_the_last_is_wrong = frozenset(a.atom for a in answers[:-1])
+    assert not np.array_equal(draw_answers(image, questions, answers, only_the_last_is_wrong),
+                              draw_answers(image, questions, answers))
 
 
 def test_lengths_must_agree():

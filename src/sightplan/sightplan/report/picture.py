@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import Answer, Atom, Question, Verdict
+from sightplan.model import Answer, Question, State, Verdict
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _INK, _PAPER, _RULE = (40, 40, 40), (250, 250, 248), (205, 205, 200)
@@ -18,7 +18,7 @@ _ROW, _MARGIN = 20, 12
 
 
 def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
-                 answers: Sequence[Answer], truth: Mapping[Atom, bool] | None = None,
+                 answers: Sequence[Answer], truth: State | None = None,
                  width: int = 560) -> NDArray[np.uint8]:
     """Draw the image with a column of questions and answers at its right.
 
@@ -26,7 +26,8 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
         image: (H, W, 3) uint8 RGB.
         questions: what was asked; as many as fit are shown, and the rest is counted.
         answers: one per question.
-        truth: what is really the case, when known: a wrong answer is marked.
+        truth: the true state, when known: wrong answers are marked and come first, then what
+            is answered with yes.
         width: width of the text column [pixels].
 
     Returns:
@@ -34,6 +35,9 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
     """
     if len(questions) != len(answers):
         raise ValueError(f'{len(questions)} questions but {len(answers)} answers')
+    pairs = sorted(zip(questions, answers, strict=True),
+                   key=lambda pair: (not _wrong(pair[1], truth),
+                                     pair[1].verdict is not Verdict.YES))
     height = image.shape[0]
     page = np.full((height, width, 3), _PAPER, np.uint8)
     rows = (height - 2 * _MARGIN) // _ROW - 1
@@ -47,18 +51,22 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
     write('question', _MARGIN, 0, thickness=2)
     write('answer', width - 130, 0, thickness=2)
     write('P(yes)', width - 66, 0, thickness=2)
-    for row, (question, answer) in enumerate(zip(questions[:shown], answers, strict=False), 1):
+    for row, (question, answer) in enumerate(pairs[:shown], 1):
         y = _MARGIN + _ROW * row
         cv2.line(page, (_MARGIN, y), (width - _MARGIN, y), _RULE, 1)
         write(question.text, _MARGIN, row)
-        wrong = (truth is not None and answer.verdict is not Verdict.UNPARSED
-                 and truth[answer.atom] != (answer.verdict is Verdict.YES))
+        wrong = _wrong(answer, truth)
         write(answer.verdict.value + (' (!)' if wrong else ''), width - 130, row,
               _COLOUR[answer.verdict], 2 if wrong else 1)
         write('-' if answer.p_yes is None else f'{answer.p_yes:.3f}', width - 66, row)
     if shown < len(questions):
         write(f'... and {len(questions) - shown} more', _MARGIN, shown + 1)
     return np.hstack([image, page])
+
+
+def _wrong(answer: Answer, truth: State | None) -> bool:
+    return (truth is not None and answer.verdict is not Verdict.UNPARSED
+            and (answer.atom in truth) != (answer.verdict is Verdict.YES))
 
 
 def save_png(path: str, image: NDArray[np.uint8]) -> None:
