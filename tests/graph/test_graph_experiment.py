@@ -122,7 +122,7 @@ def test_wrong_values_are_named(start, arguments: tuple[str, ...], words: str) -
 
 def test_a_silent_node_is_named(start) -> None:
     """A node that hangs is not dead: only its deadline tells."""
-    graph = start()
+    graph = start('plan_timeout_s:=2')
     graph.until_mid_episode()
     os.kill(graph.pid('symbolic_planner'), signal.SIGSTOP)
     pid = graph.pid('symbolic_planner')

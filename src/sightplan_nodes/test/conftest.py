@@ -11,9 +11,12 @@ hypothesis.settings.register_profile('nodes', deadline=None)
 hypothesis.settings.load_profile('nodes')
 
 
-@pytest.fixture(scope='session', autouse=True)
+@pytest.fixture(autouse=True)
 def ros():
-    """One ROS context for the session; several nodes of one process still meet."""
+    """A ROS context for each test: nothing of one test's nodes is left for the next.
+
+    With discovery off several nodes of one process still meet.
+    """
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
     os.environ.setdefault('ROS_DOMAIN_ID', str(100 + os.getpid() % 100))
     import rclpy

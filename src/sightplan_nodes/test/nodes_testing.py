@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -19,6 +20,9 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
+    PlanningResult,
+    PlanningStatus,
+    PlanningTask,
     State,
     WorldError,
 )
@@ -40,6 +44,7 @@ def spinning(*nodes: Node) -> Iterator[None]:
                 executor.spin_once(timeout_sec=0.1)
             except BaseException as error:
                 broken.append(error)
+                traceback.print_exc()
                 return
 
     executors, threads = [], []
@@ -139,3 +144,27 @@ class ScriptedWorld:
 
     def close(self) -> None:
         self.log.append('closed')
+
+
+class ScriptedPlanner:
+    """A planner that answers what it was told to, when it may."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[PlanningTask, float]] = []
+        self.result: PlanningResult | Exception = PlanningResult(PlanningStatus.UNSOLVABLE)
+        self.asked = threading.Event()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self.closed = False
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        self.calls.append((task, timeout_s))
+        self.asked.set()
+        assert self.may_go_on.wait(LIMIT_S)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+    def close(self) -> None:
+        self.closed = True
+        self.may_go_on.set()

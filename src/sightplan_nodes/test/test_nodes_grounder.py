@@ -1,0 +1,206 @@
+"""The node grounder over scripted backends."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import GetState as GetLifecycleState
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+from sightplan_interfaces.srv import Ground
+
+from nodes_testing import LIMIT_S, eventually, parameters, spinning
+from sightplan.model import Atom, BackendError, DeadlineError, InputError, Question
+from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan_nodes import conversions, grounder, names
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.grounder import GrounderNode
+
+IMAGE = np.zeros((4, 6, 3), np.uint8)
+
+
+class ScriptedBackend:
+    """Says yes to the atoms it was told."""
+
+    needs_truth = False
+    model = 'scripted-1'
+
+    def __init__(self) -> None:
+        self.requests: list[YesNoRequest] = []
+        self.episodes: list[tuple[str, str]] = []
+        self.fail: Exception | None = None
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        self.episodes.append((episode_id, split))
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        self.requests.append(request)
+        assert self.may_go_on.wait(LIMIT_S)
+        if self.fail is not None:
+            raise self.fail
+        return [YesNoReply('Yes', 0.75, 0.25) if q.atom.args[0] == 'r' else YesNoReply('perhaps')
+                for q in request.questions]
+
+
+class Client:
+    def __init__(self, node: GrounderNode, backend: ScriptedBackend) -> None:
+        self.grounder, self.backend = node, backend
+        self.node = Node('client')
+        self.ground_service = ServiceCaller(self.node, Ground, names.GROUND, names.GROUNDER)
+        self._state = ServiceCaller(self.node, GetLifecycleState, 'grounder/get_state', 'grounder')
+        self._change = ServiceCaller(self.node, ChangeState, 'grounder/change_state', 'grounder')
+        self._get = ServiceCaller(self.node, GetParameters, 'grounder/get_parameters', 'grounder')
+
+    def ground(self, *blocks: str, timeout_s: float = 0.0, episode_id: str = '',
+               split: str = '') -> Ground.Response:
+        questions = [Question(Atom('clear', (block,)), f'Is {block} clear?') for block in blocks]
+        return self.ground_service(Ground.Request(
+            image=conversions.image_to_msg(IMAGE, 7), timeout_s=timeout_s, episode_id=episode_id,
+            split=split, questions=[conversions.question_to_msg(q) for q in questions]), LIMIT_S)
+
+    def state(self) -> int:
+        return self._state(GetLifecycleState.Request(), LIMIT_S).current_state.id
+
+    def change(self, transition: int) -> bool:
+        return self._change(ChangeState.Request(transition=Transition(id=transition)),
+                            LIMIT_S).success
+
+    def parameter(self, name: str) -> str:
+        return self._get(GetParameters.Request(names=[name]), LIMIT_S).values[0].string_value
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch):
+    """Makes grounder nodes over a scripted backend, or over one that cannot be made."""
+    backend = ScriptedBackend()
+
+    @contextlib.contextmanager
+    def make(fail: Exception | None = None, **settings: object):
+        def make_backend(name: str, options: dict, truth: object) -> ScriptedBackend:
+            if fail is not None:
+                raise fail
+            return backend
+        monkeypatch.setattr(grounder, 'make_backend', make_backend)
+        values = {'backend': 'noisy_oracle', **settings}
+        monkeypatch.setattr(grounder, 'backend_needs_truth', lambda name: False)
+        node = GrounderNode(parameter_overrides=parameters(**values))
+        client = Client(node, backend)
+        with spinning(node, client.node):
+            yield client
+        backend.may_go_on.set()
+    return make
+
+
+def test_answers_in_order_with_everything_said(made: Callable) -> None:
+    with made() as client:
+        reply = client.ground('r', 'g')
+    assert reply.error_code == 0, reply.error_msg
+    yes, odd = (conversions.answer_from_msg(answer) for answer in reply.answers)
+    assert (yes.atom, yes.verdict.value, yes.p_yes, yes.p_no) == (
+        Atom('clear', ('r',)), 'yes', 0.75, 0.25)
+    assert (odd.verdict.value, odd.p_yes, odd.text) == ('unparsed', None, 'perhaps')
+    assert reply.model == 'scripted-1'
+    assert len(reply.image_id) == 16
+    assert reply.seconds > 0.0
+    seen = client.backend.requests[0].observation
+    np.testing.assert_array_equal(seen.image, IMAGE)
+    assert seen.stamp_ns == 7
+
+
+def test_a_new_episode_is_told_once(made: Callable) -> None:
+    with made() as client:
+        for episode_id in ('', 'one', 'one', 'two', 'one'):
+            client.ground('r', episode_id=episode_id, split='hard')
+    assert client.backend.episodes == [('one', 'hard'), ('two', 'hard'), ('one', 'hard')]
+
+
+def test_failure_of_the_backend_is_an_error_of_that_request_only(made: Callable) -> None:
+    with made() as client:
+        client.backend.fail = BackendError('out of memory')
+        reply = client.ground('r')
+        assert (reply.error_code, reply.error_msg) == (BackendError.code, 'out of memory')
+        client.backend.fail = None
+        assert client.ground('r').error_code == 0
+
+
+def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:
+    with made() as client:
+        client.backend.may_go_on.clear()
+        reply = client.ground('r', timeout_s=0.2)
+        assert reply.error_code == DeadlineError.code
+        assert '0.2 s' in reply.error_msg
+        assert not reply.answers
+        assert client.state() == State.PRIMARY_STATE_ACTIVE, 'the executor is not blocked'
+        client.backend.may_go_on.set()
+        assert client.ground('r').error_code == 0
+
+
+def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
+    with made() as client:
+        client.backend.may_go_on.clear()
+        client.ground('r', timeout_s=0.1)
+        client.ground('g', timeout_s=0.1)
+        client.backend.may_go_on.set()
+        client.ground('b')
+    asked = [request.questions[0].atom.args[0] for request in client.backend.requests]
+    assert asked == ['r', 'b']
+
+
+def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
+    with made() as client:
+        request = Ground.Request(questions=[conversions.question_to_msg(
+            Question(Atom('clear', ('r',)), '?'))])
+        request.image.encoding = 'bayer_rggb8'
+        reply = client.ground_service(request, LIMIT_S)
+    assert reply.error_code == InputError.code
+    assert 'bayer_rggb8' in reply.error_msg
+
+
+def test_lifecycle(made: Callable) -> None:
+    with made(autostart=False) as client:
+        assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+        assert client.change(Transition.TRANSITION_CONFIGURE)
+        assert client.state() == State.PRIMARY_STATE_INACTIVE
+        with pytest.raises(DeadlineError, match='grounder is not there'):
+            client.ground_service.wait_until_there(0.3)
+        assert client.change(Transition.TRANSITION_ACTIVATE)
+        assert client.ground('r').error_code == 0
+        assert client.change(Transition.TRANSITION_DEACTIVATE)
+        assert client.change(Transition.TRANSITION_ACTIVATE)
+        assert client.ground('r').error_code == 0
+        assert client.change(Transition.TRANSITION_DEACTIVATE)
+        assert client.change(Transition.TRANSITION_CLEANUP)
+        assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+
+
+def test_shows_what_is_in_use(made: Callable) -> None:
+    with made(seed=7, backend_options='table=gpt-4.1') as client:
+        client.ground_service.wait_until_there(LIMIT_S)
+        assert client.parameter('model') == 'scripted-1'
+        assert '"seed": 7' in client.parameter('backend_settings')
+        assert '"table": "gpt-4.1"' in client.parameter('backend_settings')
+
+
+@pytest.mark.parametrize('fail', [BackendError('no weights in /models'), RuntimeError('odd')])
+def test_a_model_that_does_not_load_leaves_the_node_unconfigured(
+        made: Callable, fail: Exception) -> None:
+    with made(fail=fail, autostart=False) as client:
+        assert not client.change(Transition.TRANSITION_CONFIGURE)
+        assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+        assert client.grounder.exit_code is None
+
+
+@pytest.mark.parametrize('settings', [
+    {'fail': BackendError('no weights')}, {'backend': 'nonsense'}, {'backend_options': 'tabel=x'}])
+def test_with_autostart_it_ends_the_node(made: Callable, settings: dict) -> None:
+    with made(**settings) as client:
+        eventually(lambda: client.grounder.exit_code is not None, 'the end')
+        assert client.grounder.exit_code == 1

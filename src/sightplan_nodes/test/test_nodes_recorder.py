@@ -1,0 +1,401 @@
+"""The node metrics_recorder, fed by a scripted agent and a scripted truth."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rclpy.node import Node
+from rosbags.rosbag2 import Reader
+from sensor_msgs.msg import CameraInfo, Image
+from sightplan_interfaces import msg
+from sightplan_interfaces.srv import FinishRun, GetState, StartRun
+
+from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Belief,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeSpec,
+    EpisodeStarted,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningStatus,
+    Question,
+    Stepped,
+    StopReason,
+    Verdict,
+)
+from sightplan.records.bag import MessageTypes
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.failures import fill_error, raise_error
+from sightplan_nodes.metrics_recorder import MetricsRecorder, Ring, _fresh_folder
+from sightplan_nodes.ports import RosRecorder
+
+DOMAIN, FIRST = problem()
+ACTION = DOMAIN.model(FIRST).actions[0]
+
+
+class World(Node):
+    """Publishes images and knows the truth: the goal holds from 100 ns on."""
+
+    def __init__(self) -> None:
+        super().__init__(names.SIM_BRIDGE)
+        self.images = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        self.infos = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
+        self.asked: list[int] = []
+        self.error: Exception | None = None
+        self.create_service(GetState, '~/get_state', self._state)
+
+    def show(self, stamp_ns: int) -> np.ndarray:
+        image = np.full((4, 6, 3), stamp_ns % 256, np.uint8)
+        self.infos.publish(CameraInfo(header=conversions.header(stamp_ns, 'cam')))
+        self.images.publish(conversions.image_to_msg(image, stamp_ns, 'cam'))
+        return image
+
+    def _state(self, request: GetState.Request, response: GetState.Response):
+        stamp_ns = conversions.time_from_msg(request.stamp)
+        self.asked.append(stamp_ns)
+        if self.error is not None:
+            return fill_error(response, self.error)
+        goal = [literal.atom for literal in FIRST.goal]
+        response.state = conversions.state_to_msg(goal if stamp_ns >= 100 else FIRST.init)
+        response.last_outcome = f'outcome at {stamp_ns}'
+        return response
+
+
+class Agent(Node):
+    """Publishes an episode's events as the agent does, and asks for runs as experiment does."""
+
+    def __init__(self) -> None:
+        super().__init__(names.AGENT)
+        self.recorder = RosRecorder(self)
+        self.recorder.domain = DOMAIN
+        self.results: list[msg.EpisodeResult] = []
+        self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self.results.append,
+                                 qos.EVENTS)
+        self._start = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
+        self._finish = ServiceCaller(self, FinishRun, names.FINISH_RUN, names.METRICS_RECORDER)
+
+    def start(self, out: Path, identity: object = None, **changes: object) -> list[str]:
+        request = StartRun.Request(out=str(out), resume=True, session_json='{}',
+                                   identity_json=json.dumps(identity or {'seed': 1}), **changes)
+        reply = self._start(request, LIMIT_S)
+        raise_error(reply, names.METRICS_RECORDER)
+        return list(reply.committed)
+
+    def finish(self, **notes: object) -> dict:
+        reply = self._finish(FinishRun.Request(notes_json=json.dumps(notes)), LIMIT_S)
+        raise_error(reply, names.METRICS_RECORDER)
+        return json.loads(reply.summary_json)
+
+    def result(self, episode_id: str) -> dict:
+        eventually(lambda: any(r.episode_id == episode_id for r in self.results),
+                   f'the result of {episode_id}')
+        return json.loads(next(r.result_json for r in self.results
+                               if r.episode_id == episode_id))
+
+
+class Bench:
+    def __init__(self, out: Path, settings: dict[str, object]) -> None:
+        self.out = out
+        self.world, self.agent = World(), Agent()
+        self.recorder = MetricsRecorder(
+            parameter_overrides=parameters(out=str(out), **settings))
+
+    def begin(self, episode_id: str = 'e/1', method: str = 'ground') -> None:
+        spec = EpisodeSpec(episode_id, FIRST, method, 'simple', 5)
+        self.agent.recorder.record(EpisodeStarted(spec))
+
+    def look(self, stamp_ns: int, ask: bool = True) -> None:
+        """One look and one right answer about it."""
+        image = self.world.show(stamp_ns)
+        seen = Observation(image=image, stamp_ns=stamp_ns, frame_id='cam')
+        record = self.agent.recorder.record
+        record(Observed(seen))
+        if ask:
+            atom = FIRST.goal[0].atom
+            truth = stamp_ns >= 100 or atom in FIRST.init
+            verdict = Verdict.YES if truth else Verdict.NO
+            record(Asked(seen, (Question(atom, 'Is it?'),), (Answer(atom, verdict, text='-'),),
+                         (None,), AskPurpose.ENUMERATION, None, 0.25, 'scripted'))
+
+    def step(self, before_ns: int, after_ns: int, action: Action = ACTION) -> None:
+        self.agent.recorder.record(Stepped(
+            0, action, Feedback(FeedbackStatus.EXECUTED, '', after_ns), before_ns, 0.5))
+
+    def end(self, stamp_ns: int, reason: StopReason = StopReason.PLAN_DONE) -> None:
+        self.agent.recorder.record(EpisodeEnded(reason, '', 1, 0, stamp_ns, 2.0, {'act': 0.5}))
+
+    def episode(self, episode_id: str = 'e/1', end_ns: int = 200) -> dict:
+        record = self.agent.recorder.record
+        self.begin(episode_id)
+        self.look(50)
+        record(BeliefUpdated(Belief(FIRST.init, {FIRST.goal[0].atom: 0.5})))
+        record(Planned(PlanningResult(PlanningStatus.SOLVED, (ACTION,), 0.1)))
+        self.step(50, 120)
+        self.look(150, ask=False)
+        self.end(end_ns)
+        return self.agent.result(episode_id)
+
+
+@pytest.fixture
+def bench(tmp_path: Path):
+    @contextlib.contextmanager
+    def make(**settings: object):
+        made = Bench(tmp_path / 'run', settings)
+        with spinning(made.world, made.agent, made.recorder):
+            yield made
+    return make
+
+
+def read(folder: Path) -> dict[str, list[object]]:
+
+    from ament_index_python import get_package_share_directory
+    types = MessageTypes({'sightplan_interfaces': Path(
+        get_package_share_directory('sightplan_interfaces')) / 'msg'})
+    found: dict[str, list[object]] = {}
+    with Reader(folder) as reader:
+        for connection, _, data in reader.messages():
+            found.setdefault(connection.topic, []).append(
+                types.store.deserialize_cdr(data, connection.msgtype))
+    return found
+
+
+def test_an_episode_is_scored_and_committed(bench: Callable) -> None:
+    with bench() as b:
+        assert b.agent.start(b.out) == []
+        line = b.episode()
+    assert line['scored']
+    assert line['solved']
+    assert line['model'] == 'scripted'
+    assert line['actions'][0]['outcome'] == 'outcome at 120', 'of that step, not of now'
+    assert line['enumerations'] == [True]
+    assert (line['looks'], line['images'], line['images_missing']) == (2, 2, 0)
+    assert json.loads((b.out / 'episodes.jsonl').read_text()) == line
+    assert json.loads((b.out / 'run.json').read_text())['identity'] == {'seed': 1}
+
+
+def test_the_bag_holds_everything(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        line = b.episode()
+    bag = read(b.out / line['bag'])
+    assert [m.header.stamp.nanosec for m in bag['/camera/image_raw']] == [50, 150]
+    assert [m.header.stamp.nanosec for m in bag['/camera/camera_info']] == [50, 150]
+    assert bag['/camera/image_raw'][0].data[0] == 50
+    assert [m.kind for m in bag['/agent/episode']] == [1, 2]
+    assert 'problem' in bag['/agent/episode'][0].problem_pddl
+    assert bag['/agent/answers'][0].questions[0].text == 'Is it?'
+    assert bag['/agent/plan'][0].actions[0].name == ACTION.name
+    assert len(bag['/agent/belief']) == len(bag['/agent/step']) == 1
+    assert len(bag['/agent/look']) == 2
+    truth = {m.header.stamp.nanosec: m for m in bag['/metrics_recorder/truth']}
+    assert set(truth) == {50, 200}
+    assert truth[50].episode_id == 'e/1'
+
+
+@pytest.mark.parametrize(('policy', 'images'), [('none', 0), ('judged', 2), ('all', 5)])
+def test_image_policy(bench: Callable, policy: str, images: int) -> None:
+    with bench(image_policy=policy) as b:
+        b.agent.start(b.out)
+        b.begin()
+        eventually(lambda: b.recorder._current is not None, 'the start')
+        for stamp_ns in (10, 20, 30):
+            b.world.show(stamp_ns)
+        b.look(50)
+        b.look(150)
+        eventually(lambda: len(b.recorder._images._messages) == 5 or policy == 'none', 'images')
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert len(read(b.out / line['bag']).get('/camera/image_raw', [])) == images
+
+
+def test_not_solved_is_not_an_error(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        line = b.episode(end_ns=99)
+    assert (line['scored'], line['solved'], line['error']) == (True, False, None)
+
+
+def test_without_truth_an_episode_is_not_scored(bench: Callable) -> None:
+    from sightplan.model import WorldError
+    with bench() as b:
+        b.agent.start(b.out)
+        b.world.error = WorldError('forgotten')
+        line = b.episode()
+    assert not line['scored']
+    assert 'forgotten' in line['error']
+
+
+def test_order_of_topics_does_not_matter(bench: Callable) -> None:
+    """Messages go out in the worst order: the end first, the start last."""
+    with bench() as b:
+        b.agent.start(b.out)
+        waiting = []
+        recorder = b.agent.recorder
+        for name in ('_episode', '_look', '_answers', '_belief', '_plan', '_step'):
+            publisher = getattr(recorder, name)
+            setattr(recorder, name, type('Late', (), {
+                'publish': lambda self, m, p=publisher: waiting.append((p, m))})())
+        b.begin()
+        b.look(50)
+        b.step(50, 120)
+        b.end(200)
+        for publisher, message in reversed(waiting):
+            publisher.publish(message)
+        line = b.agent.result('e/1')
+    assert line['solved']
+    assert line['steps'] == 1
+    assert line['enumerations'] == [True]
+
+
+def test_a_lost_message_makes_an_error(bench: Callable) -> None:
+    with bench(settle_s=0.2) as b:
+        b.agent.start(b.out)
+        b.begin()
+        b.look(50)
+        b.agent.recorder._sequence += 1
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert (line['scored'], line['stop']) == (False, 'error')
+    assert "message 3 of the agent's 5 was lost" in line['error']
+
+
+def test_an_image_that_never_came_is_counted(bench: Callable) -> None:
+    with bench(image_timeout_s=0.1) as b:
+        b.agent.start(b.out)
+        b.begin()
+        seen = Observation(image=np.zeros((2, 2, 3), np.uint8), stamp_ns=60)
+        b.agent.recorder.record(Observed(seen))
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert (line['images'], line['images_missing'], line['scored']) == (0, 1, True)
+
+
+def test_a_cancelled_episode_is_told_but_not_kept(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin()
+        b.end(0, StopReason.CANCELLED)
+        assert b.agent.result('e/1')['stop'] == 'cancelled'
+        assert (b.out / 'episodes.jsonl').read_text() == ''
+        b.agent.results.clear()
+        assert b.episode()['solved'], 'it can be run again'
+    bags = sorted(path.name for path in (b.out / 'bags').iterdir())
+    assert bags == ['e_1', 'e_1.2']
+
+
+def test_an_episode_without_an_end_is_an_error(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin('e/1')
+        b.look(50)
+        b.begin('e/2')
+        line = b.agent.result('e/1')
+        assert 'e/2 began before' in line['error']
+        b.look(60)
+        eventually(lambda: b.recorder._current is not None
+                   and b.recorder._current._images, 'the second episode')
+    lines = [json.loads(text) for text in (b.out / 'episodes.jsonl').read_text().splitlines()]
+    assert [line['episode_id'] for line in lines] == ['e/1', 'e/2']
+    assert 'stopped' in lines[1]['error'], 'closing the recorder ends it'
+    assert not any(line['scored'] for line in lines)
+    assert len(read(b.out / lines[1]['bag'])['/camera/image_raw']) == 1
+    assert json.loads((b.out / 'summary.json').read_text())['errors'] == 2
+
+
+def test_runs_are_opened_closed_and_resumed(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode('e/1')
+        summary = b.agent.finish(planned=7, interrupted=False)
+        assert (summary['episodes'], summary['solved'], summary['planned']) == (1, 1, 7)
+        assert json.loads((b.out / 'summary.json').read_text()) == summary
+        with pytest.raises(InputError, match='no run is open'):
+            b.agent.finish()
+        with pytest.raises(InputError, match='seed'):
+            b.agent.start(b.out, {'seed': 2})
+        assert b.agent.start(b.out) == ['e/1']
+        with pytest.raises(InputError, match='JSON'):
+            raise_error(b.agent._start(StartRun.Request(), LIMIT_S), 'metrics_recorder')
+
+
+def test_errors_are_repeated_when_asked(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin()
+        b.end(0, StopReason.ERROR)
+        assert not b.agent.result('e/1')['scored']
+        b.agent.finish()
+        assert b.agent.start(b.out) == ['e/1']
+        b.agent.finish()
+        assert b.agent.start(b.out, retry_errors=True) == []
+        b.agent.results.clear()
+        assert b.episode()['scored']
+
+
+def test_a_committed_episode_is_not_recorded_twice(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode('e/1')
+        b.begin('e/1')
+        b.end(200)
+        b.episode('e/2')
+    assert len((b.out / 'episodes.jsonl').read_text().splitlines()) == 2
+
+
+def test_episodes_without_an_experiment_are_recorded(bench: Callable) -> None:
+    with bench() as b:
+        assert b.episode()['solved']
+    assert len((b.out / 'episodes.jsonl').read_text().splitlines()) == 1
+
+
+def test_a_torn_bag_is_repaired_when_the_run_is_taken_up(bench: Callable) -> None:
+    import os
+    with bench() as b:
+        b.agent.start(b.out)
+        line = b.episode()
+        path = b.out / line['bag'] / 'e_1.mcap'
+        os.truncate(path, path.stat().st_size // 2)
+        b.agent.finish()
+        b.agent.start(b.out)
+    assert read(b.out / line['bag'])['/agent/episode']
+
+
+def test_ring_keeps_the_newest_and_waits_for_what_is_on_its_way() -> None:
+    import threading
+
+    from rclpy.serialization import serialize_message
+    ring = Ring(2)
+
+    def data(stamp_ns: int) -> bytes:
+        return serialize_message(CameraInfo(header=conversions.header(stamp_ns)))
+    for stamp_ns in (1, 2, 3):
+        ring.add(data(stamp_ns), 10 * stamp_ns)
+    assert ring.find(1, 60.0) is None, 'gone; no use in waiting'
+    assert ring.find(3, 0.0) == (data(3), 30)
+    assert ring.find(4, 0.0) is None
+    threading.Timer(0.05, ring.add, (data(4), 40)).start()
+    assert ring.find(4, LIMIT_S) == (data(4), 40)
+
+
+def test_folders_of_bags_are_plain_names(tmp_path: Path) -> None:
+    folder = _fresh_folder(tmp_path, 'blocksworld/-/my problem#0')
+    assert folder.name == 'blocksworld_-_my_problem_0'
+    assert _fresh_folder(tmp_path, '../..').parent == tmp_path
+    assert _fresh_folder(tmp_path, '///').name == 'episode'
