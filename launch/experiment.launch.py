@@ -7,7 +7,6 @@ experiment`` uses, too; this file only says them in launch's words.
 import os
 from pathlib import Path
 
-import yaml
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
@@ -15,36 +14,34 @@ from launch.frontend.parse_substitution import parse_substitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from sightplan.graph import load_graph
+
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
-TYPES = {'str': str, 'int': int, 'float': float, 'bool': bool}
 
 
 def generate_launch_description():
-    graph = yaml.safe_load((CONFIG / 'graphs' / 'experiment.yaml').read_text())
-    types = {f'$(var {argument["name"]})': TYPES[argument['type']]
-             for argument in graph['arguments']}
+    graph = load_graph(CONFIG / 'graphs' / 'experiment.yaml')
+    types = {f'$(var {argument.name})': argument.type for argument in graph.arguments}
     return LaunchDescription([
         *loopback_transport(),
-        *(declared(argument) for argument in graph['arguments']),
-        *(node(entry, types) for entry in graph['nodes']),
+        *(declared(argument) for argument in graph.arguments),
+        *(node(spec, types) for spec in graph.nodes),
     ])
 
 
 def declared(argument):
-    default = argument['default']
+    default = str(argument.default)
     return DeclareLaunchArgument(
-        argument['name'],
-        default_value=str(default).lower() if argument['type'] == 'bool' else str(default),
-        description=argument['description'], choices=argument.get('choices'))
+        argument.name, default_value=default.lower() if argument.type is bool else default,
+        description=argument.description, choices=argument.choices)
 
 
-def node(entry, types):
-    parameters = {name: parameter(value, types)
-                  for name, value in entry.get('parameters', {}).items()}
+def node(spec, types):
+    parameters = {name: parameter(value, types) for name, value in spec.parameters.items()}
     return Node(
-        package=entry['package'], executable=entry['executable'], name=entry['name'],
+        package=spec.package, executable=spec.executable, name=spec.name,
         output='screen', parameters=[parameters] if parameters else None,
-        on_exit=Shutdown(reason=f'{entry["name"]} has ended'))
+        on_exit=Shutdown(reason=f'{spec.name} has ended'))
 
 
 def parameter(value, types):

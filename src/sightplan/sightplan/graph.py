@@ -8,6 +8,7 @@ there is no ``ros2 launch``.
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,10 @@ Value = str | int | float | bool
 
 TYPES: dict[str, type] = {'str': str, 'int': int, 'float': float, 'bool': bool}
 _VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
-_ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices'}
+_ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choices_of'}
+_DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
+               'methods': ('sightplan.agent', 'method_names'),
+               'backends': ('sightplan.vlm', 'backend_names')}
 _NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph'}
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
@@ -212,12 +216,25 @@ def _argument(path: Path, entry: Mapping[str, Any]) -> Argument:
         raise InputError(f'{path}: argument {entry["name"]}: type {entry["type"]!r} is not one '
                          f'of {", ".join(TYPES)}')
     choices = entry.get('choices')
+    if 'choices_of' in entry:
+        choices = _discovered(path, entry)
     argument = Argument(str(entry['name']), kind, entry['default'], str(entry['description']),
                         tuple(map(str, choices)) if choices is not None else None)
     if type(argument.default) is not kind:
         raise InputError(f'{path}: the default of argument {argument.name} is not a '
                          f'{kind.__name__}: {argument.default!r}')
     return argument
+
+
+def _discovered(path: Path, entry: Mapping[str, Any]) -> Sequence[str]:
+    """The names of what is installed."""
+    what = entry['choices_of']
+    if what not in _DISCOVERED or 'choices' in entry:
+        raise InputError(f'{path}: argument {entry["name"]}: choices_of must be one of '
+                         f'{", ".join(_DISCOVERED)}, and without choices')
+    module, function = _DISCOVERED[what]
+    names: Sequence[str] = getattr(importlib.import_module(module), function)()
+    return names
 
 
 def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:

@@ -1,0 +1,67 @@
+"""Graph files: arguments, nodes, and errors that name file and field."""
+
+from pathlib import Path
+
+import pytest
+
+from sightplan.agent import method_names
+from sightplan.domains import domain_names
+from sightplan.graph import load_graph
+from sightplan.model import InputError
+from sightplan.vlm import backend_names
+
+SHIPPED = Path(__file__).resolve().parents[3] / 'config' / 'graphs' / 'experiment.yaml'
+GOOD = """
+description: Two nodes.
+arguments:
+  - {name: speed, type: float, default: 1.0, description: How fast}
+  - {name: method, type: str, default: idle, description: How, choices_of: methods}
+  - {name: loud, type: bool, default: false, description: Whether it shouts}
+nodes:
+  - {package: p, executable: e, name: n, parameters: {rate: $(var speed), text: 'at $(var speed)'}}
+  - {package: p, executable: f, name: m, ends_graph: true}
+"""
+
+
+def graph(tmp_path, text=GOOD):
+    path = tmp_path / 'small.yaml'
+    path.write_text(text)
+    return load_graph(path)
+
+
+def test_values_keep_their_types(tmp_path):
+    small = graph(tmp_path)
+    values = small.values(['speed:=2', 'loud:=yes'])
+    assert values == {'speed': 2.0, 'method': 'idle', 'loud': True}
+    assert small.nodes[0].resolved(values) == {'rate': 2.0, 'text': 'at 2.0'}
+    assert [node.ends_graph for node in small.nodes] == [False, True]
+
+
+def test_what_is_installed_can_be_chosen():
+    choices = {a.name: a.choices for a in load_graph(SHIPPED).arguments}
+    assert choices['domain'] == domain_names()
+    assert choices['method'] == tuple(method_names())
+    assert choices['backend'] == backend_names()
+
+
+@pytest.mark.parametrize(('argument', 'words'), [
+    ('sped:=2', "did you mean 'speed'"), ('speed=2', 'did you mean speed:=2'),
+    ('speed:=fast', 'must be a float'), ('method:=idel', "did you mean 'idle'"),
+    ('loud:=maybe', 'must be a bool')])
+def test_wrong_arguments_are_named(tmp_path, argument, words):
+    with pytest.raises(InputError) as caught:
+        graph(tmp_path).values([argument])
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(('old', 'new', 'words'), [
+    ('nodes:', 'knots:', 'is not a graph file'), ('type: float', 'type: real', "type 'real'"),
+    ('default: 1.0', 'default: quick', 'default of argument speed'),
+    ('$(var speed),', '$(var haste),', 'haste'), ('executable: e', 'file: e', 'file'),
+    ('choices_of: methods', 'choices_of: colours', 'choices_of'),
+    ('description: Two', '[', 'read')])
+def test_malformed_files_are_named(tmp_path, old, new, words):
+    with pytest.raises(InputError) as caught:
+        graph(tmp_path, GOOD.replace(old, new, 1))
+    assert 'small.yaml' in str(caught.value)
+    assert words in str(caught.value)
