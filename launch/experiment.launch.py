@@ -15,6 +15,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from sightplan.graph import load_graph
+from sightplan.up import transport_environment
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
@@ -23,7 +24,8 @@ def generate_launch_description():
     graph = load_graph(CONFIG / 'graphs' / 'experiment.yaml')
     types = {f'$(var {argument.name})': argument.type for argument in graph.arguments}
     return LaunchDescription([
-        *loopback_transport(),
+        *(SetEnvironmentVariable(name, value)
+          for name, value in transport_environment(os.environ).items()),
         *(declared(argument) for argument in graph.arguments),
         *(node(spec, types) for spec in graph.nodes),
     ])
@@ -48,19 +50,3 @@ def parameter(value, types):
     if not isinstance(value, str):
         return value
     return ParameterValue(parse_substitution(value), value_type=types.get(value, str))
-
-
-def loopback_transport():
-    """Keep the graph on this machine and lose no image, unless the user has chosen otherwise."""
-    chosen = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
-              'FASTDDS_DEFAULT_PROFILES_FILE')
-    if any(os.environ.get(name) for name in chosen):
-        return []
-    if not os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps').startswith('rmw_fastrtps'):
-        return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
-    profile = CONFIG / 'fastdds_loopback.xml'
-    if not profile.is_file():
-        raise RuntimeError(f'{profile} is missing: without it the graph would speak to the whole '
-                           'network. Build the workspace again.')
-    return [SetEnvironmentVariable('FASTRTPS_DEFAULT_PROFILES_FILE', str(profile)),
-            SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')]

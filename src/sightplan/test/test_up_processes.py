@@ -1,0 +1,283 @@
+"""``sightplan up`` with nodes that are tiny scripts: no ROS needed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sightplan.model import InfrastructureError, InputError
+from sightplan.up import (
+    PROFILE,
+    command,
+    describe_exit,
+    graph_environment,
+    reserved_domain,
+    transport_environment,
+)
+
+LIMIT_S = 60.0
+
+GRAPH = '''
+description: Two nodes
+arguments:
+  - {name: text, type: str, default: hello, description: What is said}
+nodes:
+  - {package: p, executable: FIRST, name: first}
+  - {package: p, executable: LAST, name: last, ends_graph: true, parameters: {text: $(var text)}}
+'''
+WAITS = 'import signal, sys, time\nprint("waiting", flush=True)\n{setup}\ntime.sleep(600)\n'
+SCRIPTS = {
+    'waits': WAITS.format(setup=''),
+    'polite': WAITS.format(setup='signal.signal(signal.SIGINT, lambda *_: (print("bye", '
+                                 'flush=True), sys.exit(0)))\nsignal.signal(signal.SIGTERM, '
+                                 'lambda *_: (print("bye by TERM", flush=True), sys.exit(0)))'),
+    'stubborn': WAITS.format(setup='signal.signal(signal.SIGINT, signal.SIG_IGN)\n'
+                                   'signal.signal(signal.SIGTERM, signal.SIG_IGN)'),
+    'says': 'import sys, time\nprint(sys.argv[1:])\nprint("problem", file=sys.stderr)\n'
+            'time.sleep(0.3)\n',
+    'fails': 'import sys, time\ntime.sleep(0.3)\nsys.exit(3)\n',
+    'misused': 'import sys\nsys.exit(2)\n',
+    'parent': 'import subprocess, sys, time\nsubprocess.Popen([sys.executable, "-c", '
+              '"import time; time.sleep(600)"])\nprint("waiting", flush=True)\ntime.sleep(600)\n',
+    'dies': 'import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGKILL)\n',
+    'environment': 'import json, os\nprint("ENV" + json.dumps(dict(os.environ)), flush=True)\n',
+}
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    folder = tmp_path / 'prefix'
+    programs = folder / 'lib' / 'p'
+    programs.mkdir(parents=True)
+    for name, code in SCRIPTS.items():
+        (programs / name).write_text(f'#!{sys.executable}\n{code}')
+        (programs / name).chmod(0o755)
+    config = folder / 'share' / 'sightplan_bringup' / 'config'
+    config.mkdir(parents=True)
+    (config / PROFILE).write_text('<dds/>')
+    return folder
+
+
+class Up:
+    """A running ``sightplan up``."""
+
+    def __init__(self, prefix: Path, first: str, last: str, *arguments: str,
+                 **environment: str) -> None:
+        file = prefix.parent / 'graph.yaml'
+        file.write_text(GRAPH.replace('FIRST', first).replace('LAST', last))
+        drop = ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+        env = {k: v for k, v in os.environ.items() if k not in drop}
+        env.update(AMENT_PREFIX_PATH=str(prefix), **environment)
+        self.log = prefix.parent / 'log.txt'
+        with self.log.open('wb') as log:
+            self.process = subprocess.Popen(
+                [sys.executable, '-m', 'sightplan.cli', 'up', str(file), *arguments], env=env,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                start_new_session=True)
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def until(self, text: str, times: int = 1) -> None:
+        end = time.monotonic() + LIMIT_S
+        while self.text.count(text) < times:
+            assert time.monotonic() < end, self.text
+            assert self.process.poll() is None or self.text.count(text) >= times, self.text
+            time.sleep(0.02)
+
+    def wait(self) -> int:
+        code = self.process.wait(LIMIT_S)
+        end = time.monotonic() + LIMIT_S
+        while self.left():
+            assert time.monotonic() < end, f'left: {self.left()}'
+            time.sleep(0.02)
+        return code
+
+    def left(self) -> list[int]:
+        """Processes that this ``up`` has left behind."""
+        mark = f'SIGHTPLAN_PARENT_PID={self.process.pid}'.encode()
+        found = []
+        for entry in Path('/proc').iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and mark in (entry / 'environ').read_bytes().split(b'\0'):
+                    found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def up(prefix: Path):
+    running: list[Up] = []
+
+    def start(*arguments: str, **environment: str) -> Up:
+        running.append(Up(prefix, *arguments, **environment))
+        return running[-1]
+    yield start
+    for each in running:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+        for pid in each.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_ends_with_the_driver_and_stops_the_others(up) -> None:
+    run = up('polite', 'says', 'text:=it is "4" o\'clock: yes')
+    assert run.wait() == 0, run.text
+    assert '[first] bye\n' in run.text
+    assert '[last] problem\n' in run.text
+    assert '__node:=last' in run.text
+    assert 'text:="it is' in run.text
+
+
+@pytest.mark.parametrize(('last', 'code', 'words'), [
+    ('fails', 1, 'last ended with exit code 3'), ('misused', 2, 'last ended with exit code 2'),
+    ('dies', 1, 'last was killed by SIGKILL')])
+def test_the_exit_code_is_the_drivers(up, last: str, code: int, words: str) -> None:
+    run = up('waits', last)
+    assert run.wait() == code
+    assert words in run.text
+
+
+@pytest.mark.parametrize(('first', 'words'), [
+    ('dies', 'first was killed by SIGKILL; stopping the other nodes'),
+    ('fails', 'first ended with exit code 3; stopping the other nodes'),
+    ('says', 'first ended with exit code 0; stopping the other nodes')])
+def test_a_node_that_ends_unasked_ends_the_graph(up, first: str, words: str) -> None:
+    run = up(first, 'polite')
+    assert run.wait() == 1
+    assert words in run.text
+    assert '[last] bye by TERM' in run.text, 'the graph breaks down: nobody wished it'
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_stop_everything_politely(up, number: int) -> None:
+    run = up('polite', 'polite')
+    run.until('waiting', 2)
+    run.process.send_signal(number)
+    assert run.wait() == 1
+    assert f'stopped by {signal.Signals(number).name}' in run.text
+    assert run.text.index('[last] bye\n') < run.text.index('[first] bye\n'), 'last first'
+
+
+def test_a_stubborn_node_is_killed(up) -> None:
+    run = up('stubborn', 'says')
+    assert run.wait() == 0
+    assert 'first: not stopped yet; sending SIGKILL' in run.text
+
+
+def test_what_a_node_started_is_ended_too(up) -> None:
+    run = up('parent', 'fails')
+    assert run.wait() == 1
+
+
+def test_nodes_get_a_domain_and_the_transport(up) -> None:
+    run = up('waits', 'environment')
+    assert run.wait() == 0
+    env = json.loads(re.search(r'ENV(.*)', run.text).group(1))
+    assert 1 <= int(env['ROS_DOMAIN_ID']) <= 101
+    assert env['FASTRTPS_DEFAULT_PROFILES_FILE'].endswith(PROFILE)
+    assert env['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
+    chosen = up('waits', 'environment', ROS_DOMAIN_ID='7', ROS_AUTOMATIC_DISCOVERY_RANGE='OFF')
+    assert chosen.wait() == 0
+    env = json.loads(re.search(r'ENV(.*)', chosen.text).group(1))
+    assert (env['ROS_DOMAIN_ID'], env['ROS_AUTOMATIC_DISCOVERY_RANGE']) == ('7', 'OFF')
+
+
+def test_json_reports_what_happened(up) -> None:
+    run = up('fails', 'waits', '--json')
+    assert run.wait() == 1
+    report = json.loads(run.text.splitlines()[-1])
+    assert (report['exit_code'], report['ended_by']) == (1, 'first')
+    assert report['reason'] == 'ended with exit code 3'
+
+
+def test_arguments_are_shown(up) -> None:
+    run = up('waits', 'waits', '--show-args')
+    assert run.wait() == 0
+    assert "'text':" in run.text
+    assert 'What is said' in run.text
+    as_json = up('waits', 'waits', '--show-args', '--json')
+    assert as_json.wait() == 0
+    assert json.loads(as_json.text)['arguments'][0]['name'] == 'text'
+
+
+@pytest.mark.parametrize(('first', 'arguments', 'words'), [
+    ('waits', ('texd:=x',), "did you mean 'text'"), ('nothing', (), "executable 'nothing'"),
+    ('waits', ('text=x',), 'did you mean text:=x')])
+def test_bad_usage_starts_nothing(up, first: str, arguments: tuple[str, ...],
+                                  words: str) -> None:
+    run = up(first, 'waits', *arguments)
+    assert run.wait() == 2
+    assert words in run.text
+    assert 'waiting' not in run.text
+
+
+def test_a_missing_profile_is_loud(up, prefix: Path) -> None:
+    (prefix / 'share' / 'sightplan_bringup' / 'config' / PROFILE).unlink()
+    run = up('waits', 'waits')
+    assert run.wait() == 1
+    assert 'whole network' in run.text
+    assert 'waiting' not in run.text
+
+
+def test_transport_is_left_to_who_has_chosen(monkeypatch: pytest.MonkeyPatch, prefix: Path,
+                                             ) -> None:
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    assert transport_environment({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}) == {}
+    own = prefix / 'own.xml'
+    own.write_text('')
+    assert transport_environment({'FASTDDS_DEFAULT_PROFILES_FILE': str(own)}) == {}
+    assert transport_environment({'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}) == {
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    with pytest.raises(InfrastructureError, match=r'gone\.xml'):
+        transport_environment({'FASTRTPS_DEFAULT_PROFILES_FILE': '/gone.xml'})
+
+
+@pytest.mark.parametrize('domain', ['x', '-1', '233'])
+def test_a_bad_domain_is_named(domain: str) -> None:
+    with contextlib.ExitStack() as stack, pytest.raises(InputError, match='ROS_DOMAIN_ID'):
+        graph_environment({'ROS_DOMAIN_ID': domain, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'}, stack)
+
+
+def test_domains_are_reserved_and_given_back() -> None:
+    with contextlib.ExitStack() as stack:
+        taken = [stack.enter_context(reserved_domain()) for _ in range(20)]
+        assert len(set(taken)) == 20
+    with socket.socket() as again:
+        again.bind(('127.0.0.1', 32768 + taken[0]))
+
+
+def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sightplan import up as module
+    with reserved_domain() as domain:
+        monkeypatch.setattr(module, '_DOMAINS', range(domain, domain + 1))
+        with pytest.raises(InfrastructureError, match='no ROS domain'), reserved_domain():
+            pass
+
+
+def test_parameters_are_written_as_ros_reads_them(prefix: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    from sightplan.graph import NodeSpec
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    node = NodeSpec('p', 'waits', 'n', {'a': 1, 'b': 1.0, 'c': True, 'd': '1', 'e': ''})
+    assert command(node, {})[4:] == ['-p', 'a:=1', '-p', 'b:=1.0', '-p', 'c:=true', '-p',
+                                     'd:="1"', '-p', 'e:=""']
+
+
+def test_exit_codes_in_words() -> None:
+    assert describe_exit(3) == 'ended with exit code 3'
+    assert describe_exit(-11) == 'was killed by SIGSEGV'
+    assert describe_exit(-64) == 'was killed by SIGRTMAX'
+    assert describe_exit(-63) == 'was killed by signal 63'
