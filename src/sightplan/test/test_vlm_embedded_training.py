@@ -41,9 +41,12 @@ def shards(tmp_path_factory: Any) -> Path:
 
 
 def run(shards: Path, work: Path, *extra: str) -> None:
-    train.main(['--data', str(shards), '--work', str(work), '--no-render', '--processes', '1',
-                '--batch', '2', '--questions', '3', '--shards', '2', '--held-out', '1',
-                '--save-every', '2', '--report-every', '1', *extra])
+    try:
+        train.main(['--data', str(shards), '--work', str(work), '--no-render', '--processes', '1',
+                    '--batch', '2', '--questions', '3', '--shards', '2', '--held-out', '1',
+                    '--save-every', '2', '--report-every', '1', *extra])
+    finally:  # the training sets it for its process, which here is everybody's
+        torch.set_flush_denormal(False)
 
 
 def test_truth_of_a_scene() -> None:
