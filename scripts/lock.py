@@ -1,4 +1,4 @@
-"""Write the lock files requirements/wheels.txt and requirements/jazzy.txt.
+"""Write the lock files requirements/wheels.txt, jazzy.txt and cuda.txt.
 
     python scripts/lock.py [--python311 EXE] [--python312 EXE]
 
@@ -7,9 +7,10 @@ pip itself resolves the ``*.in`` files, once per Python, without installing anyt
 any index). A package that only one Python needs, or that the two need in different versions, gets
 an environment marker.
 
-Two things are left out: the local part of a version (torch's ``+cpu``), so that the lock fits
-whichever build of torch the index offers, and the libraries of torch's CUDA build, which torch
-itself requires in exact versions.
+The local part of a version (torch's ``+cpu``) is left out, so that the locks fit whichever build of
+torch the index offers. For the same reason the libraries of its CUDA build, as far as pip met them,
+go into constraints, requirements/cuda.txt: they hold when that build is installed, and ask for
+nothing when it is not.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / 'requirements'
-CUDA = re.compile(r'(nvidia|cuda)-.*|triton|pytorch-triton')
+CUDA = re.compile(r'(nvidia|cuda)-.*|triton')
 LOCKS = {
     'wheels.txt': (('runtime.in', 'dev.in', 'ros-wheels.in'), ('3.11', '3.12')),
     'jazzy.txt': (('runtime.in', 'dev.in', 'jazzy.in'), ('3.11', '3.12')),
@@ -45,8 +46,7 @@ def resolve(python: str, inputs: tuple[str, ...]) -> dict[str, str]:
         found = {}
         for item in json.loads(report.read_text())['install']:
             name = re.sub(r'[-_.]+', '-', item['metadata']['name']).lower()
-            if not CUDA.fullmatch(name):
-                found[name] = item['metadata']['version'].partition('+')[0]
+            found[name] = item['metadata']['version'].partition('+')[0]
         return found
 
 
@@ -64,19 +64,32 @@ def lines(resolved: dict[str, dict[str, str]]) -> list[str]:
 
 
 def main() -> int:
-    """Write both locks."""
+    """Write the locks."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--python311', default='python3.11', metavar='EXE')
     parser.add_argument('--python312', default='python3.12', metavar='EXE')
     args = parser.parse_args()
     executables = {'3.11': args.python311, '3.12': args.python312}
+    cuda: dict[str, str] = {}
     for lock, (inputs, pythons) in LOCKS.items():
-        resolved = {python: resolve(executables[python], inputs) for python in pythons}
-        header = (f'# Exact versions for Python {" and ".join(pythons)}, from '
-                  f'{", ".join(inputs)}.\n# Written by scripts/lock.py; do not edit.\n')
-        (FOLDER / lock).write_text(header + '\n'.join(lines(resolved)) + '\n')
-        print(f'{FOLDER / lock}: {len(lines(resolved))} lines')
+        resolved = {}
+        for python in pythons:
+            found = resolve(executables[python], inputs)
+            cuda |= {name: version for name, version in found.items() if CUDA.fullmatch(name)}
+            resolved[python] = {name: found[name] for name in found.keys() - cuda.keys()}
+        write(lock, f'Exact versions for Python {" and ".join(pythons)}, from {", ".join(inputs)}',
+              ['-c cuda.txt', *lines(resolved)])
+    if cuda:  # else the index offers builds for CPU only: keep what is known
+        write('cuda.txt', "Exact versions of the libraries of torch's CUDA build, as constraints",
+              lines({'any': cuda}))
     return 0
+
+
+def write(name: str, about: str, text: list[str]) -> None:
+    """Write one file with its header."""
+    header = f'# {about}.\n# Written by scripts/lock.py; do not edit.\n'
+    (FOLDER / name).write_text(header + '\n'.join(text) + '\n')
+    print(f'{FOLDER / name}: {len(text)} lines')
 
 
 if __name__ == '__main__':

@@ -17,6 +17,7 @@ SRC = ROOT / 'src'
 PACKAGES = sorted(file.parent.name for file in SRC.glob('*/package.xml'))
 PYTHON_PACKAGES = sorted(file.parent.name for file in SRC.glob('*/setup.py'))
 LOCKS = ('wheels.txt', 'jazzy.txt')
+CONSTRAINTS = 'cuda.txt'
 
 ROSDEP = {
     # import: rosdep key; the others (ROS packages and our own) are keys themselves
@@ -68,7 +69,7 @@ def third_party(folder, root):
 
 def locked(lock):
     lines = (ROOT / 'requirements' / lock).read_text().splitlines()
-    return [line for line in lines if line and not line.startswith('#')]
+    return [line for line in lines if line and not line.startswith(('#', '-c '))]
 
 
 def locked_names(lock):
@@ -172,7 +173,14 @@ def test_colcon_meta_names_packages():
     assert set(meta['names']) <= set(PACKAGES)
 
 
-@pytest.mark.parametrize('lock', LOCKS)
+def test_libraries_of_cuda_are_constraints_only():
+    for lock in LOCKS:
+        assert f'-c {CONSTRAINTS}' in (ROOT / 'requirements' / lock).read_text().splitlines()
+        assert not locked_names(lock) & locked_names(CONSTRAINTS)
+    assert any(name.startswith('nvidia-') for name in locked_names(CONSTRAINTS))
+
+
+@pytest.mark.parametrize('lock', [*LOCKS, CONSTRAINTS])
 def test_lock_is_exact(lock):
     for line in locked(lock):
         assert re.fullmatch(r'[a-z0-9][a-z0-9-]*==[0-9][0-9A-Za-z.]*'
