@@ -15,7 +15,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from sightplan.graph import load_graph
-from sightplan.up import transport_environment
+from sightplan.up import PARENT_VARIABLE, transport_environment
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
@@ -26,6 +26,7 @@ def generate_launch_description():
     return LaunchDescription([
         *(SetEnvironmentVariable(name, value)
           for name, value in transport_environment(os.environ).items()),
+        SetEnvironmentVariable(PARENT_VARIABLE, str(os.getpid())),
         *(declared(argument) for argument in graph.arguments),
         *(node(spec, types) for spec in graph.nodes),
     ])

@@ -8,8 +8,7 @@ import re
 import signal
 
 import pytest
-
-from conftest import eventually, read_bag
+from graph_testing import eventually, read_bag
 
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -310,6 +311,9 @@ class ExperimentNode(Node):
             DeadlineError: agent or recorder is silent.
             CancelledError: cancelled.
         """
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._results.get_nowait()  # of earlier attempts at episodes of the same name
         goal = conversions.fill_spec(RunEpisode.Goal(), spec, problem_pddl)
         result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
         error: SightplanError | None = None

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
@@ -29,7 +30,7 @@ CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
 
 PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
-"""Set by ``sightplan up`` to its process id: its nodes end when it is gone."""
+"""Process id of the launcher, set by it: the nodes end when it is gone."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -88,13 +89,17 @@ def _wake_on_signal(wake: Callable[[], None]) -> None:
 
 
 def _die_with_parent() -> None:
-    """Ask the kernel for SIGTERM when ``sightplan up`` is gone, even by SIGKILL."""
+    """Ask the kernel for SIGTERM when the launcher is gone, even by SIGKILL."""
     parent = os.environ.get(PARENT_VARIABLE, '')
     if not parent.isdigit() or not sys.platform.startswith('linux'):
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != int(parent):
-        sys.exit(1)  # gone already
+    if os.getppid() == int(parent):
+        return
+    # Started through something else (a debugger), whose end is not ours; or too late.
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+    if not Path(f'/proc/{parent}').exists():
+        sys.exit(1)
 
 
 def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:

@@ -192,3 +192,11 @@ def test_a_node_whose_launcher_is_gone_already_does_not_start() -> None:
     with start('main(Base)', SIGHTPLAN_PARENT_PID='999999') as process:
         process.communicate(timeout=LIMIT_S)
     assert process.returncode == 1
+
+
+def test_a_node_may_be_started_through_a_debugger() -> None:
+    with start('main(Base)', SIGHTPLAN_PARENT_PID=str(os.getppid())) as process:
+        until(process, 'ready')
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0

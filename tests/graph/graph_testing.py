@@ -1,0 +1,113 @@
+"""Whole graphs, started as people start them: with ``sightplan up``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rosbags.rosbag2 import Reader
+
+from sightplan.records import RunStore
+
+LIMIT_S = 120.0
+"""How long a test waits for what must happen; far more than it takes."""
+
+
+def eventually(check: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + LIMIT_S
+    while not check():
+        assert time.monotonic() < end, f'{what} did not come true'
+        time.sleep(0.05)
+
+
+def descendants(parent: int) -> dict[int, str]:
+    """Command lines of the processes whose environment names ``parent`` as their ``up``."""
+    found = {}
+    for entry in Path('/proc').iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environment = (entry / 'environ').read_bytes().split(b'\0')
+            line = (entry / 'cmdline').read_bytes().replace(b'\0', b' ').decode()
+        except (OSError, ValueError):
+            continue
+        if f'SIGHTPLAN_PARENT_PID={parent}'.encode() in environment and line:
+            found[int(entry.name)] = line
+    return found
+
+
+class Graph:
+    """One ``sightplan up`` and what it leaves."""
+
+    def __init__(self, out: Path, arguments: tuple[str, ...], log: Path) -> None:
+        self.out, self.log = out, log
+        self._file = log.open('wb')
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'sightplan.cli', 'up', 'experiment', f'out:={out}',
+             *arguments], stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
+            env=environment, start_new_session=True)
+
+    @property
+    def text(self) -> str:
+        """All output so far."""
+        return self.log.read_text(errors='replace')
+
+    def pid(self, node: str) -> int:
+        """Process of a node."""
+        found: list[int] = []
+
+        def there() -> bool:
+            found[:] = [pid for pid, line in descendants(self.process.pid).items()
+                        if f'__node:={node} ' in f'{line} ']
+            assert self.process.poll() is None, self.text
+            return len(found) == 1
+        eventually(there, f'node {node} in {self.text}')
+        return found[0]
+
+    def lines(self) -> list[dict]:
+        """Committed episodes."""
+        return RunStore(self.out).lines()
+
+    def wait(self) -> int:
+        """Exit code of ``up``; asserts that nothing of it is left."""
+        code = self.process.wait(LIMIT_S)
+        eventually(lambda: not descendants(self.process.pid),
+                   f'the end of {descendants(self.process.pid)}')
+        return code
+
+    def until_mid_episode(self) -> None:
+        """Wait until one episode is committed and another has begun to act."""
+        def busy() -> bool:
+            assert self.process.poll() is None, self.text
+            bags = list((self.out / 'bags').glob('*'))
+            return len(bags) > len(self.lines()) >= 1
+        eventually(busy, f'the second episode in {self.text}')
+
+    def close(self) -> None:
+        """End whatever is left."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        for pid in descendants(self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        self._file.close()
+
+
+def read_bag(folder: Path) -> dict[str, int]:
+    """Number of messages per topic, all of them read."""
+    counts: dict[str, int] = {}
+    with Reader(folder) as reader:
+        for connection, _, _ in reader.messages():
+            counts[connection.topic] = counts.get(connection.topic, 0) + 1
+    return counts
