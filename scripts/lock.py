@@ -7,10 +7,10 @@ pip itself resolves the ``*.in`` files, once per Python, without installing anyt
 any index). A package that only one Python needs, or that the two need in different versions, gets
 an environment marker.
 
-The local part of a version (torch's ``+cpu``) is left out, so that the locks fit whichever build of
-torch the index offers. For the same reason the libraries of its CUDA build, as far as pip met them,
-go into constraints, requirements/cuda.txt: they hold when that build is installed, and ask for
-nothing when it is not.
+The local part of a version (torch's ``+cpu``) is left out, so that the locks fit whichever build
+of torch the index offers. For the same reason the libraries of its CUDA build, as far as pip met
+them, go into constraints, requirements/cuda.txt: they hold when that build is installed, and ask
+for nothing when it is not.
 """
 
 from __future__ import annotations
