@@ -1,0 +1,108 @@
+"""Launch files say what the graph files say.
+
+Where launch is not installed (it is not on the Python index), stand-ins with the same names and
+arguments take its place; what they were called with is compared.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from sightplan.graph import load_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
+
+
+class Call:
+    """An action of launch, as it was made."""
+
+    def __init__(self, *arguments: object, **named: object) -> None:
+        self.arguments, self.named = arguments, named
+
+
+KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
+         'Node', 'ParameterValue')
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch):
+    """Runs a launch file with stand-ins; returns its actions by kind."""
+    kinds = {name: type(name, (Call,), {}) for name in KINDS}
+    layout = {'launch': ('LaunchDescription',),
+              'launch.actions': ('DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown'),
+              'launch.frontend': (), 'launch_ros': (), 'launch_ros.actions': ('Node',),
+              'launch_ros.parameter_descriptions': ('ParameterValue',)}
+    for module_name, members in layout.items():
+        module = types.ModuleType(module_name)
+        for member in members:
+            setattr(module, member, kinds[member])
+        monkeypatch.setitem(sys.modules, module_name, module)
+    substitution = types.ModuleType('launch.frontend.parse_substitution')
+    substitution.parse_substitution = lambda text: text
+    monkeypatch.setitem(sys.modules, substitution.__name__, substitution)
+
+    def run(file: Path) -> dict[str, list[Call]]:
+        description = runpy.run_path(str(file))['generate_launch_description']()
+        found: dict[str, list[Call]] = {name: [] for name in KINDS}
+        for action in description.arguments[0]:
+            found[type(action).__name__].append(action)
+        return found
+    return run
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
+def test_the_same_arguments_and_nodes(described, file: Path) -> None:
+    graph = load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
+    found = described(file)
+    declared = {a.arguments[0]: a.named for a in found['DeclareLaunchArgument']}
+    assert list(declared) == [argument.name for argument in graph.arguments]
+    for argument in graph.arguments:
+        given = declared[argument.name]
+        assert given['description'] == argument.description
+        assert given['choices'] == argument.choices
+        assert argument.read(given['default_value']) == argument.default
+    assert len(found['Node']) == len(graph.nodes)
+    values = graph.values([])
+    for node, spec in zip(found['Node'], graph.nodes, strict=True):
+        assert (node.named['package'], node.named['executable'], node.named['name']) == (
+            spec.package, spec.executable, spec.name)
+        assert type(node.named['on_exit']).__name__ == 'Shutdown'
+        given = (node.named['parameters'] or [{}])[0]
+        assert given.keys() == spec.parameters.keys()
+        for name, value in spec.resolved(values).items():
+            if isinstance(given[name], Call):
+                assert given[name].arguments == (spec.parameters[name],)
+                assert given[name].named['value_type'] is type(value)
+            else:
+                assert given[name] == value
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
+def test_the_transport_is_set_unless_chosen(described, file: Path,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
+                 'FASTDDS_DEFAULT_PROFILES_FILE', 'RMW_IMPLEMENTATION'):
+        monkeypatch.delenv(name, raising=False)
+    parent = ('SIGHTPLAN_PARENT_PID', str(os.getpid()))
+    environment = dict([a.arguments for a in described(file)['SetEnvironmentVariable']])
+    assert environment.pop('SIGHTPLAN_PARENT_PID') == parent[1], 'nodes end with their launcher'
+    assert environment['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
+    assert Path(environment['FASTRTPS_DEFAULT_PROFILES_FILE']).is_file()
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'OFF')
+    assert [a.arguments for a in described(file)['SetEnvironmentVariable']] == [parent]
+
+
+@pytest.mark.skipif(importlib.util.find_spec('launch_ros') is None,
+                    reason='launch_ros is not on the Python index')
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
+def test_the_real_launch_takes_the_file(file: Path) -> None:
+    from launch.launch_description_sources import get_launch_description_from_any_launch_file
+    assert get_launch_description_from_any_launch_file(str(file)).get_launch_arguments()
