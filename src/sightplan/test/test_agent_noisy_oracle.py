@@ -289,6 +289,11 @@ def test_a_users_yaml_file_with_a_default(tmp_path):
     ('{"rates": {"on": {"p_yes_true": true, "p_yes_false": 0}}}', 'p_yes_true'),
     ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "x": 1}}}', "unknown field 'x'"),
     ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "n_true": -1}}}', 'n_true = -1'),
+    *((f'{{"splits": {{"s": {{"on": {{"p_yes_true": 1, "p_yes_false": 0, {field}}}}}}}}}',
+       f's: on: {name}')
+      for field, name in (('"n_true": "many"', 'n_true'), ('"unparsable": "x"', 'unparsable'),
+                          ('"n_true": null', 'n_true'), ('"n_false": NaN', 'n_false'),
+                          ('"n_true": 1e400', 'n_true'), ('"p_unparsed": null', 'p_unparsed'))),
     ('{"splits": {"simple": 3}}', 'splits'),
     ('{"splits": 3}', 'split names'),
 ])

@@ -25,6 +25,7 @@ from sightplan.model import InputError
 _DATA = Path(__file__).parent / 'data'
 _RATES = ('p_yes_true', 'p_yes_false', 'p_unparsed')
 _COUNTS = ('n_true', 'n_false', 'unparsable')
+_MAX_COUNT = 1e15
 DEFAULT = 'default'
 
 
@@ -160,8 +161,9 @@ def _read_file(path: Path, pseudo_count: float) -> ConfusionTable:
 def _table(name: str, raw: object, where: str, pseudo_count: float) -> ConfusionTable:
     if not isinstance(raw, Mapping) or not raw:
         raise InputError(f'{where}: must map split names to predicates')
-    pooled_fields = _pool([rows for rows in raw.values() if isinstance(rows, Mapping)])
-    pooled = _row(pooled_fields, where, pseudo_count)
+    for split, rows in raw.items():
+        _check_row(rows, f'{where}: {split}')
+    pooled = _row(_pool(list(raw.values())), where, pseudo_count)
     splits = {str(split): _row(rows, f'{where}: {split}', pseudo_count, pooled)
               for split, rows in raw.items()}
     return ConfusionTable(name, splits, pooled)
@@ -202,9 +204,22 @@ def _unparsed(entry: Mapping[str, Any]) -> float:
 def _row(raw: object, where: str, pseudo_count: float,
          pooled: Mapping[str, Rates] | None = None) -> dict[str, Rates]:
     """Check and read predicate to rates; nulls are filled from the pooled rates."""
+    rates: dict[str, Rates] = {}
+    for predicate, entry in _check_row(raw, where).items():
+        spare = (pooled or {}).get(predicate.lower())
+        yes_true, yes_false = (_smooth(entry[f'p_yes_{side}'], entry.get(f'n_{side}', 0),
+                                       pseudo_count) for side in ('true', 'false'))
+        rates[predicate.lower()] = Rates(
+            1.0 - yes_true if yes_true is not None else spare.error_true if spare else None,
+            float(yes_false) if yes_false is not None else spare.error_false if spare else None,
+            _unparsed(entry))
+    return rates
+
+
+def _check_row(raw: object, where: str) -> Mapping[str, Mapping[str, Any]]:
+    """The same, once it is certain that it maps predicates to fields with usable numbers."""
     if not isinstance(raw, Mapping) or not raw:
         raise InputError(f'{where}: must map predicates to rates')
-    rates: dict[str, Rates] = {}
     for predicate, entry in raw.items():
         here = f'{where}: {predicate}'
         if not isinstance(predicate, str):
@@ -226,16 +241,9 @@ def _row(raw: object, where: str, pseudo_count: float,
                 raise InputError(f'{here}: {field} = {value!r} must be a number in [0, 1]')
         for field in _COUNTS:
             value = entry.get(field, 0)
-            if not _is_number(value) or value < 0:
+            if not _is_number(value) or not 0 <= value <= _MAX_COUNT:
                 raise InputError(f'{here}: {field} = {value!r} must be a count')
-        spare = (pooled or {}).get(predicate)
-        yes_true, yes_false = (_smooth(entry[f'p_yes_{side}'], entry.get(f'n_{side}', 0),
-                                       pseudo_count) for side in ('true', 'false'))
-        rates[predicate.lower()] = Rates(
-            1.0 - yes_true if yes_true is not None else spare.error_true if spare else None,
-            float(yes_false) if yes_false is not None else spare.error_false if spare else None,
-            _unparsed(entry))
-    return rates
+    return raw
 
 
 def _smooth(share: float | None, n: float, pseudo_count: float) -> float | None:
