@@ -84,6 +84,7 @@ class Policy:
         repeated = feedback.status is FeedbackStatus.REJECTED and action == self._illegal
         self._illegal = action if feedback.status is FeedbackStatus.REJECTED else None
         if repeated:
+            self._queue.popleft()  # it was carried out, though in vain: no longer remaining
             return Stop(StopReason.REPEATED_ILLEGAL, f'{action} was illegal twice in a row')
         if feedback.status is not FeedbackStatus.EXECUTED:
             return self._start_over(context)
