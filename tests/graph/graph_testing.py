@@ -87,8 +87,9 @@ class Graph:
         """Wait until one episode is committed and another has begun to act."""
         def busy() -> bool:
             assert self.process.poll() is None, self.text
-            bags = list((self.out / 'bags').glob('*'))
-            return len(bags) > len(self.lines()) >= 1
+            written = [path for path in (self.out / 'bags').glob('*/metadata.yaml')
+                       if 'message_count: 0\n  topics' not in path.read_text()]
+            return len(written) > len(self.lines()) >= 1
         eventually(busy, f'the second episode in {self.text}')
 
     def close(self) -> None:
