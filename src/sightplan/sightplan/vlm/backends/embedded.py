@@ -247,7 +247,7 @@ def _load(folder: Path, threads: int) -> tuple[Any, Any, Any]:
         from transformers.utils import logging
     except ImportError as error:
         raise BackendError(f'embedded needs torch, transformers and pillow ({error}); run "make '
-                           'setup", or pip install torch transformers pillow') from error
+                           'build", or pip install torch transformers pillow') from error
     torch.set_num_threads(threads)
     bar = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
