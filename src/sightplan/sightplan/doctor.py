@@ -232,7 +232,7 @@ def check_domain_id(site: Site) -> Check:
     given = site.environ.get('ROS_DOMAIN_ID', '')
     if not given:
         return Check('domain id', True, 'not set: sightplan up takes a free one for each graph')
-    if not given.isdigit() or int(given) > 232:
+    if not (given.isascii() and given.isdecimal()) or int(given) > 232:
         return Check('domain id', False, f'ROS_DOMAIN_ID is {given!r}',
                      'unset it, or set a number from 0 to 101')
     if int(given) > 101:

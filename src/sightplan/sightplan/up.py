@@ -133,7 +133,7 @@ def graph_environment(environ: Mapping[str, str], stack: contextlib.ExitStack) -
     environment = {**environ, **transport_environment(environ)}
     given = environ.get(_DOMAIN, '')
     if given:
-        if not given.isdigit() or not 0 <= int(given) <= 232:
+        if not (given.isascii() and given.isdecimal()) or not 0 <= int(given) <= 232:
             raise InputError(f'{_DOMAIN}={given} is not a number from 0 to 232')
     else:
         environment[_DOMAIN] = str(stack.enter_context(reserved_domain()))

@@ -34,7 +34,8 @@ def test_python(version, ok):
 
 
 @pytest.mark.parametrize(('given', 'ok'), [('', True), ('0', True), ('101', True), ('232', True),
-                                           ('233', False), ('-1', False), ('seven', False)])
+                                           ('233', False), ('-1', False), ('seven', False),
+                                           ('²', False), ('٧', False)])
 def test_domain_id(given, ok):
     check = doctor.check_domain_id(site(ROS_DOMAIN_ID=given))
     assert check.ok is ok

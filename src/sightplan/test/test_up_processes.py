@@ -245,7 +245,7 @@ def test_transport_is_left_to_who_has_chosen(monkeypatch: pytest.MonkeyPatch, pr
         transport_environment({'FASTRTPS_DEFAULT_PROFILES_FILE': '/gone.xml'})
 
 
-@pytest.mark.parametrize('domain', ['x', '-1', '233'])
+@pytest.mark.parametrize('domain', ['x', '-1', '233', '²', '٧'])
 def test_a_bad_domain_is_named(domain: str) -> None:
     with contextlib.ExitStack() as stack, pytest.raises(InputError, match='ROS_DOMAIN_ID'):
         graph_environment({'ROS_DOMAIN_ID': domain, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'}, stack)
