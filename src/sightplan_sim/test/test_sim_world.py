@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import re
 import resource
 import threading
 
@@ -36,6 +37,12 @@ def act(world, block, column):
 def test_it_fills_both_ports(world):
     assert isinstance(world, World)
     assert isinstance(world, TruthSource)
+
+
+def test_it_tells_what_draws_its_pictures():
+    with make_world(width=80, height=64, supersampling=1) as small:
+        assert re.fullmatch(r'PyBullet TinyRenderer \d[\d.]+, 80x64, supersampling 1',
+                            small.renderer)
 
 
 def test_entry_point():

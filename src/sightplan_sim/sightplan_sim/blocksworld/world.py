@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import hashlib
+import importlib.metadata
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,10 @@ class BlocksworldWorld:
         clock_ns: source of time [ns]; None simulates time (RESET_S, OBSERVE_S, MOVE_S and
             REJECT_S pass per call, in no time).
 
+    Attributes:
+        settings: as given.
+        renderer: what draws the pictures, with its version, for the records of a run.
+
     Raises:
         InputError: a setting is out of bounds.
     """
@@ -92,6 +97,8 @@ class BlocksworldWorld:
         self._scene = BlocksScene(
             s.width, s.height, fov_deg=s.fov_deg, elevation_deg=s.elevation_deg,
             margin=s.margin, distance_m=s.distance_m, supersampling=s.supersampling)
+        self.renderer = (f'PyBullet TinyRenderer {importlib.metadata.version("pybullet")}, '
+                         f'{s.width}x{s.height}, supersampling {s.supersampling}')
         self._episode: _Episode | None = None
 
     def close(self) -> None:
