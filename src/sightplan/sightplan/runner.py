@@ -275,7 +275,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
 
     Returns:
         the content of ``summary.json``: see ``metrics.summarise``, plus ``out``, ``problems``
-        (number), ``problems_skipped``, ``interrupted`` and ``planned`` (episodes).
+        (number), ``problems_skipped``, ``interrupted``, ``planned`` (episodes), and what was
+        run by which commit and versions: see ``RunStore.origin``.
 
     Raises:
         InputError: the settings are wrong, or ``out`` holds another run.
@@ -340,7 +341,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             summary = summarise(store.lines())
             summary.update(out=str(store.folder), planned=len(specs), problems=len(pairs),
                            problems_skipped=skipped, interrupted=interrupted)
-            store.write_summary(summary)
+            summary = store.write_summary(summary)
     return summary
 
 

@@ -184,6 +184,21 @@ def test_unscored_episodes_can_be_dropped_to_be_repeated(tmp_path):
     assert store.drop_unscored() == 0
 
 
+def test_a_summary_says_what_was_run_by_which_commit(tmp_path):
+    identity = {**IDENTITY, 'model': 'm@1', 'questions_sha256': 'q',
+                'problems': {'count': 3, 'sha256': 'p'}}
+    for commit in ('old', 'old', 'new'):
+        with RunStore(tmp_path) as store:
+            store.open(identity, {'started': 'now', 'commit': commit, 'dirty': False,
+                                  'packages': {'torch': '2'}, 'settings': {'out': 'x'}})
+            written = store.write_summary({'episodes': 1, 'problems': 3})
+    assert written == json.loads((tmp_path / 'summary.json').read_text()) == {
+        'episodes': 1, 'problems': 3, 'method': IDENTITY['method'], 'model': 'm@1', 'seed': 0,
+        'questions_sha256': 'q', 'problems_sha256': 'p', 'other_commits': ['old'],
+        'provenance': {'started': 'now', 'commit': 'new', 'dirty': False,
+                       'packages': {'torch': '2'}}}
+
+
 def test_notes_and_summary_are_replaced_as_a_whole(tmp_path):
     store = opened(tmp_path)
     store.note('problems_skipped', ['a.pddl'])
@@ -191,7 +206,7 @@ def test_notes_and_summary_are_replaced_as_a_whole(tmp_path):
     store.write_summary({'episodes': 2})
     assert store.run_info()['problems_skipped'] == ['a.pddl']
     assert store.run_info()['identity'] == IDENTITY
-    assert json.loads((tmp_path / 'summary.json').read_text()) == {'episodes': 2}
+    assert json.loads((tmp_path / 'summary.json').read_text())['episodes'] == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         'episodes.jsonl', 'run.json', 'summary.json']
 
@@ -215,7 +230,7 @@ def test_a_writer_that_was_killed_leaves_no_lock(tmp_path):
 
 def test_provenance_names_commit_and_versions():
     found = provenance()
-    assert found['packages']['numpy']
+    assert found['packages']['numpy'] and found['packages']['rosbags']
     assert found['python'].startswith(f'{sys.version_info.major}.{sys.version_info.minor}')
     assert found['commit'] is None or len(found['commit']) == 40
     assert (found['commit'] is None) == (found['dirty'] is None)

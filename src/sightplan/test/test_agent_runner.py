@@ -62,6 +62,9 @@ def test_a_run_solves_scores_and_leaves_its_files(go, tmp_path):
     folder = tmp_path / 'run'
     assert json.loads((folder / 'summary.json').read_text()) == summary
     assert summary['out'] == str(folder)
+    assert summary['method']['name'] == 'ground' and summary['backend']['table'] == 'perfect'
+    assert {'commit', 'dirty', 'packages'} <= set(summary['provenance'])
+    assert summary['seed'] == 0 and summary['model'] and summary['questions_sha256']
     info = RunStore(folder).run_info()
     assert info['identity']['backend']['table'] == 'perfect'
     assert info['identity']['model'].startswith('noisy_oracle(perfect')

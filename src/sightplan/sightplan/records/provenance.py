@@ -13,7 +13,8 @@ from typing import Any
 import sightplan
 
 _PACKAGES = ('numpy', 'torch', 'transformers', 'pybullet', 'unified-planning',
-             'up-fast-downward', 'pillow', 'pyyaml')
+             'up-fast-downward', 'pillow', 'pyyaml', 'opencv-python-headless', 'rosbags', 'rclpy',
+             'ros-rclpy', 'ros-fastrtps', 'ros-rmw-fastrtps-cpp')
 
 
 def provenance() -> dict[str, Any]:

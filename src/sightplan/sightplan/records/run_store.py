@@ -7,7 +7,8 @@
     one line per finished episode, written with one call, flushed and synced before the next
     begins. A line cut off by a crash is dropped when the run is resumed, and its episode repeated.
 ``summary.json``
-    scores of the lines so far; replaced atomically.
+    scores of the lines so far, and what was run by which commit and versions; replaced
+    atomically.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import Any, Self
 from sightplan.model import InfrastructureError, InputError
 
 FORMAT = 1
+_ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
+           'questions_sha256')
 
 
 class RunStore:
@@ -166,9 +169,39 @@ class RunStore:
         """Set one top-level field of ``run.json`` (for example skipped problems)."""
         self._write_json('run.json', {**self.run_info(), key: value})
 
-    def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Replace ``summary.json`` atomically."""
-        self._write_json('summary.json', summary)
+    def write_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace ``summary.json`` atomically; says what was run, too (see ``origin``).
+
+        Returns:
+            what was written.
+
+        Raises:
+            InputError: ``run.json`` is missing or damaged.
+        """
+        whole = {**summary, **{key: value for key, value in self.origin().items()
+                               if key not in summary}}
+        self._write_json('summary.json', whole)
+        return whole
+
+    def origin(self) -> dict[str, Any]:
+        """What a result must name, from ``run.json``: what was run, and by what.
+
+        Returns:
+            ``method``, ``backend``, ``model``, ``domain``, ``split``, ``seed`` and the hashes,
+            each as far as the identity has it; ``provenance``: what the last session noted,
+            without its settings; ``other_commits``: those of earlier sessions that differ.
+        """
+        info = self.run_info()
+        identity, sessions = info['identity'], info['sessions']
+        found = {key: identity[key] for key in _ORIGIN if key in identity}
+        if isinstance(identity.get('problems'), dict):
+            found['problems_sha256'] = identity['problems'].get('sha256')
+        last = sessions[-1] if sessions else {}
+        found['provenance'] = {key: last[key] for key in last if key != 'settings'}
+        found['other_commits'] = [
+            commit for commit in dict.fromkeys(session.get('commit') for session in sessions)
+            if commit != last.get('commit')]
+        return found
 
     def _lock(self) -> None:
         assert self._file is not None
