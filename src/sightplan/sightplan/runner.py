@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import hashlib
 import importlib.metadata
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -257,7 +258,10 @@ def default_out(settings: RunSettings) -> str:
     """A fresh run directory below ``runs/``, named by time and content."""
     now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
     what = Path(settings.problems).name if settings.problems else settings.split
-    return str(Path('runs') / f'{now}-{settings.domain}-{what}-{settings.method}')
+    first = Path('runs') / f'{now}-{settings.domain}-{what}-{settings.method}'
+    names = itertools.chain((first,), (first.with_name(f'{first.name}-{n}')
+                                       for n in itertools.count(2)))
+    return str(next(name for name in names if not name.exists()))
 
 
 def run(settings: RunSettings, progress: Progress | None = None, *,

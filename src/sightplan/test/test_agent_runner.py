@@ -1,12 +1,14 @@
 """Runs in process and the ``sightplan run`` command."""
 
 import dataclasses
+import datetime
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -400,6 +402,21 @@ def test_without_out_a_new_directory_below_runs_is_made(command, monkeypatch, tm
     assert cli.main(['run', '--problems', str(problems), '--table', 'perfect']) == 0
     [made] = (tmp_path / 'runs').iterdir()
     assert made.name.endswith('-blocksworld-problems-ground')
+
+
+def test_runs_of_the_same_second_get_directories_of_their_own(monkeypatch, tmp_path):
+    class Clock:
+        @staticmethod
+        def now():
+            return datetime.datetime(2026, 1, 2, 3, 4, 5)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, 'datetime', types.SimpleNamespace(datetime=Clock))
+    names = []
+    for _ in range(3):
+        names.append(runner.default_out(RunSettings()))
+        Path(names[-1]).mkdir(parents=True)
+    first = 'runs/20260102-030405-blocksworld-simple-ground'
+    assert names == [first, f'{first}-2', f'{first}-3']
 
 
 def test_help_explains(capsys):
