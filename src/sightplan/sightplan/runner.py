@@ -39,6 +39,7 @@ from sightplan.model import (
     check_settings,
     param,
     settings_fields,
+    user_path,
 )
 from sightplan.records import RunStore, provenance
 from sightplan.suites import suite_for
@@ -154,11 +155,11 @@ def select_problems(settings: RunSettings,
     Raises:
         InputError: unknown domain, split or folder, or not one usable problem.
     """
-    domain_file = Path(settings.domain_file).expanduser() if settings.domain_file else None
+    domain_file = user_path(settings.domain_file) if settings.domain_file else None
     domain = load_domain(settings.domain, domain_file)
     errors: list[ProblemError] = []
     if settings.problems:
-        problems, errors = read_folder(domain, Path(settings.problems).expanduser())
+        problems, errors = read_folder(domain, user_path(settings.problems))
         pairs = [('', problem) for problem in problems]
     else:
         splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)

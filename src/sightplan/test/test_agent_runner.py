@@ -355,6 +355,15 @@ def test_arguments_argparse_refuses_are_exit_code_2(command, arguments):
     assert caught.value.code == 2
 
 
+@pytest.mark.parametrize('arguments', [
+    ['--out', '~nouser/x'], ['--problems', '~nouser/x'], ['--table', '~nouser/x.json'],
+    ['--domain-file', '~nouser/x.pddl', '--problems', 'x']])
+def test_a_home_of_nobody_is_exit_code_2(command, capsys, tmp_path, problems, arguments):
+    usual = ['--problems', str(problems), '--table', 'perfect', '--out', str(tmp_path / 'r')]
+    assert cli.main(['run', *usual, *arguments]) == 2
+    assert '~nouser/x' in capsys.readouterr().err
+
+
 def test_a_run_that_cannot_start_is_exit_code_1(command, monkeypatch, capsys):
     def broken(name, options=None):
         raise WorldError('no renderer')

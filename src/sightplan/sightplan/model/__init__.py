@@ -30,6 +30,7 @@ from sightplan.model.errors import (
     SightplanError,
     WorldError,
 )
+from sightplan.model.paths import user_path
 from sightplan.model.perception import Answer, AskPurpose, Observation, Question, Verdict
 from sightplan.model.planning import PlanningResult, PlanningStatus, PlanningTask
 from sightplan.model.ports import Clock, Grounder, Recorder, SymbolicPlanner, TruthSource, World
@@ -45,5 +46,5 @@ __all__ = [
     'PlannerError', 'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Problem', 'ProblemError',
     'Question', 'Recorder', 'SightplanError', 'State', 'Stepped', 'StopReason', 'SymbolicPlanner',
     'TruthSource', 'Verdict', 'World', 'WorldError', 'check_settings', 'param',
-    'settings_fields',
+    'settings_fields', 'user_path',
 ]

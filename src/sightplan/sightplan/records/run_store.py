@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from sightplan.model import InfrastructureError, InputError
+from sightplan.model import InfrastructureError, InputError, user_path
 
 FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
@@ -37,8 +37,12 @@ class RunStore:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        """Name the directory; nothing is touched."""
-        self.folder = Path(folder).expanduser().resolve()
+        """Name the directory; nothing is touched.
+
+        Raises:
+            InputError: ``~name`` names no user.
+        """
+        self.folder = user_path(folder).resolve()
         self._file: int | None = None
         self._done: set[str] = set()
 

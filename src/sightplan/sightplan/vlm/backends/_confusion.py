@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import InputError
+from sightplan.model import InputError, user_path
 
 _DATA = Path(__file__).parent / 'data'
 _RATES = ('p_yes_true', 'p_yes_false', 'p_unparsed')
@@ -100,7 +100,7 @@ def load_table(name: str, cot: bool = False, pseudo_count: float = 0.0) -> Confu
             mode = 'cot' if cot else 'plain'
             return _table(_named(f'{known}/{mode}', pseudo_count), modes[mode],
                           f'bundled table {known}', pseudo_count)
-    path = Path(name).expanduser()
+    path = user_path(name)
     if path.suffix.lower() in ('.json', '.yaml', '.yml'):
         return _read_file(path, pseudo_count)
     raise InputError(f'there is no confusion table {name!r}: give the path of a .json or .yaml '
