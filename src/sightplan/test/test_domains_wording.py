@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import shutil
 
 import pytest
@@ -53,6 +54,17 @@ def test_names_that_tell_the_colour(name: str, key: str) -> None:
 def test_names_that_do_not_tell_the_colour(name: str) -> None:
     with pytest.raises(ProblemError, match=rf'p:1: .*"{name}" says nothing.*\(known: r \(red\)'):
         DOMAIN.identify(problem_with(name), 'block')
+
+
+@pytest.mark.parametrize(('names', 'complaint'), [
+    ('r\n  a1 - block', '4: the name of block "a1" says nothing'),
+    ('r\n  Red - block', '4: two objects of type block stand for "r"')])
+def test_the_line_of_the_object_is_named(tmp_path, names: str, complaint: str) -> None:
+    path = tmp_path / 'x.pddl'
+    path.write_text('(define (problem red) ; a1 red\n  (:domain blocksworld)\n'
+                    f'  (:objects {names})\n  (:init) (:goal ()))')
+    with pytest.raises(ProblemError, match=re.escape(f'{path}:{complaint}')):
+        DOMAIN.identify(DOMAIN.read_problem(path), 'block')
 
 
 def test_two_blocks_of_one_colour_are_refused() -> None:

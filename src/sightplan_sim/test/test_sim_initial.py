@@ -1,5 +1,7 @@
 """Reading problems: naming, order of columns, and what is impossible."""
 
+import dataclasses
+
 import pytest
 
 from sightplan.domains import load_domain
@@ -116,3 +118,9 @@ def test_foreign_file_in_capitals_with_adjacent_facts_only(world):
     world.reset(EpisodeSpec('e', made, 'none'))
     assert world.state() == atoms({'left': [], 'mid': ['red_block', 'blue_block'], 'right': []})
     assert world.observe().image is not None
+
+
+def test_messages_name_the_file():
+    impossible = problem(STACKS, init=parsed('on r,g', 'on g,r', 'incolumn b,c3'))
+    with pytest.raises(WorldError, match=r'^dir/p\.pddl: problem p: .*cannot be above itself'):
+        read_scenario(dataclasses.replace(impossible, source='dir/p.pddl'))

@@ -125,10 +125,10 @@ class Wording:
             key = names.key(name) if names else None
             known = ', '.join(f'{k} ({w})' for k, w in names.words.items()) if names else 'none'
             if key is None:
-                raise ProblemError(f'{problem.source or problem.name}:1: the name of {kind} '
+                raise ProblemError(f'{_place(problem, name)}: the name of {kind} '
                                    f'"{name}" says nothing about it (known: {known})')
             if key in keys.values():
-                raise ProblemError(f'{problem.source or problem.name}:1: two objects of type '
+                raise ProblemError(f'{_place(problem, name)}: two objects of type '
                                    f'{kind} stand for "{key}" (known: {known})')
             keys[name] = key
         return keys
@@ -166,6 +166,19 @@ class Wording:
                  for name, kind in zip(atom.args, predicate.types, strict=True)]
         names = {f'name{index}': name for index, name in enumerate(atom.args)}
         return templates[atom.predicate].format(*texts, **names)
+
+
+def _place(problem: Problem, name: str) -> str:
+    """``file:line`` where a problem's object is declared; line 1 if the file cannot be asked."""
+    line = 1
+    try:
+        text = re.sub(r';[^\n]*', '', Path(problem.source).read_text('utf-8'))
+    except (OSError, ValueError):  # a text without a file
+        text = ''
+    declared = re.search(rf'\(\s*:objects[^)]*?\s({re.escape(name)})[\s)]', text, re.IGNORECASE)
+    if declared:
+        line += text.count('\n', 0, declared.start(1))
+    return f'{problem.source or problem.name}:{line}'
 
 
 def _templates(path: Path, data: Mapping[str, Any], key: str, schema: Schema, *,

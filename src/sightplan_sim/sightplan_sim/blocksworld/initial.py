@@ -44,9 +44,11 @@ def read_scenario(problem: Problem) -> Scenario:
 
     Raises:
         WorldError: the facts are incomplete, contradictory or physically impossible, a block
-            has no colour, or there are too many columns; names problem and fact.
+            has no colour, or there are too many columns; names file, problem and fact.
     """
     where = f'problem {problem.name}'
+    if problem.source not in ('', problem.name):
+        where = f'{problem.source}: {where}'
     blocks, columns = problem.of_type('block'), problem.of_type('column')
     others = [name for name in problem.objects if name not in (*blocks, *columns)]
     if others:
@@ -57,7 +59,7 @@ def read_scenario(problem: Problem) -> Scenario:
     try:
         colours = load_domain('blocksworld').identify(problem, 'block')
     except InputError as error:
-        raise WorldError(f'{where}: {error}') from error
+        raise WorldError(f'problem {problem.name}: {error}') from error  # names the file
     _check_objects(where, problem)
     order = _order_columns(where, columns, problem.init)
     below = _supports(where, problem.init)
