@@ -77,7 +77,7 @@ def add_parser(subparsers: Any) -> None:
     add(where, 'out', metavar='DIR')
     where.add_argument('--no-resume', dest='resume', action='store_false',
                        help='refuse to take up a run that is already in --out')
-    where.add_argument('--retry-errors', action='store_true',
+    where.add_argument('--retry-errors', action=argparse.BooleanOptionalAction, default=True,
                        help=about['retry_errors'].description)
     where.add_argument('--json', action='store_true',
                        help='print the summary as one JSON object, the last line of standard '

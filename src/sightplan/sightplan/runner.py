@@ -77,7 +77,7 @@ class RunSettings:
                                       low=0.1)
     out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>')
     resume: bool = param(True, 'Take up a run that is already there (else that is an error)')
-    retry_errors: bool = param(False, 'When resuming, repeat episodes that ended in an error')
+    retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error')
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     method_options: Mapping[str, Any] = field(default_factory=dict)
     world_options: Mapping[str, Any] = field(default_factory=dict)

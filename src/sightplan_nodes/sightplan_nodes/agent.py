@@ -166,7 +166,6 @@ class AgentNode(Node):
             self._grounder.wait_until_there(self._settings.startup_timeout_s)
         self._planner.wait_until_there(self._settings.startup_timeout_s)
         self._recorder.domain = domain
-        self._world.write_problem = lambda spec: domain.write_problem(spec.problem)
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
         s = self._settings
         limits = Limits(s.ground_timeout_s, s.plan_timeout_s, s.episode_timeout_s or None)

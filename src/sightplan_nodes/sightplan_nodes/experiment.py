@@ -24,9 +24,10 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
-from sightplan_interfaces.srv import FinishRun, Ground, StartRun
+from sightplan_interfaces.srv import FinishRun, Ground, ResetWorld, StartRun
 
 from sightplan.agent import needs_grounder, policy_settings
+from sightplan.domains import Domain
 from sightplan.model import (
     CancelledError,
     DeadlineError,
@@ -69,6 +70,8 @@ class ExperimentSettings:
         180.0, 'Limit for the other nodes to be ready (a model may be loading) [s]', low=0.1,
         high=3600.0)
     episode_timeout_s: float = param(600.0, 'Limit of one episode [s]', low=0.1, high=86400.0)
+    reset_timeout_s: float = param(90.0, 'Limit for the world to take a problem [s]', low=0.1,
+                                   high=3600.0)
     result_timeout_s: float = param(30.0, 'Limit for the recorder to commit an episode after its '
                                           'end [s]', low=0.1, high=3600.0)
     call_timeout_s: float = param(20.0, 'Limit of small service calls [s]', low=0.1, high=600.0)
@@ -110,6 +113,7 @@ class ExperimentNode(Node):
         group = ReentrantCallbackGroup()
         self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
         self._start_run = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
+        self._reset = ServiceCaller(self, ResetWorld, names.RESET, names.SIM_BRIDGE)
         self._finish_run = ServiceCaller(self, FinishRun, names.FINISH_RUN,
                                          names.METRICS_RECORDER)
         self._ground = ServiceCaller(self, Ground, names.GROUND, names.GROUNDER)
@@ -243,7 +247,7 @@ class ExperimentNode(Node):
             if spec.episode_id in committed:
                 continue
             try:
-                line, error = self._episode(spec, domain.write_problem(spec.problem))
+                line, error = self._episode(spec, domain)
             except SightplanError as stopped:
                 broken = stopped
                 break
@@ -303,28 +307,41 @@ class ExperimentNode(Node):
             changes['backend_options'] = json.loads(grounder['backend_settings'])
         return dataclasses.replace(settings, **changes), model, graph
 
-    def _episode(self, spec: EpisodeSpec, problem_pddl: str,
+    def _episode(self, spec: EpisodeSpec, domain: Domain,
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:
         """Run one episode; returns its committed line, and the error that ended it, if any.
 
+        The world is told the whole problem, the agent all but its initial state.
+
         Raises:
-            DeadlineError: agent or recorder is silent.
+            DeadlineError: world, agent or recorder is silent.
             CancelledError: cancelled.
+            SightplanError: the episode could not even be started.
         """
+        problem = spec.problem
+        self._reset(ResetWorld.Request(
+            episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
+            domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
+            seed=spec.seed, failure_probability=spec.failure_probability),
+            self._settings.reset_timeout_s, self._cancelled)
+        # What is wrong with it, the agent meets as well, when it resets: it goes on record there.
         with contextlib.suppress(queue.Empty):
             while True:
                 self._results.get_nowait()  # of earlier attempts at episodes of the same name
-        goal = conversions.fill_spec(RunEpisode.Goal(), spec, problem_pddl)
+        goal = conversions.fill_spec(
+            RunEpisode.Goal(), spec, domain.write_problem(problem.for_agent()))
         result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
         error: SightplanError | None = None
         try:
             raise_error(result, names.AGENT)
-        except InfrastructureError as caught:
-            error = caught
         except CancelledError as caught:
             if self._cancelled():
                 raise
             error = InfrastructureError(f'the episode was cancelled by someone else: {caught}')
+        except SightplanError as caught:
+            if not result.stop_reason:  # it did not start, so that nothing will be committed
+                raise
+            error = caught
         line = self._await_result(spec.episode_id)
         return (line if line['stop'] != 'cancelled' else None), error
 

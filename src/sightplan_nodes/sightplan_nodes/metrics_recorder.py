@@ -351,8 +351,7 @@ class MetricsRecorder(Node):
 
     def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
         summary = {**summarise(store.lines()), 'out': str(store.folder), **notes}
-        store.write_summary(summary)
-        return summary
+        return store.write_summary(summary)
 
     def _close_all(self) -> None:
         if self._current is not None:

@@ -129,7 +129,6 @@ class RosWorld:
         self._reset = ServiceCaller(node, ResetWorld, names.RESET, names.SIM_BRIDGE)
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
         self._not_before_ns = 0
-        self.write_problem: Callable[[EpisodeSpec], str] = _no_writer
 
     def wait_until_there(self, timeout_s: float) -> None:
         """Wait for the world's node.
@@ -141,12 +140,12 @@ class RosWorld:
         self._skill.wait_until_there(timeout_s, self._cancelled)
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Build the problem's initial state; contract in the port."""
-        problem = spec.problem
-        reply = self._reset(ResetWorld.Request(
-            episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
-            domain_pddl=problem.domain_pddl, problem_pddl=self.write_problem(spec),
-            seed=spec.seed, failure_probability=spec.failure_probability),
+        """Build the initial state that sim_bridge was given for this episode.
+
+        The rest of the contract is in the port. This side of it does not know that state.
+        """
+        reply = self._reset(
+            ResetWorld.Request(episode_id=spec.episode_id, problem=spec.problem.name),
             self._deadlines.reset_s, self._cancelled)
         raise_error(reply, names.SIM_BRIDGE)
         self._not_before_ns = conversions.time_from_msg(reply.stamp)
@@ -164,10 +163,6 @@ class RosWorld:
             raise CancelledError(f'{action} was cancelled before it began')
         self._not_before_ns = conversions.time_from_msg(result.stamp)
         return conversions.feedback_from_result(result)
-
-
-def _no_writer(spec: EpisodeSpec) -> str:
-    raise InputError(f'{spec.episode_id}: nobody told how to write the problem as PDDL')
 
 
 class RosGrounder:
@@ -332,4 +327,4 @@ class RosRecorder:
         assert self.domain is not None, "the episode's domain must be set first"
         self._spec, self._sequence, self._stamp_ns = event.spec, 1, 0
         self._episode.publish(conversions.started_to_msg(
-            event, self.domain.write_problem(event.spec.problem), 0, 0))
+            event, self.domain.write_problem(event.spec.problem.for_agent()), 0, 0))

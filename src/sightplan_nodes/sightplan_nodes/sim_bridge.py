@@ -150,6 +150,7 @@ class SimBridge(Node):
         self._world: SimWorld | None = None
         self._episode_id = ''
         self._busy = False
+        self._given: ResetWorld.Request | None = None
         self._history = History()
         self._frame: tuple[Image, CameraInfo, Image | None] | None = None
         self._born_ns = time.monotonic_ns() - 10**9
@@ -280,6 +281,13 @@ class SimBridge(Node):
             return None
 
     def _reset_world(self, request: ResetWorld.Request) -> tuple[Observation, State]:
+        if request.problem_pddl:
+            self._given = request
+        elif self._given is None or self._given.episode_id != request.episode_id:
+            raise WorldError(f'no problem was given for episode {request.episode_id!r}; call '
+                             '~/reset with the whole problem first')
+        else:
+            request = self._given
         _, problem = read_problem(request)
         if request.domain not in self._worlds:
             self._worlds[request.domain] = self._make_world(request.domain, self._options)

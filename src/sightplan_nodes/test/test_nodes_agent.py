@@ -10,7 +10,7 @@ import pytest
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import Ground
+from sightplan_interfaces.srv import Ground, ResetWorld
 
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
@@ -25,7 +25,7 @@ from sightplan.model import (
 )
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.agent import AgentNode
-from sightplan_nodes.calls import ActionCaller
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
@@ -101,15 +101,27 @@ class Recorder(Node):
         for topic, kind in TOPICS.items():
             self.create_subscription(kind, topic, self.messages.append, qos.EVENTS)
         self.run = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
+        self.reset = ServiceCaller(self, ResetWorld, names.RESET, names.SIM_BRIDGE)
 
     def goal(self, method: str = 'ground', number: int = 0) -> RunEpisode.Goal:
         domain = load_domain('blocksworld')
         problem = domain.split_problems('simple')[number]
         spec = EpisodeSpec(f'e/{number}', problem, method, 'simple', 11, 20)
-        return conversions.fill_spec(RunEpisode.Goal(), spec, domain.write_problem(problem))
+        return conversions.fill_spec(RunEpisode.Goal(), spec,
+                                     domain.write_problem(problem.for_agent()))
+
+    def give(self, number: int = 0) -> None:
+        """Tell the world the whole problem, as the experiment does."""
+        domain = load_domain('blocksworld')
+        problem = domain.split_problems('simple')[number]
+        with contextlib.suppress(DeadlineError):  # some tests have no world
+            self.reset(ResetWorld.Request(
+                episode_id=f'e/{number}', domain='blocksworld', problem=problem.name,
+                problem_pddl=domain.write_problem(problem), seed=11), 5.0)
 
     def episode(self, method: str = 'ground', cancelled=lambda: False, **changes):
         goal = self.goal(method)
+        self.give()
         for name, value in changes.items():
             setattr(goal, name, value)
         return self.run(goal, 120.0, cancelled, lambda f: self.feedback.append(f.stage))
@@ -153,6 +165,20 @@ def hanging():
     planner.may_go_on.clear()
     yield planner
     planner.may_go_on.set()
+
+
+def test_the_agent_is_not_told_the_initial_state() -> None:
+    """It is in no goal that the agent gets, and on no topic before the first answer."""
+    domain = load_domain('blocksworld')
+    with bench() as b:
+        goal = b.listener.goal()
+        assert b.listener.episode().stop_reason == 'plan_done'
+        started = b.listener.ordered()[0]
+        for text in (goal.problem_pddl, started.problem_pddl):
+            assert domain.parse_problem(text, 'told').init == frozenset()
+        # Nor can it start an episode whose problem nobody gave to the world.
+        result = b.listener.run(b.listener.goal(number=1), 120.0, lambda: False, lambda f: None)
+        assert 'no problem was given' in result.error_msg
 
 
 def test_an_episode_is_solved_and_told() -> None:

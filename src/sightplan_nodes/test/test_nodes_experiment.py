@@ -13,9 +13,10 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
-from sightplan_interfaces.srv import FinishRun, Ground, StartRun
+from sightplan_interfaces.srv import FinishRun, Ground, ResetWorld, StartRun
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
+from sightplan.domains import load_domain
 from sightplan.model import DeadlineError, InputError, WorldError
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller
@@ -51,6 +52,8 @@ class Others:
             for name, value in values.items():
                 node.declare_parameter(name, value)
         self.grounder.create_service(Ground, '~/ground', lambda request, response: response)
+        self.resets: list[ResetWorld.Request] = []
+        self.sim.create_service(ResetWorld, '~/reset', self._reset)
         self.server = ActionServer(self.agent, RunEpisode, '~/run_episode', self._run,
                                    cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.results = self.recorder.create_publisher(
@@ -59,6 +62,10 @@ class Others:
         self.recorder.create_service(FinishRun, '~/finish_run', self._finish)
         self.start_error: Exception | None = None
         self.nodes = [self.agent, self.recorder, self.sim, self.grounder, self.planner]
+
+    def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response):
+        self.resets.append(request)
+        return response
 
     def _start(self, request: StartRun.Request, response: StartRun.Response):
         self.started.append(request)
@@ -99,6 +106,7 @@ class Others:
             self.results.publish(msg.EpisodeResult(
                 episode_id=goal.episode_id, scored=line['scored'], result_json=json.dumps(line)))
         if error is not None:
+            result.stop_reason = 'error'
             handle.abort()
             return fill_error(result, error)
         handle.succeed()
@@ -132,6 +140,12 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
         assert ended(node) == 0
     assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_01', 'problem_02']
     assert {goal.method for goal in others.goals} == {'ground'}
+    # The world is told the whole problem, the agent all but its initial state.
+    assert [r.episode_id for r in others.resets] == [goal.episode_id for goal in others.goals]
+
+    domain = load_domain('blocksworld')
+    assert all(domain.parse_problem(r.problem_pddl, 'p').init for r in others.resets)
+    assert not any(domain.parse_problem(g.problem_pddl, 'p').init for g in others.goals)
     assert {goal.max_actions for goal in others.goals} == {20}
     assert others.finished == [{'planned': 3, 'problems': 25, 'problems_skipped': [],
                                 'interrupted': False}]

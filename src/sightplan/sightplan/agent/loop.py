@@ -73,7 +73,9 @@ class _Session:
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
                  planner: SymbolicPlanner, recorder: Recorder, domain: Domain,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
-        self.spec = replace(spec, problem=spec.problem.for_agent())
+        # The world's luck is a function of its seed: the policy is told neither.
+        self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
+                            failure_probability=0.0)
         self.domain = domain
         self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
         self.steps = 0

@@ -46,8 +46,12 @@ class Problem:
         return tuple(name for name, kind in self.objects.items() if kind in types)
 
     def for_agent(self) -> Problem:
-        """The same problem without its initial state: all that a policy may know beforehand."""
-        return replace(self, init=frozenset())
+        """The same problem without what its file tells about the initial state.
+
+        That is all a policy may know beforehand; how long the shortest plan is, and where the
+        file lies, it may not know either.
+        """
+        return replace(self, init=frozenset(), optimal_length=None, source='')
 
     def goal_met(self, state: State) -> bool:
         """Whether every goal literal holds."""
