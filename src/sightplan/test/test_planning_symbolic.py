@@ -251,7 +251,7 @@ def test_nothing_survives_a_killed_parent(worker_too: bool) -> None:
 
 def test_running_out_of_memory_is_a_crash() -> None:
     with FastDownwardPlanner() as planner:
-        planner.settings = dataclasses.replace(planner.settings, memory_mib=20)  # too little
+        planner.settings = dataclasses.replace(planner.settings, memory_mib=28)  # Python alone: 20
         result = planner.plan(endless_task(), LIMIT_S)
     assert result.status is PlanningStatus.CRASHED and 'memory' in result.message.lower()
 
