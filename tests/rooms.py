@@ -27,7 +27,7 @@ LIBRARIES_OF_THE_CORE = {
     'model': ('numpy',),
     'domains': ('numpy', 'yaml'),
     'vlm': ('numpy', 'yaml'),
-    'grounding': ('numpy',),
+    'grounding': ('numpy', 'yaml'),
     'planning': (),
     'agent': ('numpy',),
     'suites': ('numpy', 'yaml'),
@@ -46,6 +46,9 @@ HEAVY = {
     'fast_downward': ('sightplan.planning',),
     'driver': ('sightplan.planning',),
     'backports': ('sightplan.records',),  # backports.zstd
+    'ortools': ('sightplan.grounding',),
+    'clingo': ('sightplan.grounding',),
+    'matplotlib': ('sightplan.report',),
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),

@@ -24,6 +24,7 @@ ROSDEP = {
     'PIL': 'python3-pil',
     'cv2': 'python3-opencv',
     'hypothesis': 'python3-hypothesis',
+    'matplotlib': 'python3-matplotlib',
     'numpy': 'python3-numpy',
     'pybullet': 'python3-pybullet-pip',
     'pybullet_data': 'python3-pybullet-pip',
@@ -38,8 +39,10 @@ ROSDEP = {
 WITHOUT_KEY = {
     # import: its name on the Python index; there is no rosdep key, the locks have it
     'backports': 'backports-zstd',
+    'clingo': 'clingo',
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
+    'ortools': 'ortools',
     'safetensors': 'safetensors',
     'tokenizers': 'tokenizers',
     'up_fast_downward': 'up-fast-downward',
