@@ -1,0 +1,456 @@
+"""What answers and actions are worth: P(answer | truth) and P(what happens | action).
+
+An answer's likelihood depends on the truth of its atom alone:
+
+* an answer is unreadable with P(unreadable | truth), else "yes" with P(yes | truth);
+* errors persist, as those of real models do. About a *new* image, while the truth is the same, a
+  wrong answer is wrong again with probability r, never below the error rate e, and a right one
+  turns wrong with probability e (1 - r) / (1 - e), so that the long-run share of errors stays e;
+* about the *same* image an answer says nothing new: callers must not count it again.
+
+Rates come from labelled answers, from answers alone (``sightplan.grounding.calibration``), or are
+the defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sightplan.model import InputError, Problem, Verdict, user_path
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
+FORMAT = 1
+LOW, HIGH = 0.001, 0.999
+"""Bounds of all rates."""
+
+LEARNED = ('default', 'labels', 'em')
+"""Where rates come from: nobody, answers with their truth, answers alone."""
+
+_RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'repeat')
+_SHARES = ('success', 'no_op', 'slip')
+_MAX_LOGIT = math.log(HIGH / LOW)
+_SEED = re.compile(r',? ?\bseed \d+')
+
+
+@dataclass(frozen=True, slots=True)
+class Platt:
+    """How the probabilities of an answer change its weight (Platt 1999, as a likelihood ratio).
+
+    The log likelihood ratio of true to false is ``slope * x + intercept`` with
+    x = logit(p_yes / (p_yes + p_no)).
+    """
+
+    slope: float
+    intercept: float
+
+    def log_ratio(self, p_yes: float, p_no: float) -> float:
+        """Log P(answer | true) / P(answer | false) [nats], bounded as all rates are."""
+        ratio = self.slope * logit(p_yes, p_no) + self.intercept
+        return min(max(ratio, -_MAX_LOGIT), _MAX_LOGIT)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRates:
+    """How a model answers questions about one predicate.
+
+    Attributes:
+        yes_true: P(yes | readable, atom true).
+        yes_false: P(yes | readable, atom false).
+        unread_true: P(unreadable | atom true).
+        unread_false: P(unreadable | atom false).
+        repeat: P(wrong | wrong before, new image, same truth); below the error rate it stands
+            for the error rate.
+        platt: weight of the answer's probabilities; None: the verdict is all that counts.
+        n_true: answers about true atoms behind the rates (expected numbers after EM).
+        n_false: likewise about false atoms.
+        learned: one of ``LEARNED``.
+    """
+
+    yes_true: float = 0.9
+    yes_false: float = 0.1
+    unread_true: float = 0.01
+    unread_false: float = 0.01
+    repeat: float = 0.5
+    platt: Platt | None = None
+    n_true: float = 0.0
+    n_false: float = 0.0
+    learned: str = 'default'
+
+    def __post_init__(self) -> None:
+        for name in _RATES:
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f'{name} = {getattr(self, name)!r} is not inside (0, 1)')
+
+    def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
+        """P(verdict | atom false), P(verdict | atom true).
+
+        Args:
+            verdict: of the answer.
+            last: verdict of the last answer about the atom on another image, if its truth has
+                not changed since; None or UNPARSED: the answer is a first one.
+        """
+        unread = (self.unread_false, self.unread_true)
+        if verdict is Verdict.UNPARSED:
+            return unread
+        yes = self.yes(last)
+        if verdict is Verdict.NO:
+            yes = (1.0 - yes[0], 1.0 - yes[1])
+        return yes[0] * (1.0 - unread[0]), yes[1] * (1.0 - unread[1])
+
+    def yes(self, last: Verdict | None = None) -> tuple[float, float]:
+        """P(yes | readable, atom false), P(yes | readable, atom true); ``last``: see above."""
+        if last is None or last is Verdict.UNPARSED:
+            return self.yes_false, self.yes_true
+        return (self._wrong(self.yes_false, last is Verdict.YES),
+                1.0 - self._wrong(1.0 - self.yes_true, last is Verdict.NO))
+
+    def _wrong(self, error: float, before: bool) -> float:
+        again = max(self.repeat, error)
+        return again if before else error * (1.0 - again) / (1.0 - error)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionReliability:
+    """What happens when an applicable action is executed; the three shares sum to 1.
+
+    Attributes:
+        success: its effects happen, each as reliably as ``effect`` says.
+        no_op: nothing happens.
+        slip: it does what the same schema with one other argument would do.
+        effects: P(effect holds | success) by predicate and sign, where it is not 1.
+        n: executions behind the shares.
+    """
+
+    success: float = 0.95
+    no_op: float = 0.025
+    slip: float = 0.025
+    effects: Mapping[tuple[str, bool], float] = field(default_factory=dict)
+    n: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'effects', MappingProxyType(dict(self.effects)))
+
+    def effect(self, predicate: str, positive: bool) -> float:
+        """P(an effect on the predicate holds | the action succeeded)."""
+        return self.effects.get((predicate, positive), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationModel:
+    """Likelihoods of answers and reliabilities of actions.
+
+    Attributes:
+        predicates: rates by predicate; all others have those of ``other``.
+        other: see there.
+        actions: reliability by schema name; all others have that of ``other_action``.
+        other_action: see there.
+        rejection: P(an action is rejected | its preconditions hold).
+        execution_if_inapplicable: P(an action is executed | its preconditions do not hold).
+        model: name of the model that gave the answers; '' with the defaults, which fit any.
+        questions_sha256: hash of the wording of the questions, likewise.
+        domain: name of the domain, likewise.
+        learned: one of ``LEARNED``.
+        answers: number of answers that were learned from.
+        problems: keys (see ``problem_key``) of the problems they were about: results on these
+            are not results on unseen problems.
+    """
+
+    predicates: Mapping[str, AnswerRates] = field(default_factory=dict)
+    other: AnswerRates = AnswerRates()
+    actions: Mapping[str, ActionReliability] = field(default_factory=dict)
+    other_action: ActionReliability = ActionReliability()
+    rejection: float = 0.03
+    execution_if_inapplicable: float = 0.001
+    model: str = ''
+    questions_sha256: str = ''
+    domain: str = ''
+    learned: str = 'default'
+    answers: int = 0
+    problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'predicates', MappingProxyType(dict(self.predicates)))
+        object.__setattr__(self, 'actions', MappingProxyType(dict(self.actions)))
+
+    @classmethod
+    def default(cls) -> ObservationModel:
+        """Generic rates for any model, prompt and domain."""
+        return cls()
+
+    def rates(self, predicate: str) -> AnswerRates:
+        """The rates of a predicate."""
+        return self.predicates.get(predicate, self.other)
+
+    def action(self, name: str) -> ActionReliability:
+        """The reliability of an action schema."""
+        return self.actions.get(name, self.other_action)
+
+    def log_likelihoods(self, predicate: str, verdict: Verdict, p_yes: float | None = None,
+                        p_no: float | None = None) -> tuple[float, float]:
+        """Weight of the first answer about an atom.
+
+        Args:
+            predicate: of the atom.
+            verdict: the answer.
+            p_yes: its probability of "yes", if there is one; counts only where a calibration has
+                found that it helps.
+            p_no: likewise.
+
+        Returns:
+            log P(answer | atom false), log P(answer | atom true) [nats].
+        """
+        rates = self.rates(predicate)
+        low, high = map(math.log, rates.chances(verdict))
+        if rates.platt is None or p_yes is None or p_no is None or verdict is Verdict.UNPARSED:
+            return low, high
+        return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no))
+
+    def repeated_log_likelihoods(self, predicate: str, verdict: Verdict, last: Verdict,
+                                 p_yes: float | None = None, p_no: float | None = None,
+                                 ) -> tuple[float, float]:
+        """Weight of an answer on a new image while the atom's value is that of the last answer.
+
+        Args:
+            predicate: of the atom.
+            verdict: the answer.
+            last: the last answer about the atom; after an UNPARSED one the answer counts as a
+                first one.
+            p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
+                probabilities, in the share that repeating leaves of a verdict's weight; an
+                answer that differs from the last one counts by its verdict.
+            p_no: likewise.
+
+        Returns:
+            log P(answer | atom false, last), log P(answer | atom true, last) [nats].
+        """
+        if last is Verdict.UNPARSED:
+            return self.log_likelihoods(predicate, verdict, p_yes, p_no)
+        rates = self.rates(predicate)
+        low, high = map(math.log, rates.chances(verdict, last))
+        if (rates.platt is None or p_yes is None or p_no is None or verdict is not last):
+            return low, high
+        first = rates.chances(verdict)
+        weight = math.log(first[1] / first[0])
+        share = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
+        return _with_ratio((low, high), share * rates.platt.log_ratio(p_yes, p_no))
+
+    def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
+        """P(yes | atom false), P(yes | atom true) of a readable answer; ``last`` as above."""
+        return self.rates(predicate).yes(last)
+
+    def check(self, model: str, domain: Domain) -> None:
+        """Check that the rates are about this model, these questions and this domain.
+
+        Seeds in the names of simulated models do not matter. The defaults fit anything.
+
+        Raises:
+            InputError: they are about others; names both and the remedy.
+        """
+        if not self.model:
+            return
+        for what, ours, theirs in (
+                ('model', self.model, model),
+                ('wording of the questions', self.questions_sha256, domain.question_hash),
+                ('domain', self.domain, domain.name)):
+            if without_seed(ours) != without_seed(theirs):
+                raise InputError(
+                    f'the calibration belongs to another {what}: it was learned for {ours!r}, '
+                    f'this is {theirs!r} (calibrate again from answers of this one, or leave the '
+                    f'calibration out: then the defaults are used)')
+
+    def learned_from(self, problem: Problem) -> bool:
+        """Whether answers about this problem were learned from."""
+        return problem_key(problem) in self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data: see ``read_observation_model``."""
+        return {
+            'format': FORMAT, 'model': self.model, 'questions_sha256': self.questions_sha256,
+            'domain': self.domain, 'learned': self.learned, 'answers': self.answers,
+            'problems': list(self.problems), 'rejection': self.rejection,
+            'execution_if_inapplicable': self.execution_if_inapplicable,
+            'other': _rates_json(self.other),
+            'predicates': {k: _rates_json(v) for k, v in sorted(self.predicates.items())},
+            'other_action': _action_json(self.other_action),
+            'actions': {k: _action_json(v) for k, v in sorted(self.actions.items())}}
+
+    def write(self, path: Path | str) -> None:
+        """Write a calibration file.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        path = user_path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n', 'utf-8')
+        except OSError as error:
+            raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
+                             f'file') from error
+
+
+def read_observation_model(path: Path | str) -> ObservationModel:
+    """Read a calibration file, as ``ObservationModel.write`` (``sightplan calibrate``) made it.
+
+    Raises:
+        InputError: the file is missing or malformed; names file, field and remedy.
+    """
+    path = user_path(path)
+    try:
+        data = json.loads(path.read_text('utf-8'))
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); make it with "sightplan '
+                         f'calibrate --out {path}"') from error
+    except ValueError as error:
+        raise InputError(f'{path}: is not JSON ({error}); make it again with "sightplan '
+                         f'calibrate"') from error
+    return _Reader(str(path)).model(data)
+
+
+def problem_key(problem: Problem) -> str:
+    """Names a problem by its content, without its initial state: 12 hex digits."""
+    facts = (problem.domain, sorted(problem.objects.items()), sorted(map(str, problem.goal)))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+def without_seed(model: str) -> str:
+    """A model's name without the seed of its simulated errors: what a calibration is about."""
+    return _SEED.sub('', model)
+
+
+def logit(p_yes: float, p_no: float) -> float:
+    """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
+    total = p_yes + p_no
+    share = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
+    return math.log(share / (1.0 - share))
+
+
+def clip(rate: float) -> float:
+    """A rate within the bounds."""
+    return min(max(rate, LOW), HIGH)
+
+
+def _with_ratio(pair: tuple[float, float], ratio: float) -> tuple[float, float]:
+    """Another log ratio (true to false) with the same mean likelihood, so that it stays one."""
+    mean = math.log((math.exp(pair[0]) + math.exp(pair[1])) / 2.0)
+    low = mean - math.log((1.0 + math.exp(ratio)) / 2.0)
+    return low, low + ratio
+
+
+def _rates_json(rates: AnswerRates) -> dict[str, Any]:
+    return {**{name: getattr(rates, name) for name in (*_RATES, 'n_true', 'n_false', 'learned')},
+            'platt': None if rates.platt is None else {
+                'slope': rates.platt.slope, 'intercept': rates.platt.intercept}}
+
+
+def _action_json(action: ActionReliability) -> dict[str, Any]:
+    return {**{name: getattr(action, name) for name in (*_SHARES, 'n')},
+            'effects': {f'{predicate} {"+" if positive else "-"}': share
+                        for (predicate, positive), share in sorted(action.effects.items())}}
+
+
+class _Reader:
+    """Checks every field of a calibration file."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def model(self, data: object) -> ObservationModel:
+        if not isinstance(data, dict) or data.get('format') != FORMAT:
+            found = data.get('format') if isinstance(data, dict) else None
+            self._fail('format', f'is {found!r}, not {FORMAT}')
+        known = set(ObservationModel.default().to_json())
+        for name in data:
+            if name not in known:
+                self._fail(str(name), f'is unknown; known are {", ".join(sorted(known))}')
+        texts = {name: self._text(data, name) for name in ('model', 'questions_sha256', 'domain')}
+        learned = self._learned('learned', data)
+        if learned != 'default' and not all(texts.values()):
+            self._fail('model, questions_sha256, domain', 'must say what the rates are about')
+        problems = data.get('problems')
+        if not isinstance(problems, list) or not all(isinstance(p, str) for p in problems):
+            self._fail('problems', 'must be a list of texts')
+        return ObservationModel(
+            **texts, learned=learned, problems=tuple(problems),
+            answers=int(self._number('', data, 'answers', math.inf)),
+            rejection=self._rate('', data, 'rejection'),
+            execution_if_inapplicable=self._rate('', data, 'execution_if_inapplicable'),
+            other=self._rates('other', self._mapping(data, 'other')),
+            predicates={name: self._rates(f'predicates.{name}', self._mapping(
+                data['predicates'], name)) for name in self._mapping(data, 'predicates')},
+            other_action=self._action('other_action', self._mapping(data, 'other_action')),
+            actions={name: self._action(f'actions.{name}', self._mapping(
+                data['actions'], name)) for name in self._mapping(data, 'actions')})
+
+    def _rates(self, where: str, data: Mapping[str, Any]) -> AnswerRates:
+        platt = None
+        if data.get('platt') is not None:
+            fields = self._mapping(data, 'platt')
+            platt = Platt(*(self._number(f'{where}.platt', fields, name, math.inf, -math.inf)
+                            for name in ('slope', 'intercept')))
+        return AnswerRates(
+            **{name: self._rate(where, data, name) for name in _RATES}, platt=platt,
+            n_true=self._number(where, data, 'n_true', math.inf),
+            n_false=self._number(where, data, 'n_false', math.inf),
+            learned=self._learned(f'{where}.learned', data))
+
+    def _action(self, where: str, data: Mapping[str, Any]) -> ActionReliability:
+        shares = {name: self._number(where, data, name, 1.0) for name in _SHARES}
+        if abs(sum(shares.values()) - 1.0) > 1e-6:
+            self._fail(where, f'{" + ".join(_SHARES)} is {sum(shares.values()):g}, not 1')
+        effects = {}
+        listed = self._mapping(data, 'effects')
+        for key in listed:
+            predicate, _, sign = key.rpartition(' ')
+            if not predicate or sign not in ('+', '-'):
+                self._fail(f'{where}.effects.{key}', 'must be named "predicate +" or '
+                           '"predicate -"')
+            effects[predicate, sign == '+'] = self._rate(f'{where}.effects', listed, key)
+        return ActionReliability(**shares, effects=effects,
+                                 n=self._number(where, data, 'n', math.inf))
+
+    def _learned(self, where: str, data: Mapping[str, Any]) -> str:
+        value = data.get('learned')
+        if value not in LEARNED:
+            self._fail(where, f'is {value!r}; must be one of {", ".join(LEARNED)}')
+        return str(value)
+
+    def _text(self, data: Mapping[str, Any], name: str) -> str:
+        value = data.get(name)
+        if not isinstance(value, str):
+            self._fail(name, f'is {value!r}; must be text')
+        return value
+
+    def _mapping(self, data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        value = data.get(name)
+        if not isinstance(value, dict):
+            self._fail(name, 'must be a mapping')
+        return value
+
+    def _rate(self, where: str, data: Mapping[str, Any], name: str) -> float:
+        return self._number(where, data, name, 1.0 - 1e-9, 1e-9)
+
+    def _number(self, where: str, data: Mapping[str, Any], name: str, high: float,
+                low: float = 0.0) -> float:
+        value = data.get(name)
+        if (not isinstance(value, (int, float)) or isinstance(value, bool)
+                or not math.isfinite(value) or not low <= value <= high):
+            bounds = ('finite' if math.isinf(low) else f'at least {low:g}' if math.isinf(high)
+                      else f'in ({round(low)}, {round(high)})' if low else 'in [0, 1]')
+            self._fail(f'{where}.{name}' if where else name,
+                       f'is {value!r}; must be a number {bounds}')
+        return float(value)
+
+    def _fail(self, field_name: str, reason: str) -> NoReturn:
+        raise InputError(f'{self._source}: {field_name} {reason} (make the file again with '
+                         f'"sightplan calibrate")')

@@ -1,0 +1,199 @@
+"""The observation model: likelihoods of answers, and its file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doubles import two_blocks
+from sightplan.domains import load_domain
+from sightplan.grounding.observation_model import (
+    ActionReliability,
+    AnswerRates,
+    ObservationModel,
+    Platt,
+    problem_key,
+    read_observation_model,
+)
+from sightplan.model import InputError, Verdict
+
+YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+RATE = st.floats(0.001, 0.999)
+
+
+@st.composite
+def rates(draw: st.DrawFn) -> AnswerRates:
+    platt = draw(st.none() | st.builds(Platt, st.floats(-3, 3), st.floats(-5, 5)))
+    return AnswerRates(*(draw(RATE) for _ in range(5)), platt=platt)
+
+
+def model_of(answer_rates: AnswerRates) -> ObservationModel:
+    return ObservationModel(predicates={'on': answer_rates})
+
+
+@given(rates(), st.none() | st.sampled_from(Verdict))
+def test_the_chances_of_all_verdicts_sum_to_one(r: AnswerRates,
+                                                last: Verdict | None) -> None:
+    for value in (0, 1):
+        assert sum(r.chances(v, last)[value] for v in Verdict) == pytest.approx(1.0)
+
+
+@given(rates())
+def test_repeating_keeps_the_long_run_share_of_errors(r: AnswerRates) -> None:
+    # The share of errors is a fixed point of the chain of wrong and right answers.
+    for value, error in ((0, r.yes_false), (1, 1.0 - r.yes_true)):
+        wrong, right = (YES, NO) if value == 0 else (NO, YES)
+        after = [r.yes(last)[value] if value == 0 else 1.0 - r.yes(last)[value]
+                 for last in (wrong, right)]
+        assert error * after[0] + (1.0 - error) * after[1] == pytest.approx(error)
+        assert after[0] >= max(error, r.repeat) - 1e-12
+
+
+@given(rates(), st.sampled_from(Verdict), st.sampled_from(Verdict),
+       st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
+def test_likelihoods_are_finite_and_at_most_one(r: AnswerRates, verdict: Verdict, last: Verdict,
+                                                p_yes: float | None, p_no: float | None) -> None:
+    model = model_of(r)
+    for pair in (model.log_likelihoods('on', verdict, p_yes, p_no),
+                 model.repeated_log_likelihoods('on', verdict, last, p_yes, p_no)):
+        assert all(math.isfinite(x) and x < math.log(2) for x in pair)
+
+
+def test_a_first_answer_is_worth_its_rates() -> None:
+    model = model_of(AnswerRates(yes_true=0.8, yes_false=0.3, unread_true=0.5, unread_false=0.1))
+    assert model.log_likelihoods('on', YES) == pytest.approx(
+        (math.log(0.3 * 0.9), math.log(0.8 * 0.5)))
+    assert model.log_likelihoods('on', NO) == pytest.approx(
+        (math.log(0.7 * 0.9), math.log(0.2 * 0.5)))
+    assert model.log_likelihoods('on', UNPARSED) == pytest.approx((math.log(0.1), math.log(0.5)))
+    assert model.p_yes('on') == (0.3, 0.8)
+
+
+def test_by_default_an_unreadable_answer_says_nothing() -> None:
+    low, high = ObservationModel.default().log_likelihoods('whatever', UNPARSED)
+    assert low == high
+
+
+def test_repeated_answers_follow_the_chain_of_errors() -> None:
+    model = model_of(AnswerRates(0.9, 0.1, 0.01, 0.01, repeat=0.5))
+    readable = math.log(0.99)
+    # "yes" after "yes": right again at a true atom, wrong again at a false one.
+    low, high = model.repeated_log_likelihoods('on', YES, YES)
+    assert low == pytest.approx(math.log(0.5) + readable)
+    assert high == pytest.approx(math.log(1 - 0.1 * 0.5 / 0.9) + readable)
+    # "no" after "yes": an error has gone, or a new one has come.
+    low, high = model.repeated_log_likelihoods('on', NO, YES)
+    assert low == pytest.approx(math.log(0.5) + readable)
+    assert high == pytest.approx(math.log(0.1 * 0.5 / 0.9) + readable)
+
+
+def test_after_an_unreadable_answer_the_next_is_a_first_one() -> None:
+    model = ObservationModel.default()
+    for verdict in Verdict:
+        assert (model.repeated_log_likelihoods('on', verdict, UNPARSED)
+                == model.log_likelihoods('on', verdict))
+
+
+@given(rates(), st.sampled_from([YES, NO]))
+def test_repetition_below_the_error_rate_is_independence(r: AnswerRates, last: Verdict) -> None:
+    independent = replace(r, repeat=0.001, platt=None)
+    model = model_of(independent)
+    for verdict, value, error in ((NO, 1, 1 - r.yes_true), (YES, 0, r.yes_false)):
+        wrong_again = model.repeated_log_likelihoods('on', verdict, verdict)[value]
+        first = model.log_likelihoods('on', verdict)[value]
+        assert wrong_again == pytest.approx(first) or error < 0.001
+
+
+def test_probabilities_count_only_where_learned() -> None:
+    plain, platt = AnswerRates(), replace(AnswerRates(), platt=Platt(0.5, 0.25))
+    assert (model_of(plain).log_likelihoods('on', YES, 0.6, 0.4)
+            == model_of(plain).log_likelihoods('on', YES))
+    low, high = model_of(platt).log_likelihoods('on', YES, 0.6, 0.4)
+    assert high - low == pytest.approx(0.5 * math.log(0.6 / 0.4) + 0.25)
+    # Its scale is that of the verdict, so that evidences can be compared.
+    assert math.exp(low) + math.exp(high) == pytest.approx(sum(plain.chances(YES)))
+    repeated = model_of(platt).repeated_log_likelihoods('on', YES, YES, 0.6, 0.4)
+    assert 0 < repeated[1] - repeated[0] < high - low
+
+
+def full_model() -> ObservationModel:
+    return ObservationModel(
+        {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
+        AnswerRates(0.85), {'moveblock': ActionReliability(
+            0.9, 0.06, 0.04, {('on', True): 0.99, ('clear', False): 0.98}, 120.0)},
+        rejection=0.02, model='m', questions_sha256='q', domain='blocksworld', learned='labels',
+        answers=230, problems=('0123456789ab',))
+
+
+def test_the_file_gives_back_what_was_written(tmp_path) -> None:
+    path = tmp_path / 'deep' / 'cal.json'
+    full_model().write(path)
+    found = read_observation_model(path)
+    assert found == full_model()
+    assert found.action('moveblock').effect('on', True) == 0.99
+    assert found.action('moveblock').effect('on', False) == 1.0
+    assert found.action('other') == ActionReliability()
+    assert found.rates('clear') == AnswerRates(0.85)
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'format': 7}, 'format is 7'),
+    ({'extra': 1}, 'extra is unknown'),
+    ({'model': ''}, 'must say what'),
+    ({'learned': 'guess'}, "learned is 'guess'"),
+    ({'problems': 'x'}, 'problems must be a list'),
+    ({'rejection': 0}, 'rejection is 0'),
+    ({'predicates': {'on': {}}}, 'predicates.on.yes_true is None'),
+    ({'predicates': {'on': 3}}, 'on must be a mapping'),
+    ({'other': {'yes_true': True}}, 'other.yes_true is True'),
+    ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0}}, 'is 0.9, not 1'),
+    ({'actions': {'a': {'success': 1, 'no_op': 0, 'slip': 0, 'effects': {'on': 1}}}},
+     'must be named "predicate'),
+])
+def test_a_malformed_file_is_refused_by_field(tmp_path, change, message) -> None:
+    path = tmp_path / 'cal.json'
+    path.write_text(json.dumps({**full_model().to_json(), **change}))
+    with pytest.raises(InputError, match='cal.json') as error:
+        read_observation_model(path)
+    assert message in str(error.value) and 'sightplan calibrate' in str(error.value)
+
+
+@pytest.mark.parametrize('text', ['', '[', '[]', 'null', '{"format": NaN}'])
+def test_what_is_no_calibration_is_refused(tmp_path, text) -> None:
+    path = tmp_path / 'cal.json'
+    path.write_text(text)
+    with pytest.raises(InputError, match='cal.json'):
+        read_observation_model(path)
+    with pytest.raises(InputError, match='cannot be read'):
+        read_observation_model(tmp_path / 'missing.json')
+
+
+def test_it_refuses_other_models_questions_and_domains() -> None:
+    domain = load_domain('blocksworld')
+    ours = replace(full_model(), model='sim(m, repeat 0.4, seed 0)',
+                   questions_sha256=domain.question_hash)
+    ours.check('sim(m, repeat 0.4, seed 17)', domain)
+    ObservationModel.default().check('anything', domain)
+    for other, model, what in (
+            (ours, 'sim(m, repeat 0.5, seed 0)', 'model'),
+            (replace(ours, questions_sha256='old'), ours.model, 'wording'),
+            (replace(ours, domain='household'), ours.model, 'domain')):
+        with pytest.raises(InputError, match=f'another {what}.*calibrate again'):
+            other.check(model, domain)
+
+
+def test_it_knows_the_problems_it_learned_from() -> None:
+    problem = two_blocks()
+    model = replace(full_model(), problems=(problem_key(problem),))
+    assert model.learned_from(problem.for_agent())
+    assert not model.learned_from(replace(problem, goal=problem.goal[1:]))
+
+
+def test_rates_beyond_doubt_are_a_defect() -> None:
+    with pytest.raises(ValueError, match='yes_true'):
+        AnswerRates(yes_true=1.0)
