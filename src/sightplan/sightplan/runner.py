@@ -25,6 +25,7 @@ from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
     Answer,
     BackendError,
+    EpisodeEvent,
     EpisodeSpec,
     Grounder,
     InputError,
@@ -32,6 +33,7 @@ from sightplan.model import (
     Problem,
     ProblemError,
     Question,
+    Recorder,
     StopReason,
     SymbolicPlanner,
     TruthSource,
@@ -41,9 +43,9 @@ from sightplan.model import (
     settings_fields,
     user_path,
 )
-from sightplan.records import RunStore, provenance
+from sightplan.records import AnswersLog, RunStore, provenance
 from sightplan.suites import suite_for
-from sightplan.vlm.api import backend_settings, make_backend
+from sightplan.vlm.api import backend_needs_pixels, backend_settings, make_backend
 
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
@@ -78,6 +80,8 @@ class RunSettings:
     out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>')
     resume: bool = param(True, 'Take up a run that is already there (else that is an error)')
     retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error')
+    answers_log: bool = param(False, 'Write all answers and executed actions, with the truth, to '
+                              'answers.jsonl in the run directory, for "sightplan calibrate"')
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     method_options: Mapping[str, Any] = field(default_factory=dict)
     world_options: Mapping[str, Any] = field(default_factory=dict)
@@ -111,6 +115,17 @@ class _Silent:
 
     def episode(self, line: Mapping[str, Any]) -> None:
         pass
+
+
+class _Both:
+    """Two recorders as one."""
+
+    def __init__(self, *recorders: Recorder) -> None:
+        self._recorders = recorders
+
+    def record(self, event: EpisodeEvent) -> None:
+        for recorder in self._recorders:
+            recorder.record(event)
 
 
 class _NoGrounder:
@@ -306,6 +321,10 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                              f'that episodes cannot be scored in process')
         grounder: Grounder = _NoGrounder()
         if asks:
+            if backend_needs_pixels(settings.backend) and not getattr(world, 'pictures', True):
+                raise InputError(f'backend {settings.backend!r} looks at pictures, but this world '
+                                 f'draws none (world option pictures=none); let it draw, or '
+                                 f'choose a backend that needs no pictures, such as noisy_oracle')
             grounder = BackendGrounder(make_backend(settings.backend, options, world),
                                        PARSERS[settings.answers])
         if planner is None:
@@ -322,6 +341,12 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             done = store.done()
         progress.started(store.folder, store.lines(), len(specs), skipped)
         scorer = EpisodeScorer(world)
+        recorder: Recorder = scorer
+        log: AnswersLog | None = None
+        if settings.answers_log:
+            log = AnswersLog(store.folder, world, domain.question_hash)
+            log.open(done)
+            recorder = _Both(scorer, log)
         limits = Limits(ground_s=settings.grounder_timeout_s, plan_s=settings.planner_timeout_s)
         interrupted = False
         try:
@@ -331,12 +356,14 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                 if cancelled():
                     interrupted = True
                     break
-                ended = run_episode(spec, policy, world, grounder, planner, scorer, domain,
+                ended = run_episode(spec, policy, world, grounder, planner, recorder, domain,
                                     cancelled=cancelled, limits=limits)
                 if ended.reason is StopReason.CANCELLED:
                     interrupted = True
                     break
                 line = scorer.result()
+                if log is not None:
+                    log.commit()
                 store.append(line)
                 progress.episode(line)
         except KeyboardInterrupt:

@@ -79,6 +79,15 @@ def test_a_run_solves_scores_and_leaves_its_files(go, tmp_path):
         f'blocksworld/-/{name}#0' for name in 'abc']
 
 
+def test_a_backend_that_looks_at_pictures_needs_a_world_that_draws_them(go, tmp_path):
+    world = MemoryWorld()
+    world.pictures = False
+    with pytest.raises(InputError, match='pictures=none.*noisy_oracle'):
+        go(world=world, backend='embedded')
+    assert not (tmp_path / 'run').exists()
+    assert go(world=world)['solved'] == 3
+
+
 def test_the_same_seed_gives_the_same_results(go, tmp_path):
     def lines(out, **values):
         table = tmp_path / 't.json'

@@ -194,7 +194,7 @@ def test_name_tells_folder_and_weights() -> None:
 def test_chosen_by_name() -> None:
     made = make_backend('embedded', {'threads': 1})
     assert made.model == backend().model
-    assert not made.needs_truth
+    assert not made.needs_truth and made.needs_pixels
 
 
 @pytest.mark.parametrize(('folder', 'reason'), [('nowhere', 'does not exist'), ('.', 'lacks')])
@@ -226,7 +226,8 @@ def test_bad_settings_are_refused() -> None:
 
 
 @pytest.mark.parametrize('image', [None, np.zeros((4, 4), np.uint8),
-                                   np.zeros((4, 4, 3), np.float32)])
+                                   np.zeros((4, 4, 3), np.float32),
+                                   np.zeros((2, 2, 3), np.uint8)])
 def test_unusable_images_are_refused(image: Any) -> None:
     with pytest.raises(BackendError, match='image'):
         ask(image, ['Is the red block clear?'])

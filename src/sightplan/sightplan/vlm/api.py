@@ -59,6 +59,9 @@ class Backend(Protocol):
     needs_truth: bool
     """Whether the backend is an oracle that must be given ground truth (``noisy_oracle``)."""
 
+    needs_pixels: bool
+    """Whether it looks at the image, so that a world without pictures is of no use to it."""
+
     @property
     def model(self) -> str:
         """Exact name and version of the model that answers."""
@@ -110,6 +113,15 @@ def backend_needs_truth(name: str) -> bool:
         InputError: an unknown backend.
     """
     return bool(_module(name).Backend.needs_truth)
+
+
+def backend_needs_pixels(name: str) -> bool:
+    """Whether a backend looks at the image.
+
+    Raises:
+        InputError: an unknown backend.
+    """
+    return bool(_module(name).Backend.needs_pixels)
 
 
 def make_backend(name: str, values: Mapping[str, Any] | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import math
 import os
 import sys
@@ -17,7 +18,7 @@ import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import cv2
 import numpy as np
@@ -33,8 +34,6 @@ from sightplan_sim.blocksworld.camera import (
     Camera,
     Layout,
     Optics,
-    fit_layout,
-    place_camera,
 )
 from sightplan_sim.blocksworld.lettering import letter_plate
 from sightplan_sim.blocksworld.look import (
@@ -47,6 +46,7 @@ from sightplan_sim.blocksworld.look import (
     sample_look,
     sample_placement,
 )
+from sightplan_sim.blocksworld.table import Picture, Table
 
 __all__ = [
     'BLOCK_M', 'COLOURS', 'COLOUR_NAMES', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',
@@ -61,23 +61,21 @@ _PARKED_M = (0.0, 0.0, -50.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Picture):
     """A rendered picture.
 
     Attributes:
-        rgb: (H, W, 3) uint8.
         depth_m: (H, W) float32, metres along the optical axis.
         segmentation: (H, W) int16, 0 for the background, else 1 + index in COLOURS.
         camera: the camera that took it.
     """
 
-    rgb: NDArray[np.uint8]
     depth_m: NDArray[np.float32]
     segmentation: NDArray[np.int16]
     camera: Camera
 
 
-class BlocksScene:
+class BlocksScene(Table):
     """A reusable renderer: its six cubes are moved and painted, never rebuilt.
 
     Args:
@@ -96,7 +94,7 @@ class BlocksScene:
             raise ValueError(f'picture of {width}x{height}: at least 32x32 is needed')
         if supersampling not in (1, 2, 3, 4):
             raise ValueError(f'supersampling {supersampling} is not 1, 2, 3 or 4')
-        self.optics = Optics(width, height, fov_deg, elevation_deg, margin, distance_m)
+        super().__init__(Optics(width, height, fov_deg, elevation_deg, margin, distance_m))
         self.supersampling = supersampling
         self._bullet = _import_bullet()
         self._client = self._bullet.connect(self._bullet.DIRECT)
@@ -108,54 +106,24 @@ class BlocksScene:
         self._painted: list[Rgb | None] = [None] * len(COLOURS)
         self._backgrounds: dict[tuple[Any, ...], _Background] = {}
 
+    @property
+    def renderer(self) -> str:
+        """PyBullet's version, the size of the picture and the samples."""
+        return (f'PyBullet TinyRenderer {importlib.metadata.version("pybullet")}, '
+                f'{self.optics.width}x{self.optics.height}, supersampling {self.supersampling}')
+
     def close(self) -> None:
         """Give the PyBullet client back; the scene cannot be used afterwards."""
         self._finalizer()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def layout(self, n_columns: int, n_blocks: int) -> Layout:
-        """Column positions and nominal camera for a size of problem."""
-        return fit_layout(self.optics, n_columns, n_blocks)
-
-    def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
-        """The camera that a picture of this size and look is taken with."""
-        return place_camera(
-            self.optics, n_columns, n_blocks, look.azimuth_deg, look.elevation_deg,
-            look.roll_deg, look.shift_right, look.shift_up, look.zoom)
-
-    def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,
-                   ) -> tuple[tuple[float, float, float], float]:
-        """Centre [m] and yaw [rad] of a block at a level of a column."""
-        return ((layout.column_x_m[column] + placement.dx * BLOCK_M, placement.dy * BLOCK_M,
-                 (level + 0.5) * BLOCK_M), math.radians(placement.yaw_deg))
-
     def place(self, stacks: Sequence[Sequence[str]], look: Look) -> None:
-        """Move the cubes to where ``stacks`` puts them; absent ones are parked out of sight.
-
-        Raises:
-            ValueError: stacks names an unknown colour, or one twice, or too many columns.
-        """
-        _check_stacks(stacks)
-        layout = self.layout(len(stacks), sum(map(len, stacks)))
-        bullet, client = self._bullet, self._client
-        absent = set(COLOURS)
-        for column, stack in enumerate(stacks):
-            for level, colour in enumerate(stack):
-                placement = look.placements[COLOURS.index(colour)]
-                position, yaw = self.block_pose(layout, column, level, placement)
-                bullet.resetBasePositionAndOrientation(
-                    self._bodies[COLOURS.index(colour)], position,
-                    (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)), physicsClientId=client)
-                absent.discard(colour)
-        for colour in absent:
-            bullet.resetBasePositionAndOrientation(
-                self._bodies[COLOURS.index(colour)], _PARKED_M, (0.0, 0.0, 0.0, 1.0),
-                physicsClientId=client)
+        """Move the cubes to where ``stacks`` puts them; absent ones are parked out of sight."""
+        poses = self._poses(stacks, look)
+        for colour, body in zip(COLOURS, self._bodies, strict=True):
+            position, yaw = poses.get(colour, (_PARKED_M, 0.0))
+            self._bullet.resetBasePositionAndOrientation(
+                body, position, (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)),
+                physicsClientId=self._client)
 
     def positions_m(self) -> dict[str, tuple[float, float, float]]:
         """Centre of every cube on the table, read back from the bodies [m]."""
@@ -220,15 +188,11 @@ class BlocksScene:
 
     def _corners(self, stacks: Sequence[Sequence[str]], look: Look) -> NDArray[np.float64]:
         """(N, 8, 3) world corners of the placed blocks."""
-        layout = self.layout(len(stacks), sum(map(len, stacks)))
         boxes = []
-        for column, stack in enumerate(stacks):
-            for level, colour in enumerate(stack):
-                position, yaw = self.block_pose(
-                    layout, column, level, look.placements[COLOURS.index(colour)])
-                c, s = math.cos(yaw), math.sin(yaw)
-                turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-                boxes.append(_CORNERS @ turn.T + position)
+        for position, yaw in self._poses(stacks, look).values():
+            c, s = math.cos(yaw), math.sin(yaw)
+            turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+            boxes.append(_CORNERS @ turn.T + position)
         return np.array(boxes).reshape(-1, 8, 3)
 
     def _draw_cubes(self, rgb: NDArray[np.uint8], depth: NDArray[np.float32],
@@ -295,19 +259,6 @@ class _Background:
     rgb: NDArray[np.uint8]
     depth_m: NDArray[np.float32]
     table: NDArray[np.uint8]
-
-
-def _check_stacks(stacks: Sequence[Sequence[str]]) -> None:
-    if not 1 <= len(stacks) <= MAX_COLUMNS:
-        raise ValueError(f'{len(stacks)} columns: a picture shows 1 to {MAX_COLUMNS}')
-    seen: set[str] = set()
-    for stack in stacks:
-        for colour in stack:
-            if len(colour) != 1 or colour not in COLOURS:
-                raise ValueError(f'unknown colour {colour!r}: one of {", ".join(COLOURS)}')
-            if colour in seen:
-                raise ValueError(f'block {colour!r} is in the stacks twice')
-            seen.add(colour)
 
 
 @functools.cache

@@ -11,6 +11,10 @@ from sightplan.model import param
 class Settings:
     """How the world looks at itself; the same fields serve command line, YAML and ROS."""
 
+    pictures: str = param(
+        'pybullet', 'who draws the pictures; "none": nobody, for methods whose answers come from '
+        'elsewhere (the image is a few pixels that change when the scene does)',
+        choices=('pybullet', 'none'))
     width: int = param(640, 'width of the picture [px]', low=64, high=4096)
     height: int = param(480, 'height of the picture [px]', low=64, high=4096)
     fov_deg: float = param(24.0, 'vertical field of view of the camera [deg]', low=8.0, high=90.0)

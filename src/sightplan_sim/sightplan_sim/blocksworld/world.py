@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import hashlib
-import importlib.metadata
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,12 +25,12 @@ from sightplan.model import (
     WorldError,
     check_settings,
 )
-from sightplan_sim.blocksworld.camera import BLOCK_M, Camera, Layout
+from sightplan_sim.blocksworld.camera import BLOCK_M, Camera, Layout, Optics
 from sightplan_sim.blocksworld.clock import WorldClock
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
-from sightplan_sim.blocksworld.scene import BlocksScene, Frame
 from sightplan_sim.blocksworld.settings import Settings
+from sightplan_sim.blocksworld.table import Picture, Table
 
 RESET_S = 1.0
 OBSERVE_S = 1 / 30
@@ -63,9 +62,9 @@ class CameraInfo:
 
 
 class BlocksworldWorld:
-    """Implements the ports World and TruthSource over a BlocksScene.
+    """Implements the ports World and TruthSource over a Table, drawn or not.
 
-    The bodies' positions are the only record of where blocks are: legality and ground truth
+    The blocks' positions are the only record of where they are: legality and ground truth
     are read from them. All methods may be called from several threads.
 
     Failure model (ViPlan, section on action failures): a legal action fails with the
@@ -82,6 +81,7 @@ class BlocksworldWorld:
     Attributes:
         settings: as given.
         renderer: what draws the pictures, with its version, for the records of a run.
+        pictures: whether there is anything to be seen in them.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -94,11 +94,9 @@ class BlocksworldWorld:
         s = self.settings
         self._lock = threading.RLock()
         self._clock = WorldClock(clock_ns)
-        self._scene = BlocksScene(
-            s.width, s.height, fov_deg=s.fov_deg, elevation_deg=s.elevation_deg,
-            margin=s.margin, distance_m=s.distance_m, supersampling=s.supersampling)
-        self.renderer = (f'PyBullet TinyRenderer {importlib.metadata.version("pybullet")}, '
-                         f'{s.width}x{s.height}, supersampling {s.supersampling}')
+        self._scene = _make_table(s)
+        self.renderer = self._scene.renderer
+        self.pictures = s.pictures != 'none'
         self._episode: _Episode | None = None
 
     def close(self) -> None:
@@ -261,16 +259,17 @@ class BlocksworldWorld:
                 f'{len(scenario.columns)} columns with {len(scenario.colours)} blocks do not fit '
                 f'the picture from {self.settings.distance_m} m: raise distance_m, or set it to 0')
 
-    def _frame(self, episode: _Episode) -> Frame:
+    def _frame(self, episode: _Episode) -> Picture:
         if episode.frame is None:
             episode.frame = self._scene.render(
                 self._read_stacks(episode), episode.scenario.columns, episode.look)
             for array in (episode.frame.rgb, episode.frame.depth_m):
-                array.setflags(write=False)  # handed out more than once
+                if array is not None:
+                    array.setflags(write=False)  # handed out more than once
         return episode.frame
 
     def _read_stacks(self, episode: _Episode) -> Stacks:
-        """Which blocks stand where, bottom to top, from the bodies' positions."""
+        """Which blocks stand where, bottom to top, from their positions."""
         xs = np.array(episode.layout.column_x_m)
         piles: list[list[tuple[float, str]]] = [[] for _ in xs]
         for colour, (x, _, z) in self._scene.positions_m().items():
@@ -278,7 +277,7 @@ class BlocksworldWorld:
         return tuple(tuple(colour for _, colour in sorted(pile)) for pile in piles)
 
     def _read_state(self, episode: _Episode) -> State:
-        """True atoms, from the bodies' positions and the columns' places."""
+        """True atoms, from the blocks' positions and the columns' places."""
         names, columns = episode.scenario.names, episode.scenario.columns
         positions = self._scene.positions_m()
         xs = episode.layout.column_x_m
@@ -336,7 +335,18 @@ class _Episode:
     stamps_ns: list[int] = dataclasses.field(default_factory=list)
     states: list[State] = dataclasses.field(default_factory=list)
     outcome: str = ''
-    frame: Frame | None = None
+    frame: Picture | None = None
+
+
+def _make_table(s: Settings) -> Table:
+    """A table that is drawn, or, without pictures, one for which no simulator is started."""
+    if s.pictures == 'none':
+        return Table(Optics(s.width, s.height, s.fov_deg, s.elevation_deg, s.margin,
+                            s.distance_m))
+    from sightplan_sim.blocksworld.scene import BlocksScene  # needs PyBullet and OpenCV
+    return BlocksScene(
+        s.width, s.height, fov_deg=s.fov_deg, elevation_deg=s.elevation_deg, margin=s.margin,
+        distance_m=s.distance_m, supersampling=s.supersampling)
 
 
 def _generator(spec: EpisodeSpec, purpose: str) -> np.random.Generator:

@@ -30,6 +30,7 @@ _SENTINEL = 'QUESTION-GOES-HERE'
 _PROBES = ('Is the red block the topmost of its column?',
            'Is the column labeled "c1" to the left of the column labeled "c2"?')
 _TOLERANCE = 1e-3
+_LEAST_PX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Backend:
     """
 
     needs_truth = False
+    needs_pixels = True
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
@@ -209,7 +211,7 @@ def _checked(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
     """The image, if it is one.
 
     Raises:
-        BackendError: it is missing, or not uint8 RGB.
+        BackendError: it is missing, not uint8 RGB, or too small to show anything.
     """
     if image is None:
         raise BackendError('embedded: the observation holds no image; this backend only answers '
@@ -217,6 +219,10 @@ def _checked(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
         raise BackendError(f'embedded: the image is {image.dtype} {image.shape}; it must be uint8 '
                            'RGB of shape (height, width, 3)')
+    if min(image.shape[:2]) < _LEAST_PX:
+        raise BackendError(f'embedded: an image of {image.shape[1]}x{image.shape[0]} pixels shows '
+                           f'nothing; it must have {_LEAST_PX} at least (a world with '
+                           'pictures=none draws none: choose pictures=pybullet)')
     return image
 
 

@@ -57,6 +57,7 @@ class Backend:
     """Answers from ground truth with a real model's errors."""
 
     needs_truth = True
+    needs_pixels = False
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Load the table.
