@@ -79,6 +79,8 @@ def add_parser(subparsers: Any) -> None:
                        help='refuse to take up a run that is already in --out')
     where.add_argument('--retry-errors', action=argparse.BooleanOptionalAction, default=True,
                        help=about['retry_errors'].description)
+    where.add_argument('--answers-log', action='store_true',
+                       help=about['answers_log'].description)
     where.add_argument('--json', action='store_true',
                        help='print the summary as one JSON object, the last line of standard '
                             'output; all else goes to standard error')

@@ -56,8 +56,9 @@ from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
 _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
-                   'grounder_timeout_s')
-"""Fields of RunSettings that are other nodes' parameters; they are asked for them."""
+                   'grounder_timeout_s', 'answers_log')
+"""Fields of RunSettings that are other nodes' parameters, which are asked for them, and the log of
+answers: here the bags have them."""
 
 
 @dataclass(frozen=True, slots=True)

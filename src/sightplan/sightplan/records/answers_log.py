@@ -1,0 +1,135 @@
+"""``answers.jsonl`` of a run: every answer and every executed action, with the truth.
+
+It is what ``sightplan calibrate`` learns from. One line per answer, with ``answer`` "yes", "no" or
+null (unreadable), and one per executed or rejected action, with the true atoms before and after.
+Both say by ``episode``, ``step`` (actions so far) and ``problem`` (see ``problem_key``) where they
+belong. The truth comes from the world, never from the agent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+from sightplan.grounding.observation_model import problem_key
+from sightplan.model import (
+    Asked,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    FeedbackStatus,
+    InfrastructureError,
+    State,
+    Stepped,
+    TruthSource,
+    Verdict,
+)
+
+NAME = 'answers.jsonl'
+
+
+class AnswersLog:
+    """A Recorder that notes answers and actions, and commits them episode by episode.
+
+    The lines of an episode are written, with one call, before the episode itself is committed to
+    the run store; lines of episodes that never were committed are dropped by ``open``.
+    """
+
+    def __init__(self, folder: Path, truth: TruthSource, questions_sha256: str) -> None:
+        """Name the run directory; nothing is touched before ``open``."""
+        self._path = folder / NAME
+        self._truth = truth
+        self._questions = questions_sha256
+        self._spec: EpisodeSpec | None = None
+        self._lines: list[dict[str, Any]] = []
+        self._state: State | None = None
+        self._step = 0
+
+    def open(self, done: AbstractSet[str]) -> None:
+        """Keep the lines of committed episodes, as far as they are there, and no others.
+
+        Raises:
+            InfrastructureError: the file cannot be written.
+        """
+        if not self._path.exists():
+            return
+        kept = []
+        for line in self._path.read_text('utf-8').splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:  # torn by a crash
+                continue
+            if isinstance(entry, dict) and entry.get('episode') in done:
+                kept.append(line + '\n')
+        temporary = self._path.with_name(f'.{NAME}.new')
+        try:
+            temporary.write_text(''.join(kept), 'utf-8')
+            os.replace(temporary, self._path)
+        except OSError as error:
+            raise InfrastructureError(f'{self._path}: cannot be written '
+                                      f'({error.strerror})') from error
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Take one event of an episode that began with EpisodeStarted."""
+        try:
+            if isinstance(event, EpisodeStarted):
+                self._spec, self._lines, self._state, self._step = event.spec, [], None, 0
+                self._state = self._truth.state()
+            elif isinstance(event, Asked):
+                self._asked(event)
+            elif isinstance(event, Stepped):
+                self._stepped(event)
+        except InfrastructureError:
+            pass  # without truth there is nothing to learn; the scorer reports it
+
+    def commit(self) -> None:
+        """Append the lines of the episode that has ended.
+
+        Raises:
+            InfrastructureError: they could not be written.
+        """
+        content = ''.join(json.dumps(line, allow_nan=False) + '\n' for line in self._lines)
+        try:
+            with self._path.open('a', encoding='utf-8') as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InfrastructureError(f'{self._path}: an episode could not be written '
+                                      f'({error.strerror})') from error
+        self._lines = []
+
+    def _asked(self, event: Asked) -> None:
+        assert self._spec is not None
+        observation = event.observation
+        state = self._truth.state(observation.stamp_ns)
+        for question, answer in zip(event.questions, event.answers, strict=True):
+            unread = answer.verdict is Verdict.UNPARSED
+            self._lines.append({
+                'episode': self._spec.episode_id, 'split': self._spec.split,
+                'problem': problem_key(self._spec.problem), 'domain': self._spec.problem.domain,
+                'model': event.model, 'questions_sha256': self._questions, 'step': self._step,
+                'image': observation.image_id or f'stamp {observation.stamp_ns}',
+                'stamp_ns': observation.stamp_ns, 'purpose': event.purpose.value,
+                'atom': str(question.atom),
+                'answer': None if unread else answer.verdict.value,
+                'p_yes': answer.p_yes, 'p_no': answer.p_no, 'truth': question.atom in state})
+
+    def _stepped(self, event: Stepped) -> None:
+        assert self._spec is not None
+        step, before = self._step, self._state
+        self._step += 1
+        if event.feedback.status is FeedbackStatus.WITHHELD:
+            return
+        self._state = None
+        self._state = self._truth.state()
+        if before is None:
+            return
+        self._lines.append({
+            'episode': self._spec.episode_id, 'problem': problem_key(self._spec.problem),
+            'domain': self._spec.problem.domain, 'step': step, 'action': str(event.action),
+            'status': event.feedback.status.value, 'outcome': self._truth.last_outcome(),
+            'before': sorted(map(str, before)), 'after': sorted(map(str, self._state))})
