@@ -8,8 +8,8 @@ of their names, so that nothing can depend on the order of objects in a problem 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from sightplan.model import Atom, State
 
@@ -62,6 +62,9 @@ class Acyclic:
     rule: int = -1
 
 
+Constraint = Clause | Group | Acyclic
+
+
 @dataclass(frozen=True, slots=True)
 class Theory:
     """All constraints about one problem's atoms.
@@ -91,7 +94,7 @@ class Theory:
         values += [all(values[i] is wanted for i, wanted in parts) for parts in self.definitions]
         return values
 
-    def broken(self, state: State) -> Iterator[Clause | Group | Acyclic]:
+    def broken(self, state: State) -> Iterator[Constraint]:
         """The constraints, hard and soft, that a state breaks."""
         values = self.values(state)
         for clause in self.clauses:
@@ -113,6 +116,76 @@ class Theory:
         """Sum of the penalties of the broken constraints [nats]; infinite if impossible."""
         return sum(item.penalty if isinstance(item, Clause) else math.inf
                    for item in self.broken(state))
+
+    def split(self) -> list[Theory]:
+        """Independent parts: no constraint ties atoms of two of them.
+
+        Atoms that no constraint mentions together form one part (each is a part of its own).
+        """
+        parent = list(range(len(self.atoms)))
+
+        def root(i: int) -> int:
+            while parent[i] != i:
+                parent[i] = parent[parent[i]]
+                i = parent[i]
+            return i
+
+        def atoms_of(variables: Iterable[int]) -> list[int]:
+            found: list[int] = []
+            for v in variables:
+                extra = v - len(self.atoms)
+                found += [v] if extra < 0 else [i for i, _ in self.definitions[extra]]
+            return found
+
+        tied: set[int] = set()
+        everything: list[Constraint] = [*self.clauses, *self.groups, *self.acyclic]
+        scopes = [(c, atoms_of(_variables(c))) for c in everything]
+        for _, scope in scopes:
+            tied.update(scope)
+            for i in scope[1:]:
+                parent[root(i)] = root(scope[0])
+        free = [i for i in range(len(self.atoms)) if i not in tied]
+        members: dict[int, list[int]] = {}
+        for i in sorted(tied):
+            members.setdefault(root(i), []).append(i)
+        parts = [self._part(ids, [c for c, scope in scopes if scope and root(scope[0]) == key])
+                 for key, ids in members.items()]
+        if free:
+            parts.append(self._part(free, []))
+        if any(not scope for _, scope in scopes) and parts:  # an unsatisfiable clause
+            parts[0] = replace(parts[0], clauses=(*parts[0].clauses, *(
+                c for c, scope in scopes if not scope and isinstance(c, Clause))))
+        return parts
+
+    def _part(self, ids: Sequence[int], constraints: Iterable[Constraint],
+              ) -> Theory:
+        renumbered = {old: new for new, old in enumerate(ids)}
+        definitions: list[tuple[GroundLiteral, ...]] = []
+        chosen = list(constraints)
+        for c in chosen:
+            for v in _variables(c):
+                if v not in renumbered:
+                    renumbered[v] = len(ids) + len(definitions)
+                    definitions.append(tuple(
+                        (renumbered[i], wanted)
+                        for i, wanted in self.definitions[v - len(self.atoms)]))
+        return Theory(
+            tuple(self.atoms[i] for i in ids),
+            tuple(replace(c, literals=tuple((renumbered[i], w) for i, w in c.literals))
+                  for c in chosen if isinstance(c, Clause)),
+            tuple(replace(c, variables=tuple(renumbered[i] for i in c.variables))
+                  for c in chosen if isinstance(c, Group)),
+            tuple(replace(c, edges=tuple((renumbered[i], t, h) for i, t, h in c.edges))
+                  for c in chosen if isinstance(c, Acyclic)),
+            tuple(definitions))
+
+
+def _variables(constraint: Constraint) -> list[int]:
+    if isinstance(constraint, Clause):
+        return [i for i, _ in constraint.literals]
+    if isinstance(constraint, Group):
+        return list(constraint.variables)
+    return [i for i, _, _ in constraint.edges]
 
 
 def _has_cycle(edges: Sequence[tuple[str, str]]) -> bool:

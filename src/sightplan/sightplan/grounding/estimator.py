@@ -1,0 +1,279 @@
+"""From many uncertain answers to one consistent state: weighted MAP and marginals.
+
+Answers are noisy measurements of one possible world. Every answer adds its log likelihood ratio
+to the score of its atom; the constraints say which joint states are possible; the posterior over
+those is listed, best first, per group of atoms that constraints tie together.
+
+Example::
+
+    estimator = Estimator(load_domain('blocksworld'), problem)
+    estimate = estimator.estimate([Evidence(Atom('on', ('r', 'g')), Verdict.YES), ...])
+    estimate.state, estimate.marginals
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan.domains import Domain
+from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
+from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.solver import Bools, Floats, Worlds, WorldSolver
+from sightplan.grounding.theory import Theory
+from sightplan.model import Atom, InputError, Problem, State, Verdict, check_settings, param
+
+FAINT = 1e-4
+"""Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One answer.
+
+    Attributes:
+        atom: what was asked.
+        verdict: what was answered.
+        image: which image it was about; the same text means the same image.
+        p_yes: probability of "yes", if the model gave one.
+        p_no: probability of "no", likewise.
+    """
+
+    atom: Atom
+    verdict: Verdict
+    image: str = ''
+    p_yes: float | None = None
+    p_no: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorSettings:
+    """Settings of an Estimator."""
+
+    k: int = param(64, 'Joint states kept', low=1, high=4096)
+    window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
+                          low=0.5, high=100.0)
+    limit: int = param(512, 'Most states listed per group', low=2, high=100_000)
+    seed: int = param(0, 'Seed of the tie-breaking', low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What follows from the evidence.
+
+    Attributes:
+        state: the most probable joint state: always a possible one.
+        marginals: P(atom is true) in [FAINT, 1 - FAINT], for all atoms.
+        log_evidence: log of the sum, over the possible states, of the likelihood of all answers,
+            each possible state having prior weight 1 and every violation of a soft rule costing
+            its penalty [nats]. A lower bound where states outside of the window matter.
+        worlds: up to k joint states with their normalised probabilities, best first.
+        complete: whether all states in the window were listed.
+        seconds: wall-clock time spent [s].
+    """
+
+    state: State
+    marginals: dict[Atom, float]
+    log_evidence: float
+    worlds: tuple[tuple[State, float], ...]
+    complete: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """The arrays behind an Estimate.
+
+    Attributes:
+        values: (K, n) bool, joint states, best first; columns as ``Estimator.atoms``.
+        scores: (K,) float64 log weights [nats], descending.
+        marginals: (n,) float64 P(atom is true), from all listed states.
+        log_sum: log of the sum of the weights of all listed states [nats].
+        complete: whether all states within the window were listed.
+    """
+
+    values: Bools
+    scores: Floats
+    marginals: Floats
+    log_sum: float
+    complete: bool
+
+
+class Estimator:
+    """Joint estimation of one problem's state.
+
+    Args:
+        domain: whose vocabulary and constraints hold.
+        problem: whose objects there are; its initial state is never read.
+        constraints: instead of the domain's own ``constraints.yaml``.
+        observation_model: what answers are worth; None: generic defaults.
+        settings: see ``EstimatorSettings``.
+        atoms: only these and what constraints tie to them; None: all ground atoms.
+
+    Attributes:
+        atoms: the atoms it is about, sorted by name.
+        number: atom to column.
+        observation_model: as given.
+
+    Raises:
+        DomainError: the constraints cannot be read, or do not fit.
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, domain: Domain, problem: Problem, constraints: Constraints | None = None,
+                 observation_model: ObservationModel | None = None,
+                 settings: EstimatorSettings | None = None,
+                 atoms: Iterable[Atom] | None = None) -> None:
+        self.settings = settings or EstimatorSettings()
+        check_settings(self.settings, 'estimator')
+        self.observation_model = observation_model or ObservationModel.default()
+        constraints = read_constraints(domain) if constraints is None else constraints
+        objects = {**domain.schema.constants, **problem.objects}
+        theory = instantiate(constraints, domain.schema, objects)
+        parts = theory.split()
+        if atoms is not None:
+            wanted = set(atoms)
+            parts = [part for part in parts if wanted.intersection(part.atoms)]
+            parts = [_only(part, wanted) for part in parts]
+        self.atoms: tuple[Atom, ...] = tuple(sorted(a for part in parts for a in part.atoms))
+        self.number: Mapping[Atom, int] = {atom: i for i, atom in enumerate(self.atoms)}
+        self._parts = [
+            (np.array([self.number[a] for a in part.atoms], np.intp),
+             WorldSolver(part, self.settings.seed),
+             bool(part.clauses or part.groups or part.acyclic)) for part in parts]
+        self._unasked: dict[int, Worlds] = {}
+
+    def estimate(self, evidence: Sequence[Evidence]) -> Estimate:
+        """The state, marginals and best joint states given all answers.
+
+        Answers about one atom on one image are one measurement (their weights are averaged, so
+        that contradicting ones cancel); on further images they count by what they add.
+
+        Args:
+            evidence: in the order in which it came; may contradict itself, may be empty.
+
+        Raises:
+            InputError: an atom is none of this problem's.
+        """
+        start = time.perf_counter()
+        scores, base = self.scores(evidence)
+        posterior = self.solve(scores)
+        weights = np.exp(posterior.scores - posterior.scores[0])
+        worlds = tuple((self.state(row), float(w)) for row, w in zip(
+            posterior.values, weights / weights.sum(), strict=True))
+        return Estimate(
+            worlds[0][0], dict(zip(self.atoms, map(float, posterior.marginals), strict=True)),
+            posterior.log_sum + base, worlds, posterior.complete, time.perf_counter() - start)
+
+    def scores(self, evidence: Sequence[Evidence]) -> tuple[Floats, float]:
+        """What the answers say about each atom.
+
+        Returns:
+            (n,) float64 log likelihood ratios of true to false [nats], and the log likelihood of
+            all answers if all atoms were false [nats].
+
+        Raises:
+            InputError: an atom is none of this problem's.
+        """
+        scores, base = np.zeros(len(self.atoms)), 0.0
+        images: dict[tuple[int, str], list[Evidence]] = {}
+        for item in evidence:
+            if item.atom not in self.number:
+                raise InputError(f'{item.atom} is not an atom of this problem (atoms have the '
+                                 f'form "{self.atoms[0] if self.atoms else "on a,b"}")')
+            images.setdefault((self.number[item.atom], item.image), []).append(item)
+        last: dict[int, Verdict] = {}
+        for (number, _), items in images.items():
+            pairs = [self.log_likelihoods(item, last.get(number)) for item in items]
+            false, true = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+            scores[number] += true - false
+            base += false
+            readable = [i.verdict for i in items if i.verdict is not Verdict.UNPARSED]
+            if readable:
+                last[number] = readable[-1]
+        return scores, base
+
+    def log_likelihoods(self, item: Evidence, last: Verdict | None) -> tuple[float, float]:
+        """Log P(answer | atom false) and log P(answer | atom true) [nats].
+
+        Args:
+            item: the answer.
+            last: the last answer about the atom, on another image, its value unchanged since.
+        """
+        model = self.observation_model
+        if last is None:
+            return model.log_likelihoods(item.atom.predicate, item.verdict, item.p_yes, item.p_no)
+        return model.repeated_log_likelihoods(item.atom.predicate, item.verdict, last,
+                                              item.p_yes, item.p_no)
+
+    def solve(self, scores: Floats) -> Posterior:
+        """Posterior under any scores.
+
+        Args:
+            scores: (n,) what each atom adds to the log weight when true [nats].
+        """
+        marginals, log_sum, complete = np.empty(len(self.atoms)), 0.0, True
+        lists: list[tuple[Bools, Floats]] = []
+        for index, (columns, solver, tied) in enumerate(self._parts):
+            part = scores[columns]
+            worlds = self._near_best(index, solver, part)
+            weights = np.exp(worlds.scores - worlds.scores[0])
+            if tied:
+                marginals[columns] = weights @ worlds.values / weights.sum()
+                log_sum += float(worlds.scores[0] + np.log(weights.sum()))
+                complete = complete and worlds.complete
+            else:  # independent atoms: exact
+                marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
+                log_sum += float(np.logaddexp(0.0, part).sum())
+            lists.append((worlds.values, worlds.scores))
+        values, found = self._product(lists)
+        return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
+
+    def state(self, row: Bools) -> State:
+        """The state that a row of values stands for."""
+        return frozenset(self.atoms[i] for i in np.flatnonzero(row))
+
+    def row(self, state: State) -> Bools:
+        """The row of a state; atoms that the estimator is not about are left out."""
+        return np.array([atom in state for atom in self.atoms], np.bool_)
+
+    def _near_best(self, index: int, solver: WorldSolver, scores: Floats) -> Worlds:
+        if scores.any():
+            return solver.near_best(scores, self.settings.window, self.settings.limit)
+        if index not in self._unasked:
+            self._unasked[index] = solver.near_best(
+                scores, self.settings.window, self.settings.limit)
+        return self._unasked[index]
+
+    def _product(self, lists: Sequence[tuple[Bools, Floats]]) -> tuple[Bools, Floats]:
+        """The k best combinations of one state of each part."""
+        first = tuple(0 for _ in lists)
+        heap = [(-sum(scores[0] for _, scores in lists), first)]
+        seen, found = {first}, []
+        rows: list[Bools] = []
+        while heap and len(rows) < self.settings.k:
+            cost, choice = heapq.heappop(heap)
+            row = np.zeros(len(self.atoms), np.bool_)
+            for (columns, _, _), (values, _), i in zip(self._parts, lists, choice, strict=True):
+                row[columns] = values[i]
+            rows.append(row)
+            found.append(-cost)
+            for part, (_, scores) in enumerate(lists):
+                i = choice[part] + 1
+                following = (*choice[:part], i, *choice[part + 1:])
+                if i < len(scores) and following not in seen:
+                    seen.add(following)
+                    heapq.heappush(heap, (cost + scores[i - 1] - scores[i], following))
+        return np.array(rows, np.bool_).reshape(-1, len(self.atoms)), np.array(found)
+
+
+def _only(part: Theory, wanted: set[Atom]) -> Theory:
+    """Of the atoms that nothing ties, the wanted ones; a tied part as a whole."""
+    if part.clauses or part.groups or part.acyclic:
+        return part
+    return dataclasses.replace(part, atoms=tuple(a for a in part.atoms if a in wanted))
