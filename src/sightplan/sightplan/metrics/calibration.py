@@ -1,0 +1,111 @@
+"""Whether probabilities are what they say: reliability diagrams and expected calibration error."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The probabilities that fell into one bin.
+
+    Attributes:
+        low: lower edge.
+        high: upper edge; the last bin holds 1.
+        n: number of probabilities.
+        mean_p: their mean; NaN in an empty bin.
+        frequency: share of them whose event was true; NaN in an empty bin.
+    """
+
+    low: float
+    high: float
+    n: int
+    mean_p: float
+    frequency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How probabilities compare with what was true.
+
+    Attributes:
+        ece: expected calibration error, the mean over all probabilities of |mean_p - frequency|
+            of their bin (Naeini, Cooper and Hauskrecht 2015); 0 without any.
+        low: lower end of its 95 % bootstrap interval over groups.
+        high: upper end.
+        n: number of probabilities.
+        groups: number of independent groups.
+        bins: of equal width, in order.
+    """
+
+    ece: float
+    low: float
+    high: float
+    n: int
+    groups: int
+    bins: tuple[Bin, ...]
+
+
+def reliability(probabilities: Sequence[float] | NDArray[np.float64],
+                truths: Sequence[bool] | NDArray[np.bool_], bins: int = 10,
+                groups: Sequence[Hashable] | None = None, resamples: int = 1000,
+                seed: int = 0) -> Reliability:
+    """Compare probabilities with truths.
+
+    The interval is a percentile bootstrap over whole groups, because what belongs to one episode
+    is not independent. As resampling adds noise to every bin, it can lie above a very small
+    error.
+
+    Args:
+        probabilities: (N,) in [0, 1].
+        truths: (N,) what was true.
+        bins: number of bins of equal width.
+        groups: (N,) what belongs together (the episode); None: each probability by itself.
+        resamples: of the bootstrap; 0: none, the interval is the error itself.
+        seed: of the bootstrap.
+
+    Raises:
+        ValueError: the lengths differ, or a probability is outside [0, 1].
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    truth = np.asarray(truths, dtype=np.float64)
+    if p.shape != truth.shape or p.ndim != 1 or (groups is not None and len(groups) != len(p)):
+        raise ValueError(f'{p.shape} probabilities, {truth.shape} truths, '
+                         f'{len(groups) if groups is not None else "no"} groups')
+    if not bool(np.all((p >= 0.0) & (p <= 1.0))):
+        raise ValueError('a probability lies outside [0, 1]')
+    number = np.minimum((p * bins).astype(np.int64), bins - 1)
+    names = {} if groups is None else {g: i for i, g in enumerate(dict.fromkeys(groups))}
+    group = (np.arange(len(p)) if groups is None
+             else np.array([names[g] for g in groups], dtype=np.int64))
+    n_groups = len(names) if groups is not None else len(p)
+    # Sums per group and bin: a resample is then a weighted sum over groups.
+    sums = np.zeros((3, n_groups, bins))
+    for layer, values in enumerate((np.ones_like(p), p, truth)):
+        np.add.at(sums[layer], (group, number), values)
+    n, sum_p, sum_true = sums.sum(axis=1)
+    error = float(_error(n, sum_p, sum_true))
+    low = high = error
+    if resamples and n_groups > 1:
+        rng = np.random.default_rng(seed)
+        errors = np.empty(resamples)
+        for index in range(resamples):
+            picked = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
+            errors[index] = _error(*np.tensordot(sums, picked, axes=([1], [0])))
+        low, high = (float(x) for x in np.quantile(errors, (0.025, 0.975)))
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    with np.errstate(invalid='ignore'):
+        rows = zip(edges[:-1], edges[1:], n, sum_p / n, sum_true / n, strict=True)
+    return Reliability(error, low, high, len(p), n_groups, tuple(
+        Bin(float(a), float(b), int(k), float(mean), float(share))
+        for a, b, k, mean, share in rows))
+
+
+def _error(n: NDArray[np.float64], sum_p: NDArray[np.float64],
+           sum_true: NDArray[np.float64]) -> float:
+    total = n.sum()
+    return float(np.abs(sum_p - sum_true).sum() / total) if total else 0.0
