@@ -1,8 +1,14 @@
-"""What every domain folder must offer; a new folder is found and checked by itself."""
+"""What every domain folder must offer; a new folder is found and checked by itself.
+
+The shipped ones, and those in ``domains/`` beside this file, which are there for tests only.
+"""
 
 from __future__ import annotations
 
 import itertools
+import random
+from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,12 +16,15 @@ from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import OneshotPlanner, get_environment
 
 from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.grounding.constraints import instantiate, read_constraints
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
 from sightplan.planning.symbolic import FastDownwardPlanner
 
 get_environment().credits_stream = None
 pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning:unified_planning')
-DOMAINS = [load_domain(name) for name in domain_names()]
+DOMAINS = [*(load_domain(name) for name in domain_names()),
+           *(Domain(path.parent) for path in sorted(
+               (Path(__file__).parent / 'domains').glob('*/domain.pddl')))]
 READER = PDDLReader()
 
 
@@ -146,8 +155,31 @@ def test_cases_hold_valid_and_invalid_plans(domain: Domain) -> None:
 def test_another_domain_file_of_the_same_vocabulary_is_taken(domain: Domain, tmp_path) -> None:
     path = tmp_path / 'theirs.pddl'
     path.write_text('; another one\n' + domain.pddl.upper())
-    other = load_domain(domain.name, path)
+    other = Domain(domain.folder, path)
     assert other.schema == domain.schema and other.pddl != domain.pddl
+
+
+@every_domain
+def test_constraints_hold_on_random_walks(domain: Domain) -> None:
+    """Hard rules in every state, soft ones not much more often broken than they say."""
+    constraints = read_constraints(domain)
+    broken: Counter[int] = Counter()
+    clauses: Counter[int] = Counter()
+    for split in domain.splits:
+        for problem in domain.split_problems(split)[:8]:
+            model, rng, state = domain.model(problem), random.Random(problem.name), problem.init
+            theory = instantiate(constraints, domain.schema,
+                                 {**domain.schema.constants, **problem.objects})
+            for _ in range(100):
+                faults = list(theory.broken(state))
+                assert theory.possible(state), faults
+                broken.update(fault.rule for fault in faults)
+                for clause in theory.clauses:
+                    clauses[clause.rule] += not clause.hard
+                state = model.apply(rng.choice(
+                    [a for a in model.actions if model.applicable(a, state)]), state)
+    for number, rule in enumerate(constraints.rules):
+        assert broken[number] <= 2 * rule.violation_rate * clauses[number], rule.name
 
 
 @every_domain

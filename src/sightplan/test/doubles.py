@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -36,12 +37,19 @@ class MemoryWorld:
     Its "image" is a small array that depends on episode, state and number of actions, so that a
     new action gives a new image and looking twice gives the same one. A failing action (with the
     spec's probability) does nothing.
+
+    Args:
+        domain: a domain, or the name of one that is shipped.
+        visible: names of the objects in view in a state of a problem; None: the world does not
+            say.
     """
 
     renderer = 'none (test double)'
 
-    def __init__(self, domain: str = 'blocksworld') -> None:
-        self.domain: Domain = load_domain(domain)
+    def __init__(self, domain: str | Domain = 'blocksworld',
+                 visible: Callable[[Problem, State], set[str]] | None = None) -> None:
+        self.domain: Domain = load_domain(domain) if isinstance(domain, str) else domain
+        self.visible = visible
         self.resets = self.looks = 0
         self.actions: list[Action] = []
         self._states: dict[int, State] = {}
@@ -63,7 +71,10 @@ class MemoryWorld:
         self._states[self.now_ns] = self._states[self.now_ns - 1]
         key = f'{self.spec.seed}/{len(self.actions)}/{sorted(map(str, self.state()))}'
         pixels = np.frombuffer(hashlib.sha256(key.encode()).digest()[:12], np.uint8)
-        return Observation(pixels.reshape(2, 2, 3).copy(), self.now_ns, 'camera')
+        names = (None if self.visible is None else
+                 tuple(sorted(self.visible(self.spec.problem, self.state()))))
+        return Observation(pixels.reshape(2, 2, 3).copy(), self.now_ns, 'camera',
+                           visible_objects=names)
 
     def execute(self, action: Action) -> Feedback:
         state = self.state()
@@ -119,11 +130,49 @@ class TruthGrounder:
         return answers
 
 
+class GuessingGrounder:
+    """A model that sees what is in view, and makes something up about the rest.
+
+    About an atom whose objects are all visible the answer is wrong with probability ``error``,
+    about any other it is a guess. The same question about the same image gets the same answer.
+
+    Args:
+        world: whose truth it sees.
+        guess: 'no': always no; 'random': yes or no with equal chance.
+        error: chance of a wrong answer about what is in view.
+        seed: of guesses and errors.
+    """
+
+    def __init__(self, world: MemoryWorld, guess: str = 'no', error: float = 0.0,
+                 seed: int = 0) -> None:
+        self._world, self._guess, self._error, self._seed = world, guess, error, seed
+        self.model = f'guessing {guess}, error {error:g}, seed {seed}'
+        self.asked: list[tuple[Atom, ...]] = []
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None) -> list[Answer]:
+        state = self._world.state(observation.stamp_ns)
+        seen = observation.visible_objects
+        answers = []
+        for atom in (question.atom for question in questions):
+            rng = random.Random(f'{self._seed}/{self._world.spec.seed}/{observation.image_id}/'
+                                f'{atom}')
+            if seen is None or set(atom.args) <= set(seen):
+                says = (atom in state) is (rng.random() >= self._error)
+            else:
+                says = self._guess == 'random' and rng.random() < 0.5
+            answers.append(Answer(atom, Verdict.YES if says else Verdict.NO,
+                                  text='Yes' if says else 'No'))
+        self.asked.append(tuple(question.atom for question in questions))
+        return answers
+
+
 class SearchPlanner:
     """Breadth-first search over the domain's own model: shortest plans of small problems."""
 
-    def __init__(self, domain: str = 'blocksworld', limit: int = 2_000) -> None:
-        self._domain, self._limit = load_domain(domain), limit
+    def __init__(self, domain: str | Domain = 'blocksworld', limit: int = 2_000) -> None:
+        self._domain = load_domain(domain) if isinstance(domain, str) else domain
+        self._limit = limit
         self.calls = 0
 
     def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
@@ -183,6 +232,22 @@ class BoobyTrap:
 
     def last_outcome(self) -> str:
         raise AssertionError('ground truth was read')
+
+
+PANTRY = Path(__file__).parents[3] / 'tests' / 'contracts' / 'domains' / 'pantry'
+"""A domain folder that is not shipped: things in containers that hide what is in them."""
+
+
+def pantry() -> Domain:
+    """The domain of hidden things."""
+    return Domain(PANTRY)
+
+
+def pantry_view(problem: Problem, state: State) -> set[str]:
+    """Table and containers are always in view, a thing unless it is in a closed container."""
+    hidden = {atom.args[0] for atom in state if atom.predicate == 'at' and atom.args[1] != 'table'
+              and Atom('isopen', atom.args[1:]) not in state}
+    return {'table', *problem.objects} - hidden
 
 
 TWO_BLOCKS = """
