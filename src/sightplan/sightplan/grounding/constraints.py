@@ -206,7 +206,7 @@ class _Reader:
         except yaml.YAMLError as error:
             mark = getattr(error, 'problem_mark', None)
             raise DomainError(f'{self._source}:{mark.line + 1 if mark else 1}: not YAML: {error} '
-                              '(mend the syntax)') from error
+                              '(mend the syntax; patterns stand in quotes)') from error
         except RecursionError as error:
             raise DomainError(f'{self._source}:1: nested too deep (flatten it)') from error
         if root is None:
@@ -480,9 +480,15 @@ class Vocabulary:
             yield tuple(sorted(found))
 
     def edges(self, rule: AcyclicRule) -> tuple[tuple[int, str, str], ...]:
-        """The atoms of a relation as (number, tail, head)."""
-        return tuple((i, atom.args[0], atom.args[1]) for i, atom in enumerate(self.atoms)
-                     if atom.predicate == rule.predicate)
+        """The atoms of a relation that can be part of a cycle, as (number, tail, head)."""
+        edges = [(i, atom.args[0], atom.args[1]) for i, atom in enumerate(self.atoms)
+                 if atom.predicate == rule.predicate]
+        count = -1
+        while count != len(edges):
+            count = len(edges)
+            through = {tail for _, tail, _ in edges} & {head for _, _, head in edges}
+            edges = [edge for edge in edges if edge[1] in through and edge[2] in through]
+        return tuple(edges)
 
     def cases(self, rule: ImplicationRule) -> Iterator[Case]:
         """A rule's instances whose premise can be true.
