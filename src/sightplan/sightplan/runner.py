@@ -332,6 +332,9 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
             _close_after(stack, planner)
         policy = make_policy(settings.method, settings.method_options, world)
+        prepare = getattr(policy, 'prepare', None)
+        if prepare is not None:
+            prepare(domain, grounder.model)
         store = stack.enter_context(RunStore(settings.out))
         done = store.open(identity(settings, domain, pairs, grounder.model),
                           session(settings, world), settings.resume)

@@ -93,6 +93,10 @@ class _Session:
         return self.spec.problem
 
     @property
+    def answering_model(self) -> str:
+        return self._grounder.model
+
+    @property
     def model(self) -> InstantiatedModel:
         if self._model is None:
             self._model = self.domain.model(self.problem)

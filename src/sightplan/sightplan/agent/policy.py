@@ -78,6 +78,10 @@ class Context(Protocol):
         """All ground atoms and actions of the problem, with preconditions and effects."""
 
     @property
+    def answering_model(self) -> str:
+        """Exact name of the model that answers; '' for a method that does not ask."""
+
+    @property
     def rng(self) -> random.Random:
         """Random numbers of this episode, seeded by its spec."""
 

@@ -45,6 +45,7 @@ class Domain:
     Attributes:
         name: the folder's name.
         folder: where it is.
+        views: names of the actions that give another view of the scene.
         pddl: text of the domain file.
 
     Raises:
@@ -68,6 +69,7 @@ class Domain:
         settings = read_yaml(path)
         self._closure = _closure(path, settings, self.schema)
         self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
+        self.views: tuple[str, ...] = _views(path, settings, self.schema)
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     @property
@@ -257,6 +259,14 @@ def _optimal_lengths(folder: Path) -> dict[str, int]:
     except (TypeError, KeyError, ValueError) as error:
         raise DomainError(f'{path}:1: problems is not a mapping from names to optimal_length '
                           '(generate it again)') from error
+
+
+def _views(path: Path, settings: dict[str, Any], schema: Schema) -> tuple[str, ...]:
+    names = settings.get('views') or ()
+    if not isinstance(names, (list, tuple)) or not all(n in schema.actions for n in names):
+        raise DomainError(f'{path}:1: views = {names!r} is not a list of actions (known: '
+                          f'{", ".join(schema.actions)})')
+    return tuple(names)
 
 
 def _closure(path: Path, settings: dict[str, Any], schema: Schema) -> Closure:

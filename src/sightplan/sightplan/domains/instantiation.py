@@ -67,6 +67,7 @@ class InstantiatedModel:
             for args in self._tuples(schema.parameters))
         self._known = frozenset(self.actions)
         self._grounded: dict[Action, _GroundAction] = {}
+        self._conditions: frozenset[Atom] | None = None
 
     @property
     def static_predicates(self) -> frozenset[str]:
@@ -139,6 +140,21 @@ class InstantiatedModel:
                              f'{", ".join(str(p) for p in self.preconditions(action))}')
         values = self.effects(action, state)
         return frozenset(state.difference(values).union(a for a, true in values.items() if true))
+
+    def conditions(self) -> frozenset[Atom]:
+        """The atoms that decide what any action may and will do: all others cannot matter to it.
+
+        Those of preconditions and of conditions of effects, over all actions.
+        """
+        if self._conditions is None:
+            found: set[Atom] = set()
+            for action in self.actions:
+                grounded = self._ground(action)
+                found.update(_atoms(grounded.precondition))
+                for _, _, condition in grounded.effects:
+                    found.update(_atoms(condition))
+            self._conditions = frozenset(found)
+        return self._conditions
 
     def first_flaw(self, plan: Sequence[Action], init: State, goal: Sequence[Literal],
                    ) -> str | None:
@@ -230,3 +246,12 @@ def _literals(condition: _Ground) -> Iterator[Literal]:
     elif isinstance(condition, _All):
         for part in condition.parts:
             yield from _literals(part)
+
+
+def _atoms(condition: _Ground) -> Iterator[Atom]:
+    """All atoms of a condition."""
+    if isinstance(condition, Literal):
+        yield condition.atom
+    else:
+        for part in condition.parts:
+            yield from _atoms(part)

@@ -234,13 +234,14 @@ class Estimator:
         values, found = self._product(lists)
         return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
 
+    def possible(self, row: Bools) -> bool:
+        """Whether a row of values breaks no hard constraint."""
+        state = self.state(row)
+        return all(solver.theory.possible(state) for _, solver, _ in self._parts)
+
     def state(self, row: Bools) -> State:
         """The state that a row of values stands for."""
         return frozenset(self.atoms[i] for i in np.flatnonzero(row))
-
-    def row(self, state: State) -> Bools:
-        """The row of a state; atoms that the estimator is not about are left out."""
-        return np.array([atom in state for atom in self.atoms], np.bool_)
 
     def _near_best(self, index: int, solver: WorldSolver, scores: Floats) -> Worlds:
         if scores.any():

@@ -1,0 +1,295 @@
+"""What ``belief`` and ``blind`` share: acting on a joint belief."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.domains import Domain
+from sightplan.grounding.constraints import Constraints, read_constraints
+from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
+from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.solver import Bools
+from sightplan.model import (
+    Action,
+    AskPurpose,
+    Atom,
+    Feedback,
+    FeedbackStatus,
+    PlanningStatus,
+    State,
+    StopReason,
+    param,
+)
+
+_MAX_BATCH = 8
+_FAINT = 1e-4
+_LIKELY = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class BelievingSettings:
+    """Settings of a method that acts on a joint belief."""
+
+    calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
+                             'empty: generic rates')
+    constraints: bool = param(True, "Whether to use the domain's constraints")
+    inference: str = param('joint', 'joint (weighted joint states), or factorised (log-odds per '
+                           'atom, projected; for comparison)', choices=tuple(FILTERS))
+    repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
+                         'independent (for comparison)', choices=('dependent', 'independent'))
+    k: int = param(128, 'Joint states kept', low=1, high=4096)
+    accept: float = param(0.9, 'Probability of the goal at which the episode is ended', low=0.5,
+                          high=1.0)
+    settle: float = param(0.95, 'Probability that the plan works at which asking ends', low=0.5,
+                          high=1.0)
+    min_gain: float = param(0.02, 'Least expected information of a question [bit]', low=0.0,
+                            high=1.0)
+    doubt: float = param(0.7, 'Probability of the goal below which one acts as if it did not '
+                         'hold yet, though it is likelier than not', low=0.0, high=1.0)
+    looks: int = param(2, 'Most times to look again from elsewhere before the goal is accepted, '
+                       'where the domain has actions for that', low=0, high=100)
+    search: str = param('optimal', "Search of the planner; '' for what the other methods get")
+    window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
+                          low=0.5, high=100.0)
+
+
+class BelievingPolicy:
+    """Act on the most probable joint state; ask what can change the plan.
+
+    The loop: ask until the plan in hand works with probability ``settle`` in the belief, or no
+    question is worth ``min_gain``; act; move the belief by the action model; look at the new
+    picture, and ask again. The goal is accepted at probability ``accept``.
+    """
+
+    needs_truth = False
+    needs_grounder = True
+
+    def __init__(self, settings: BelievingSettings) -> None:
+        """Read the calibration.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        self._settings = settings
+        self._rates = (read_observation_model(settings.calibration) if settings.calibration
+                       else ObservationModel.default())
+        self._estimators: dict[object, Estimator] = {}
+        self._queue: deque[Action] = deque()
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the plan not carried out yet."""
+        return len(self._queue)
+
+    def prepare(self, domain: Domain, model: str) -> None:
+        """Check before a run that the calibration fits.
+
+        Raises:
+            InputError: it belongs to another model, wording or domain.
+        """
+        if self.needs_grounder:
+            self._rates.check(model, domain)
+
+    # --- the port Policy ------------------------------------------------------------------------
+
+    def begin(self, context: Context) -> Stop | None:
+        """Look, and ask until a plan is likely to work."""
+        self.prepare(context.domain, context.answering_model)
+        self._queue.clear()
+        self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
+        self._plans: dict[State, tuple[Action, ...] | Stop] = {}
+        self._looks = 0
+        self._relevant = context.model.conditions() | {
+            literal.atom for literal in context.problem.goal}
+        self._filter = self._make_filter(context)
+        self._look(context)
+        self._ascertain(context, AskPurpose.ENUMERATION)
+        return None
+
+    def decide(self, context: Context) -> Decision:
+        """The next action of a plan from the most probable state, once it is likely to work."""
+        problem, belief = context.problem, self._filter
+        state = belief.state
+        if problem.goal_met(state):
+            self._queue.clear()
+            self._ascertain(context, AskPurpose.GOAL)
+            state = belief.state
+        if problem.goal_met(state):
+            at_goal = belief.satisfying(problem.goal_met)
+            probability = float(belief.weights @ at_goal)
+            if probability >= self._settings.accept:
+                return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
+            look = self._way_to_look_again(context, state)
+            if look is not None:
+                return Act(look)
+            other = belief.best_where(~at_goal) if probability < self._settings.doubt else None
+            if other is None:
+                return Stop(StopReason.PLAN_DONE,
+                            f'the goal holds with P = {probability:.3f}, and nothing more can be '
+                            f'found out')
+            state = other
+        stop = self._have_plan(context, state)
+        if stop is not None:
+            return stop
+        if not self._queue:  # the goal holds in what was thought another state
+            return Stop(StopReason.PLAN_DONE)
+        return Act(self._queue[0])
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Move the belief, look, and ask what matters now."""
+        self._filter.act(action, feedback.status)
+        if feedback.status is not FeedbackStatus.EXECUTED:
+            self._queue.clear()
+            self._ascertain(context, AskPurpose.PRECONDITION)
+            return None
+        if self._queue and self._queue[0] == action:
+            self._queue.popleft()
+        else:
+            self._queue.clear()
+        self._look(context)
+        self._ascertain(context, AskPurpose.EFFECT, action)
+        return None
+
+    # --- looking and asking ---------------------------------------------------------------------
+
+    def _look(self, context: Context) -> None:
+        """Take a new picture, and what the world grants with it."""
+        if not self.needs_grounder:
+            self._publish(context)
+            return
+        self._observation = context.observe()
+        self._filter.tell(self._observation.told)
+        self._publish(context)
+
+    def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
+                   ) -> None:
+        """Ask about the picture until the plan in hand is likely to work.
+
+        After an action the first question is asked whatever the confidence, if it is worth its
+        gain: a belief must not drift away unseen.
+        """
+        if not self.needs_grounder:
+            return
+        probe = action is not None
+        while True:
+            works = self._plan_works(context)
+            confidence = (self._filter.confidence if works is None
+                          else float(self._filter.weights @ works))
+            if confidence > self._settings.settle and not probe:
+                return
+            chosen = [atom for atom, gain in self._filter.informative(
+                self._askable(), works, 1 if probe else self._batch())
+                if gain >= self._settings.min_gain]
+            if not chosen:
+                return
+            probe = False
+            self._ask(context, chosen, purpose, action)
+
+    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
+             action: Action | None) -> None:
+        state = self._filter.state
+        answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
+                              self._observation)
+        self._filter.answer([
+            Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
+            for a in answers])
+        self._filter.escape()
+        self._publish(context)
+
+    def _askable(self) -> list[Atom]:
+        """Atoms that can matter, all of whose objects are in view as far as the world tells."""
+        visible = self._observation.visible_objects
+        return [atom for atom in self._filter.atoms if atom in self._relevant
+                and (visible is None or all(name in visible for name in atom.args))]
+
+    def _batch(self) -> int:
+        """How many questions at once: half the bits that are open."""
+        weights = self._filter.weights
+        weights = weights[weights > _FAINT]
+        bits = float(-(weights * np.log2(weights)).sum())
+        return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
+
+    def _way_to_look_again(self, context: Context, state: State) -> Action | None:
+        """An applicable action that gives another view, if the domain has one."""
+        if self._looks >= self._settings.looks or not self.needs_grounder:
+            return None
+        for action in context.model.actions:
+            if (action.name in context.domain.views
+                    and self._filter.probability(context.model.preconditions(action)) > _LIKELY
+                    and context.model.applicable(action, state)
+                    and context.problem.goal_met(context.model.apply(action, state))):
+                self._looks += 1
+                return action
+        return None
+
+    # --- planning -------------------------------------------------------------------------------
+
+    def _plan_works(self, context: Context) -> Bools | None:
+        """(K,) in which joint states the plan from the most probable one reaches the goal.
+
+        None while no state is likely, or there is no plan: then the state itself is asked for.
+        """
+        if self._filter.confidence < _LIKELY:
+            return None
+        if self._have_plan(context, self._filter.state) is not None:
+            return None
+        plan = tuple(self._queue)
+        weights = self._filter.weights
+        return np.array([
+            weight > _FAINT and self._reaches_goal(context, plan, state)
+            for state, weight in zip(self._filter.states, weights, strict=True)], np.bool_)
+
+    def _reaches_goal(self, context: Context, plan: tuple[Action, ...], state: State) -> bool:
+        key = (state, plan)
+        if key not in self._works:
+            self._works[key] = context.model.first_flaw(plan, state, context.problem.goal) is None
+        return self._works[key]
+
+    def _have_plan(self, context: Context, state: State) -> Stop | None:
+        """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is."""
+        if self._queue and self._reaches_goal(context, tuple(self._queue), state):
+            return None
+        if state not in self._plans:
+            self._plans[state] = self._search(context, state)
+        found = self._plans[state]
+        if isinstance(found, Stop):
+            self._queue.clear()
+            return found
+        self._queue = deque(found)
+        return None
+
+    def _search(self, context: Context, state: State) -> tuple[Action, ...] | Stop:
+        if context.problem.goal_met(state):
+            return ()
+        result = context.plan(state, self._settings.search)
+        if result.status is PlanningStatus.TIMEOUT:
+            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
+        if result.status is not PlanningStatus.SOLVED:
+            return Stop(StopReason.NO_PLAN, result.message)
+        return tuple(result.plan)
+
+    # --- the belief -----------------------------------------------------------------------------
+
+    def _make_filter(self, context: Context) -> BeliefFilter:
+        settings = self._settings
+        key = (context.domain.name, context.domain.pddl,
+               tuple(sorted(context.problem.objects.items())), self._relevant)
+        if key not in self._estimators:
+            constraints = (read_constraints(context.domain) if settings.constraints
+                           else Constraints((), 'none'))
+            self._estimators[key] = Estimator(
+                context.domain, context.problem, constraints, self._rates,
+                EstimatorSettings(k=settings.k, window=settings.window), self._relevant)
+        return FILTERS[settings.inference](
+            self._estimators[key], context.model,
+            FilterSettings(k=settings.k, repeats=settings.repeats))
+
+    def _publish(self, context: Context) -> None:
+        context.believe(self._filter.state, self._filter.marginals())

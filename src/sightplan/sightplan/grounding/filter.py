@@ -1,0 +1,522 @@
+"""Belief over time: a Bayes filter on the most probable joint states.
+
+The belief is a list of up to K weighted joint states (hypotheses). Answers reweight them, by how
+likely each makes the answer; an action moves each of them by the action model, branching where
+the action may have failed; and when the answers about one image are explained far better by a
+state that is not among them, that state is found by the solver and added. Evidence is never
+added up per atom: atoms move together, in joint states.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan.domains import InstantiatedModel
+from sightplan.grounding.estimator import Estimator, Evidence
+from sightplan.grounding.solver import Bools, Floats
+from sightplan.model import (
+    Action,
+    Atom,
+    FeedbackStatus,
+    InputError,
+    Literal,
+    State,
+    Verdict,
+    check_settings,
+    param,
+)
+
+_TOLD = 60.0  # weight of a fact that the world itself grants [nats]
+_BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Settings of a BeliefFilter."""
+
+    k: int = param(64, 'Joint states kept', low=1, high=4096)
+    repeats: str = param(
+        'dependent', 'An answer about a new image whose atom has not changed since the last one: '
+        'dependent (errors persist, by the calibration) or independent (counts in full)',
+        choices=('dependent', 'independent'))
+    escape_nats: float = param(
+        4.0, 'A state outside of the belief is taken in when the answers about one image favour '
+        'it by more than this [nats]', low=0.0, high=100.0)
+    surprise_nats: float = param(
+        3.0, 'Prior penalty of such a state against the best one in the belief [nats]', low=0.0,
+        high=100.0)
+    prior_weight: float = param(
+        0.3, "Weight of the old belief's marginals when such a state is looked for", low=0.0,
+        high=1.0)
+
+
+class BeliefFilter:
+    """Tracks one episode's joint state.
+
+    Args:
+        estimator: the possible states and the weight of answers.
+        model: what actions do.
+        settings: see ``FilterSettings``.
+
+    Attributes:
+        atoms: the atoms tracked, sorted by name.
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, estimator: Estimator, model: InstantiatedModel,
+                 settings: FilterSettings | None = None) -> None:
+        self.settings = settings or FilterSettings()
+        check_settings(self.settings, 'belief filter')
+        self.atoms = estimator.atoms
+        self._estimator, self._model = estimator, model
+        self._observation_model = estimator.observation_model
+        n = len(self.atoms)
+        self._values: Bools
+        self._last_values: Bools  # values when each atom was last asked about
+        self._scores: Floats
+        self._told = np.zeros(n)
+        self._first: list[Evidence] = []  # answers before the first action
+        self._image_scores = np.zeros(n)  # what the answers about the current image say
+        self._answered: set[int] = set()  # atoms answered about the current image
+        self._last: dict[int, Verdict] = {}
+        self._moved = False
+        self._resolve()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """The most probable joint state."""
+        return self._estimator.state(self._values[int(self._scores.argmax())])
+
+    @property
+    def weights(self) -> Floats:
+        """(K,) probabilities of the joint states."""
+        weights = np.exp(self._scores - self._scores.max())
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def states(self) -> list[State]:
+        """The joint states, in the order of ``weights``."""
+        return [self._estimator.state(row) for row in self._values]
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the most probable joint state."""
+        return float(self.weights.max())
+
+    def marginals(self) -> dict[Atom, float]:
+        """P(atom is true), per atom."""
+        p = np.clip(self.weights @ self._values, 1e-4, 1.0 - 1e-4)
+        return dict(zip(self.atoms, map(float, p), strict=True))
+
+    def probability(self, literals: Iterable[Literal]) -> float:
+        """P(all literals hold); an atom that is not tracked counts as false."""
+        return float(self.weights @ self.holds(literals))
+
+    def holds(self, literals: Iterable[Literal]) -> Bools:
+        """(K,) whether all literals hold, per joint state."""
+        found = np.ones(len(self._values), np.bool_)
+        for literal in literals:
+            column = self._estimator.number.get(literal.atom)
+            if column is None:
+                if literal.positive:
+                    found[:] = False
+            else:
+                found &= self._values[:, column] == literal.positive
+        return found
+
+    def satisfying(self, test: Callable[[State], bool]) -> Bools:
+        """(K,) whether a state passes a test, per joint state."""
+        return np.array([test(state) for state in self.states], np.bool_)
+
+    def best_where(self, chosen: Bools) -> State | None:
+        """The most probable of some of the joint states; None if there is none."""
+        if not chosen.any():
+            return None
+        return self._estimator.state(self._values[int(np.where(
+            chosen, self._scores, -np.inf).argmax())])
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def tell(self, facts: Mapping[Atom, bool]) -> None:
+        """Take in facts that the world itself grants; they are as good as certain."""
+        for atom, value in facts.items():
+            column = self._estimator.number.get(atom)
+            if column is not None:
+                weight = _TOLD if value else -_TOLD
+                if self._told[column] != weight:
+                    self._told[column] = weight
+                    self._scores = self._scores + weight * self._values[:, column]
+        if facts and not self._moved:
+            self._resolve()
+        elif facts:
+            self.escape()
+
+    def answer(self, answers: Sequence[Evidence]) -> None:
+        """Take in answers about the current image.
+
+        The second answer about an atom on the same image says nothing new and is dropped.
+
+        Raises:
+            InputError: an atom is not tracked.
+        """
+        taken = []
+        for item in answers:
+            column = self._estimator.number.get(item.atom)
+            if column is None:
+                raise InputError(f'{item.atom} is not tracked (the belief is about '
+                                 f'{len(self.atoms)} atoms of this problem)')
+            if column in self._answered:
+                continue
+            self._answered.add(column)
+            taken.append((column, item))
+            false, true = self._weigh(column, item)
+            self._image_scores[column] = np.mean(true - false)
+            self._scores = self._scores + np.where(self._values[:, column], true, false)
+        for column, item in taken:
+            self._last_values[:, column] = self._values[:, column]
+            if item.verdict is not Verdict.UNPARSED:
+                self._last[column] = item.verdict
+        if not self._moved and taken:
+            self._first += [item for _, item in taken]
+            self._resolve()
+
+    def _weigh(self, column: int, item: Evidence) -> tuple[Floats, Floats]:
+        """Log P(answer | false), log P(answer | true), each (K,), per joint state."""
+        fresh = self._estimator.log_likelihoods(item, None)
+        last = self._last.get(column)
+        if last is None or self.settings.repeats == 'independent':
+            return np.full(len(self._values), fresh[0]), np.full(len(self._values), fresh[1])
+        again = self._estimator.log_likelihoods(item, last)
+        unchanged = self._last_values[:, column] == self._values[:, column]
+        return (np.where(unchanged, again[0], fresh[0]), np.where(unchanged, again[1], fresh[1]))
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        """Take in that an action was sent, and what the world said.
+
+        Executed: joint states in which it was not applicable lose weight; the others move, with
+        the reliabilities of the action. A new image is expected then. Rejected: joint states in
+        which it was applicable lose weight. Withheld: nothing happened.
+        """
+        if status is FeedbackStatus.WITHHELD:
+            return
+        applicable = self.satisfying(lambda state: self._model.applicable(action, state))
+        odds = self._observation_model
+        if status is FeedbackStatus.REJECTED:
+            self._scores = self._scores + np.where(
+                applicable, math.log(odds.rejection),
+                math.log1p(-odds.execution_if_inapplicable))
+            if not self._moved and not applicable.any():
+                return
+            self._widen(action)
+            return
+        self._scores = self._scores + np.where(
+            applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
+        self._moved = True
+        self._told[:] = 0.0
+        self._move(action, applicable)
+        self._image_scores[:] = 0.0
+        self._answered.clear()
+        self._first.clear()
+
+    def _widen(self, action: Action) -> None:
+        """After a rejection: if hardly a state explains it, look for others that do."""
+        if self._moved:
+            return
+        scores, _ = self._estimator.scores(self._first)
+        scores = scores + self._told
+        posterior = self._estimator.solve(scores)
+        rows = [row for row in posterior.values
+                if not self._model.applicable(action, self._estimator.state(row))]
+        self._add(np.array(rows, np.bool_).reshape(-1, len(self.atoms)), scores, 0.0)
+
+    def new_image(self) -> None:
+        """From now on answers are about another image of an unchanged scene."""
+        self._image_scores[:] = 0.0
+        self._answered.clear()
+        self._moved = True  # the first image's answers are final
+
+    @property
+    def answered(self) -> set[Atom]:
+        """Atoms that were asked about the current image."""
+        return {self.atoms[i] for i in self._answered}
+
+    # --- the mathematics ------------------------------------------------------------------------
+
+    def _resolve(self) -> None:
+        """Before the first action all answers are about one image: find the best states anew."""
+        scores, _ = self._estimator.scores(self._first)
+        posterior = self._estimator.solve(scores + self._told)
+        self._values, self._scores = posterior.values, posterior.scores - posterior.scores[0]
+        self._last_values = self._values.copy()
+        self._prior = np.full(len(self.atoms), 0.5)
+
+    def _move(self, action: Action, applicable: Bools) -> None:
+        """Every joint state becomes what it would be after the action."""
+        reliability = self._observation_model.action(action.name)
+        merged: dict[bytes, tuple[float, Bools, Bools]] = {}
+
+        def put(row: Bools, history: Bools, score: float) -> None:
+            key = row.tobytes()
+            old = merged.get(key)
+            if old is None:
+                merged[key] = (score, row, history)
+            else:  # the history of the likelier way here is kept
+                total = float(np.logaddexp(old[0], score))
+                merged[key] = ((total, *old[1:]) if old[0] >= score else (total, row, history))
+
+        siblings = self._siblings(action)
+        floor = self._scores.max() - 25.0
+        for row, history, score, fits in zip(
+                self._values, self._last_values, self._scores, applicable, strict=True):
+            if score < floor:
+                continue
+            if not fits:
+                put(row, history, float(score))
+                continue
+            state = self._estimator.state(row)
+            for after, chance in self._successes(action, state, row):
+                put(after, history, float(score) + math.log(reliability.success * chance))
+            slips = [s for s in siblings if self._model.applicable(s, state)]
+            stays = reliability.no_op + (0.0 if slips else reliability.slip)
+            if stays > 0.0:
+                put(row, history, float(score) + math.log(stays))
+            if slips and reliability.slip > 0.0:
+                share = math.log(reliability.slip / len(slips))
+                for slip in slips:
+                    put(self._after(self._model.effects(slip, state), row), history,
+                        float(score) + share)
+        best = sorted(merged.values(), key=lambda item: -item[0])[:self.settings.k]
+        self._values = np.array([row for _, row, _ in best])
+        self._last_values = np.array([history for _, _, history in best])
+        self._scores = np.array([score for score, _, _ in best]) - best[0][0]
+        self._prior = self.weights @ self._values
+
+    def _after(self, effects: Mapping[Atom, bool], row: Bools) -> Bools:
+        row = row.copy()
+        for atom, value in effects.items():
+            column = self._estimator.number.get(atom)
+            if column is not None:
+                row[column] = value
+        return row
+
+    def _successes(self, action: Action, state: State, row: Bools) -> list[tuple[Bools, float]]:
+        """What success may lead to: effects that are not fully reliable may be missing."""
+        reliability = self._observation_model.action(action.name)
+        effects = self._model.effects(action, state)
+        doubtful = [(atom, value, reliability.effect(atom.predicate, value))
+                    for atom, value in effects.items()
+                    if reliability.effect(atom.predicate, value) < 1.0
+                    and (atom in state) is not value]
+        if not doubtful:
+            return [(self._after(effects, row), 1.0)]
+        found = []
+        for missing in itertools.islice(_by_likelihood([p for *_, p in doubtful]), _BRANCHES):
+            chance = 1.0
+            kept = dict(effects)
+            for (atom, value, p), gone in zip(doubtful, missing, strict=True):
+                chance *= (1.0 - p) if gone else p
+                if gone:
+                    kept[atom] = not value
+            after = self._after(kept, row)
+            if not any(missing) or self._estimator.possible(after):
+                found.append((after, chance))
+        total = sum(chance for _, chance in found)
+        return [(after, chance / total) for after, chance in found]
+
+    def _siblings(self, action: Action) -> list[Action]:
+        """The same schema with one other argument."""
+        return [other for other in self._model.actions if other.name == action.name
+                and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1]
+
+    def escape(self) -> bool:
+        """Take in states outside of the belief that the current image speaks for.
+
+        Returns:
+            whether any was added.
+        """
+        scores = self._image_scores + self._told
+        if not scores.any():
+            return False
+        inside = float((self._values @ scores).max())
+        if scores[scores > 0.0].sum() - inside <= self.settings.escape_nats:
+            return False  # not even a state that agrees with every answer would be much better
+        prior = np.clip(_logit(self._prior), -2.5, 2.5)
+        posterior = self._estimator.solve(scores + self.settings.prior_weight * prior)
+        better = posterior.values[posterior.values @ scores
+                                  > inside + self.settings.escape_nats]
+        return self._add(better[:max(1, self.settings.k // 2)], scores, inside)
+
+    def _add(self, rows: Bools, scores: Floats, inside: float) -> bool:
+        """Add joint states, weighted by their evidence and a penalty for being a surprise."""
+        known = {row.tobytes() for row in self._values}
+        new = [row for row in rows if row.tobytes() not in known]
+        if not new:
+            return False
+        added = np.array(new)
+        weights = (added @ scores - inside + self._scores.max() - self.settings.surprise_nats)
+        self._values = np.concatenate([self._values, added])
+        self._last_values = np.concatenate([self._last_values, added])
+        self._scores = np.concatenate([self._scores, weights])
+        best = np.argsort(-self._scores, kind='stable')[:self.settings.k]
+        self._values, self._last_values = self._values[best], self._last_values[best]
+        self._scores = self._scores[best]
+        return True
+
+    # --- what to ask ----------------------------------------------------------------------------
+
+    def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
+                    side_interest: float = 0.1) -> list[tuple[Atom, float]]:
+        """The questions whose answers say most, chosen greedily to complement each other.
+
+        Args:
+            candidates: atoms that may be asked; those already asked about the image are skipped.
+            target: (K,) what one wants to know, a truth value per joint state; None: the joint
+                state itself.
+            count: how many to choose at most.
+            side_interest: worth of a bit about the joint state relative to one about the target.
+
+        Returns:
+            atoms and their expected information [bit], best first.
+        """
+        columns = np.array([i for i in (self._estimator.number[a] for a in candidates)
+                            if i not in self._answered], np.intp)
+        if not len(columns):
+            return []
+        rates = np.array([self._observation_model.p_yes(
+            self.atoms[i].predicate, self._last_if_dependent(i)) for i in columns])
+        values = self._values[:, columns]
+        branches = self.weights[None, :]
+        chosen: list[tuple[Atom, float]] = []
+        open_ = np.ones(len(columns), np.bool_)
+        while len(chosen) < count and open_.any():
+            gain = _information(branches, values, rates)
+            if target is not None:
+                gain = side_interest * gain + _target_information(branches, values, rates, target)
+            gain = np.where(open_, gain, -1.0)
+            best = int(gain.argmax())
+            if gain[best] <= 0.0:
+                break
+            open_[best] = False
+            chosen.append((self.atoms[columns[best]], float(gain[best])))
+            yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
+            branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
+        return chosen
+
+    def _last_if_dependent(self, column: int) -> Verdict | None:
+        if self.settings.repeats == 'independent':
+            return None
+        unchanged = self.weights @ (self._last_values[:, column] == self._values[:, column])
+        return self._last.get(column) if unchanged > 0.5 else None
+
+
+class FactorisedFilter(BeliefFilter):
+    """A rival for comparisons: log-odds per atom, projected onto the K best possible states.
+
+    The recipe of filters that keep each atom's probability apart: an answer changes the log-odds
+    of its own atom; what the atoms have to do with each other enters when the marginals are
+    projected onto the most probable states that the constraints allow.
+    """
+
+    def _resolve(self) -> None:
+        super()._resolve()
+        self._log_odds = self._estimator.scores(self._first)[0] + self._told
+
+    def answer(self, answers: Sequence[Evidence]) -> None:
+        """Add the evidence to the log-odds and project."""
+        taken = [item for item in answers
+                 if self._estimator.number.get(item.atom) not in self._answered]
+        moved = self._moved
+        super().answer(answers)
+        if not moved:
+            return
+        for item in taken:
+            false, true = self._estimator.log_likelihoods(item, None)
+            self._log_odds[self._estimator.number[item.atom]] += true - false
+        self._project()
+
+    def _move(self, action: Action, applicable: Bools) -> None:
+        super()._move(action, applicable)
+        self._log_odds = _logit(np.clip(self._prior, 1e-3, 1.0 - 1e-3))
+        self._project()
+
+    def _project(self) -> None:
+        posterior = self._estimator.solve(self._log_odds)
+        self._values = posterior.values[:self.settings.k]
+        self._scores = posterior.scores[:self.settings.k] - posterior.scores[0]
+        self._last_values = self._values.copy()
+
+    def escape(self) -> bool:
+        """Projecting looks at all states anyway."""
+        return False
+
+
+FILTERS = {'joint': BeliefFilter, 'factorised': FactorisedFilter}
+"""Kinds of inference by name."""
+
+
+def _logit(p: Floats) -> Floats:
+    p = np.clip(p, 1e-6, 1.0 - 1e-6)
+    return np.log(p / (1.0 - p))
+
+
+def _entropy(p: Floats) -> Floats:
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return -(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p))
+
+
+def _information(branches: Floats, values: Bools, rates: Floats) -> Floats:
+    """Mutual information [bit] of each question's answer and the joint state.
+
+    Args:
+        branches: (B, K) joint probabilities of the answers so far and the joint state.
+        values: (K, m) value of each atom.
+        rates: (m, 2) P(yes | false), P(yes | true).
+    """
+    mass = branches.sum(axis=1)
+    kept = mass > 1e-9
+    branches, mass = branches[kept], mass[kept]
+    true = np.clip((branches @ values) / mass[:, None], 0.0, 1.0)
+    noise = _entropy(rates)
+    yes = true * rates[:, 1] + (1.0 - true) * rates[:, 0]
+    gain = _entropy(yes) - true * noise[:, 1] - (1.0 - true) * noise[:, 0]
+    return np.asarray(mass @ gain / mass.sum())
+
+
+def _target_information(branches: Floats, values: Bools, rates: Floats, target: Bools,
+                        ) -> Floats:
+    """Mutual information [bit] of each question's answer and a truth value per joint state."""
+    total = branches.sum()
+    mass = branches.sum(axis=1)
+    gain = np.zeros(values.shape[1])
+    for part, weight in zip(branches, mass, strict=True):
+        if weight < 1e-9:
+            continue
+        p = float(part @ target) / weight
+        if p < 1e-9 or p > 1.0 - 1e-9:
+            continue
+        yes = np.where(values, rates[:, 1], rates[:, 0])
+        on = (part * target) @ yes / (weight * p)
+        off = (part * ~target) @ yes / (weight * (1.0 - p))
+        gain += weight / total * (_entropy(p * on + (1.0 - p) * off)
+                                  - p * _entropy(on) - (1.0 - p) * _entropy(off))
+    return gain
+
+
+def _by_likelihood(p: Sequence[float]) -> Iterable[tuple[bool, ...]]:
+    """Which of some events fail, likeliest combination first (up to two at a time)."""
+    n = len(p)
+    combos = [tuple(i in gone for i in range(n))
+              for size in range(min(n, 2) + 1) for gone in itertools.combinations(range(n), size)]
+
+    def chance(missing: tuple[bool, ...]) -> float:
+        return math.prod(1.0 - q if gone else q for q, gone in zip(p, missing, strict=True))
+    return sorted(combos, key=lambda missing: -chance(missing))
