@@ -1,0 +1,639 @@
+"""Learning an observation model from answers: with their truth, or by expectation-maximisation.
+
+Rates are smoothed counts per predicate. What a predicate's answers teach is kept only if it
+predicts the answers of episodes that it was not learned from better than the defaults do; the
+same holds for the weight of an answer's probabilities (against its verdict alone).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import Domain, InstantiatedModel
+from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.observation_model import (
+    HIGH,
+    LOW,
+    ActionReliability,
+    AnswerRates,
+    ObservationModel,
+    Platt,
+    clip,
+    logit,
+    problem_key,
+    without_seed,
+)
+from sightplan.model import Action, Atom, InputError, Problem, State, Verdict
+
+Floats = NDArray[np.float64]
+
+PRIOR_ANSWERS = 4.0
+"""Weight of the default rates against counts [answers]."""
+
+PRIOR_ACTIONS = 20.0
+"""Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
+
+FOLDS = 5
+_VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """An answer to learn from.
+
+    Attributes:
+        atom: what was asked.
+        verdict: what was answered.
+        truth: what is true, None when nobody knows.
+        p_yes: probability of "yes", if the model gave one.
+        p_no: probability of "no", likewise.
+        image: which image it was about (within the episode).
+        episode: which episode it belongs to.
+        problem: key of the problem (see ``problem_key``), '' if unknown.
+        domain: name of the domain.
+        model: name of the model that answered.
+        questions_sha256: hash of the wording of the questions.
+    """
+
+    atom: Atom
+    verdict: Verdict
+    truth: bool | None = None
+    p_yes: float | None = None
+    p_no: float | None = None
+    image: str = ''
+    episode: str = ''
+    problem: str = ''
+    domain: str = ''
+    model: str = ''
+    questions_sha256: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAction:
+    """An action to learn from.
+
+    Attributes:
+        action: what was sent.
+        executed: False: it was rejected.
+        before: true state before.
+        after: true state after.
+        episode: which episode it belongs to.
+        problem: key of the problem, '' if unknown.
+        domain: name of the domain.
+    """
+
+    action: Action
+    executed: bool
+    before: State
+    after: State
+    episode: str = ''
+    problem: str = ''
+    domain: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """P(atom is true | answer) from rates that were learned without the answer's episode.
+
+    The prior is the share of true atoms among the predicate's answers.
+    """
+
+    default: float
+    learned: float
+    truth: bool
+    episode: str
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateReport:
+    """What was learned about one predicate.
+
+    Attributes:
+        predicate: its name.
+        rates: what goes into the calibration: the defaults, unless ``gain`` > 0.
+        answers: number of answers (one per atom and image).
+        pairs: how many of them repeat an earlier one about an unchanged atom on a new image.
+        gain: held-out log likelihood of the answers, minus that of the defaults [nats]; None
+            where all answers are from one group, so that nothing can be held out.
+        platt_gain: what probabilities add to verdicts [nats per answer that has them], held out;
+            None without.
+        predictions: for the answers whose truth is known.
+    """
+
+    predicate: str
+    rates: AnswerRates
+    answers: int
+    pairs: int
+    gain: float | None
+    platt_gain: float | None
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationResult:
+    """A calibration and how it came about.
+
+    Attributes:
+        model: the calibration.
+        predicates: what was learned about each predicate, sorted by name.
+        log_evidence: after each iteration of EM, per image [nats]; empty with labels.
+    """
+
+    model: ObservationModel
+    predicates: tuple[PredicateReport, ...]
+    log_evidence: tuple[float, ...] = ()
+
+
+Marginals = Callable[[Problem, Sequence[Evidence], ObservationModel],
+                     tuple[Mapping[Atom, float], float]]
+"""From a problem, the answers about one image and rates: P(atom is true), and log evidence."""
+
+
+def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], domain: Domain,
+              problems: Iterable[Problem] = ()) -> CalibrationResult:
+    """Learn from answers with their truth; those without are left out.
+
+    Args:
+        answers: of one model, wording and domain; see ``check_same_origin``.
+        actions: likewise; may be empty.
+        domain: theirs.
+        problems: those that the actions may be about; others are guessed from the atoms.
+
+    Raises:
+        InputError: no answer has a truth, or an atom or action does not fit the domain.
+    """
+    answers = [a for a in _distinct(answers) if a.truth is not None]
+    if not answers:
+        raise InputError('not one answer says what is true (field "truth"); learn without labels: '
+                         '--em')
+    _check_atoms(answers, domain)
+    weights = np.array([float(bool(a.truth)) for a in answers])
+    defaults = ObservationModel.default()
+    reports = _learn_predicates(answers, weights, 'labels')
+    model = dataclasses.replace(
+        _with_origin(answers, domain), learned='labels',
+        predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
+    model = _learn_actions(model, defaults, actions, _Problems(domain, problems))
+    return CalibrationResult(model, tuple(reports))
+
+
+def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, marginals: Marginals,
+                         problems: Iterable[Problem] = (), *, most_images: int = 200,
+                         most_iterations: int = 20, tolerance: float = 0.01,
+                         progress: Callable[[int, int, float | None], None] = lambda *_: None,
+                         ) -> CalibrationResult:
+    """Learn from answers alone, by expectation-maximisation.
+
+    E step: the probability of each atom given all answers about one image, under the constraints
+    and the present rates. M step: rates from these expected truths, with the defaults as a weak
+    prior. It stops when the log evidence per image grows by less than ``tolerance``.
+
+    Only images with at least half as many answers as the fullest one are learned from: where few
+    were asked, constraints say little, and which ones were asked depends on what was believed.
+    The truth of an answer, where it is known, is used for ``Prediction`` only.
+
+    Args:
+        answers: of one model, wording and domain; see ``check_same_origin``.
+        domain: theirs.
+        marginals: the E step of one image, see ``estimator_marginals``.
+        problems: those that the answers may be about; others are guessed from the atoms.
+        most_images: of these, learn from so many at most, those with the most answers.
+        most_iterations: limit.
+        tolerance: see above [nats per image].
+        progress: is told image, number of images and, after an iteration, the log evidence.
+
+    Raises:
+        InputError: there are no answers, or an atom does not fit the domain.
+    """
+    answers = _distinct(answers)
+    if not answers:
+        raise InputError('there is not one answer to learn from')
+    _check_atoms(answers, domain)
+    images: dict[tuple[str, str], list[LoggedAnswer]] = {}
+    for answer in answers:
+        images.setdefault((answer.episode, answer.image), []).append(answer)
+    fullest = max(map(len, images.values()))
+    images = {key: items for key, items in sorted(images.items(), key=lambda x: -len(x[1]))
+              [:most_images] if 2 * len(items) >= fullest}
+    answers = [a for a in answers if (a.episode, a.image) in images]
+    known = _Problems(domain, problems)
+    atoms_of = _atoms_by_episode(answers)
+    model = ObservationModel.default()
+    rows_of = _by_predicate(answers)
+    evidence: list[float] = []
+    while True:
+        total, found = 0.0, {}
+        for count, ((episode, image), items) in enumerate(images.items()):
+            problem = known.problem(items[0].problem, atoms_of[episode])
+            probabilities, log_evidence = marginals(
+                problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+            found.update({(episode, image, a.atom): probabilities[a.atom] for a in items})
+            total += log_evidence
+            progress(count + 1, len(images), None)
+        weights = np.array([found[a.episode, a.image, a.atom] for a in answers])
+        evidence.append(total / len(images))
+        progress(len(images), len(images), evidence[-1])
+        if (len(evidence) >= most_iterations
+                or (len(evidence) > 1 and evidence[-1] - evidence[-2] < tolerance)):
+            break
+        model = dataclasses.replace(model, predicates={
+            predicate: _rates([answers[i] for i in rows], weights[rows], 'em')
+            for predicate, rows in rows_of.items()})
+    reports = _learn_predicates(answers, weights, 'em')
+    model = dataclasses.replace(
+        _with_origin(answers, domain), learned='em',
+        predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
+    return CalibrationResult(model, tuple(reports), tuple(evidence))
+
+
+def estimator_marginals(domain: Domain,
+                        settings: EstimatorSettings | None = None) -> Marginals:
+    """The E step by the joint estimator under the domain's constraints."""
+    estimators: dict[int, tuple[Problem, Estimator]] = {}
+
+    def marginals(problem: Problem, evidence: Sequence[Evidence], model: ObservationModel,
+                  ) -> tuple[Mapping[Atom, float], float]:
+        if id(problem) not in estimators:
+            estimators[id(problem)] = (problem, Estimator(domain, problem, settings=settings))
+        estimator = estimators[id(problem)][1]
+        estimator.observation_model = model
+        estimate = estimator.estimate(evidence)
+        return estimate.marginals, estimate.log_evidence
+
+    return marginals
+
+
+def check_same_origin(answers: Sequence[LoggedAnswer],
+                      actions: Sequence[LoggedAction] = ()) -> None:
+    """Check that all lines are about one model, wording of the questions and domain.
+
+    Raises:
+        InputError: they are mixed; names what was found and the remedy.
+    """
+    for what, values, remedy in (
+            ('models', {without_seed(a.model) for a in answers}, 'choose one with --model'),
+            ('domains', {a.domain for a in answers} | {a.domain for a in actions},
+             'choose one with --domain'),
+            ('wordings of the questions (questions_sha256)',
+             {a.questions_sha256 for a in answers}, 'give files of one wording')):
+        if len(values) > 1:
+            named = ', '.join(repr(value) for value in sorted(values))
+            raise InputError(f'the answers are of several {what}: {named} ({remedy}: a '
+                             f'calibration is about one)')
+
+
+def guess_problem(domain: Domain, atoms: Iterable[Atom], name: str = 'guessed') -> Problem:
+    """A problem with the objects that occur in atoms, without initial state and goal.
+
+    An object has the narrowest type of the places where it occurs.
+
+    Raises:
+        InputError: an atom does not fit the domain.
+    """
+    schema = domain.schema
+    types: dict[str, str] = {}
+    for atom in sorted(set(atoms)):
+        predicate = schema.predicates.get(atom.predicate)
+        if predicate is None or len(predicate.types) != len(atom.args):
+            raise InputError(f'{atom} is no atom of domain {domain.name} (its predicates: '
+                             f'{", ".join(schema.predicates)})')
+        for argument, kind in zip(atom.args, predicate.types, strict=True):
+            before = schema.constants.get(argument) or types.get(argument, kind)
+            if not (schema.is_a(kind, before) or schema.is_a(before, kind)):
+                raise InputError(f'{atom}: {argument} is a {before} elsewhere, here a {kind} '
+                                 f'(give the problem files with --problems)')
+            if argument not in schema.constants:
+                types[argument] = kind if schema.is_a(kind, before) else before
+    return Problem(name, domain.name, types, frozenset(), (), domain.pddl)
+
+
+class _Problems:
+    """The problems that lines are about, by key, else guessed from atoms."""
+
+    def __init__(self, domain: Domain, problems: Iterable[Problem]) -> None:
+        self._domain = domain
+        self._known = {problem_key(problem): problem for problem in problems}
+        self._guessed: dict[frozenset[Atom], Problem] = {}
+        self._models: dict[int, InstantiatedModel] = {}
+
+    def problem(self, key: str, atoms: Iterable[Atom]) -> Problem:
+        """The problem of that key, else one with the objects of the atoms."""
+        if key in self._known:
+            return self._known[key]
+        found = frozenset(atoms)
+        if found not in self._guessed:
+            self._guessed[found] = guess_problem(self._domain, found)
+        return self._guessed[found]
+
+    def model(self, problem: Problem) -> InstantiatedModel:
+        """The transition model of one of its problems."""
+        if id(problem) not in self._models:
+            self._models[id(problem)] = self._domain.model(problem)
+        return self._models[id(problem)]
+
+
+def _distinct(answers: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
+    """One answer per episode, image and atom: asking again about an image says nothing new."""
+    first: dict[tuple[str, str, Atom], LoggedAnswer] = {}
+    for answer in answers:
+        first.setdefault((answer.episode, answer.image, answer.atom), answer)
+    return list(first.values())
+
+
+def _check_atoms(answers: Sequence[LoggedAnswer], domain: Domain) -> None:
+    for episode, atoms in _atoms_by_episode(answers).items():
+        guess_problem(domain, atoms, episode)
+
+
+def _atoms_by_episode(answers: Sequence[LoggedAnswer]) -> dict[str, set[Atom]]:
+    found: dict[str, set[Atom]] = {}
+    for answer in answers:
+        found.setdefault(answer.episode, set()).add(answer.atom)
+    return found
+
+
+def _with_origin(answers: Sequence[LoggedAnswer], domain: Domain) -> ObservationModel:
+    return ObservationModel(
+        model=answers[0].model, domain=domain.name, answers=len(answers),
+        questions_sha256=answers[0].questions_sha256 or domain.question_hash,
+        problems=tuple(sorted({a.problem or a.episode for a in answers})))
+
+
+def _by_predicate(answers: Sequence[LoggedAnswer]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for number, answer in enumerate(answers):
+        rows.setdefault(answer.atom.predicate, []).append(number)
+    return dict(sorted(rows.items()))
+
+
+# --- rates -------------------------------------------------------------------------------------
+
+def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
+    """(2, 3) expected number of answers: by truth (false, true) and verdict (yes, no, unread)."""
+    counts = np.zeros((2, 3))
+    for answer, weight in zip(answers, weights, strict=True):
+        column = _VERDICTS.index(answer.verdict)
+        counts[0, column] += 1.0 - weight
+        counts[1, column] += weight
+    return counts
+
+
+def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: str,
+           separate: bool = False) -> AnswerRates:
+    """Smoothed rates; ``separate``: unreadable answers depend on the truth."""
+    counts, default = _counts(answers, weights), AnswerRates()
+    yes = [clip(_smooth(counts[v, 0], counts[v, :2].sum(), rate, PRIOR_ANSWERS))
+           for v, rate in ((0, default.yes_false), (1, default.yes_true))]
+    pools = counts if separate else np.stack([counts.sum(axis=0)] * 2)
+    unread = [clip(_smooth(pool[2], pool.sum(), default.unread_true, PRIOR_ANSWERS))
+              for pool in pools]
+    return AnswerRates(yes[1], yes[0], unread[1], unread[0], n_true=float(counts[1].sum()),
+                       n_false=float(counts[0].sum()), learned=learned)
+
+
+def _smooth(hits: float, n: float, prior: float, strength: float) -> float:
+    return float((hits + prior * strength) / (n + strength))
+
+
+def _log_likelihood(rates: AnswerRates, answers: Sequence[LoggedAnswer], weights: Floats) -> float:
+    """Expected log P(answers | truth) [nats]."""
+    table = np.array([rates.chances(verdict) for verdict in _VERDICTS])
+    return float((_counts(answers, weights).T * np.log(table)).sum())
+
+
+def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
+                      learned: str) -> list[PredicateReport]:
+    rows_of = _by_predicate(answers)
+    pairs = {predicate: _pairs([answers[i] for i in rows], weights[rows])
+             for predicate, rows in rows_of.items()}
+    fitted = {predicate: _rates([answers[i] for i in rows], weights[rows], learned)
+              for predicate, rows in rows_of.items()}
+    default = AnswerRates().repeat
+    everywhere = _fit_repeat([(fitted[p], pairs[p]) for p in rows_of], default, PRIOR_ANSWERS)
+    reports = []
+    for predicate, rows in rows_of.items():
+        repeat = _fit_repeat([(fitted[predicate], pairs[predicate])], everywhere,
+                             2.0 * PRIOR_ANSWERS)
+        reports.append(_learn_predicate(predicate, [answers[i] for i in rows], weights[rows],
+                                        learned, repeat, round(float(pairs[predicate].sum()))))
+    return reports
+
+
+def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: Floats,
+                     learned: str, repeat: float, pairs: int) -> PredicateReport:
+    """Choose between the defaults, rates, and rates with truth-dependent unreadability."""
+    folds = _folds(answers)
+    n_folds = int(folds.max()) + 1
+    default = AnswerRates()
+    scores = dict.fromkeys((False, True), 0.0)
+    baseline, platt_gain = 0.0, 0.0
+    with_p = np.array([_has_p(a) for a in answers])
+    predictions: list[Prediction] = []
+    held: list[tuple[int, float, float, float]] = []  # row, log ratios (rates, platt), log odds
+    for fold in range(n_folds if n_folds > 1 else 0):
+        out = np.flatnonzero(folds == fold).tolist()
+        rest = np.flatnonzero(folds != fold).tolist()
+        train, test = [answers[i] for i in rest], [answers[i] for i in out]
+        baseline += _log_likelihood(default, test, weights[out])
+        fits = {separate: _rates(train, weights[rest], learned, separate) for separate in scores}
+        for separate, rates in fits.items():
+            scores[separate] += _log_likelihood(rates, test, weights[out])
+        counts = _counts(train, weights[rest])
+        odds = math.log((counts[1].sum() + 0.5) / (counts[0].sum() + 0.5))
+        platt = _fit_platt(train, weights[rest])
+        for row in out:
+            answer = answers[row]
+            better = ratio = _log_ratio(fits[False], answer.verdict)
+            if platt is not None and with_p[row]:
+                better = platt.log_ratio(answer.p_yes or 0.0, answer.p_no or 0.0)
+                platt_gain += (_log_truth(better + odds, weights[row])
+                               - _log_truth(ratio + odds, weights[row]))
+            held.append((row, ratio, better, odds))
+    gain = max(scores.values()) - baseline if held else None
+    kept = gain is None or gain > 0.0
+    use_platt = kept and bool(held) and platt_gain > 0.0
+    rates = default
+    if kept:
+        rates = dataclasses.replace(
+            _rates(answers, weights, learned, bool(held) and scores[True] > scores[False]),
+            repeat=repeat, platt=_fit_platt(answers, weights) if use_platt else None)
+    for row, ratio, better, odds in sorted(held):
+        truth = answers[row].truth
+        if truth is not None:
+            before = _log_ratio(default, answers[row].verdict)
+            after = better if use_platt else ratio if kept else before
+            predictions.append(Prediction(_logistic(before + odds), _logistic(after + odds),
+                                          truth, answers[row].episode))
+    asked_p = int(with_p.sum())
+    return PredicateReport(predicate, rates, len(answers), pairs, gain,
+                           platt_gain / asked_p if asked_p and held else None, tuple(predictions))
+
+
+def _folds(answers: Sequence[LoggedAnswer]) -> NDArray[np.int64]:
+    """Numbers of the folds: by episode; if there is but one, by image; else all are 0."""
+    for name in ('episode', 'image'):
+        groups = sorted({getattr(a, name) for a in answers})
+        if len(groups) > 1:
+            number = {group: i % FOLDS for i, group in enumerate(groups)}
+            return np.array([number[getattr(a, name)] for a in answers])
+    return np.zeros(len(answers), np.int64)
+
+
+def _log_ratio(rates: AnswerRates, verdict: Verdict) -> float:
+    false, true = rates.chances(verdict)
+    return math.log(true / false)
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0
+
+
+def _log_truth(log_odds: float, weight: float) -> float:
+    """Expected log probability of an uncertain truth [nats]."""
+    true, false = _logistic(log_odds), _logistic(-log_odds)
+    return weight * math.log(max(true, 1e-12)) + (1.0 - weight) * math.log(max(false, 1e-12))
+
+
+# --- probabilities of answers ------------------------------------------------------------------
+
+def _has_p(answer: LoggedAnswer) -> bool:
+    return (answer.p_yes is not None and answer.p_no is not None
+            and answer.verdict is not Verdict.UNPARSED)
+
+
+def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
+               ridge: float = 0.1) -> Platt | None:
+    """Logistic regression of the truth on the logit of "yes", at fixed log prior odds.
+
+    Returns:
+        None where no answer has probabilities, or all are about true (or all about false) atoms.
+    """
+    rows = [i for i, answer in enumerate(answers) if _has_p(answer)]
+    y = weights[rows]
+    if not rows or y.sum() < 0.5 or (1.0 - y).sum() < 0.5:
+        return None
+    x = np.array([logit(answers[i].p_yes or 0.0, answers[i].p_no or 0.0) for i in rows])
+    features = np.stack([x, np.ones_like(x)])
+    odds = math.log(y.sum() / (1.0 - y).sum())
+    theta = np.zeros(2)
+    for _ in range(50):  # Newton's method with a step limit
+        p = 1.0 / (1.0 + np.exp(-np.clip(theta @ features + odds, -30.0, 30.0)))
+        gradient = features @ (y - p) - ridge * theta
+        curvature = (features * (p * (1.0 - p))) @ features.T + ridge * np.eye(2)
+        step = np.linalg.solve(curvature, gradient)
+        theta = theta + step / max(1.0, float(np.abs(step).max()))
+        if float(np.abs(step).max()) < 1e-8:
+            break
+    return Platt(float(theta[0]), float(theta[1]))
+
+
+# --- repeated answers --------------------------------------------------------------------------
+
+def _pairs(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
+    """(2, 2, 2) expected number of pairs of answers by truth, wrong before, wrong now.
+
+    A pair is two readable answers about one atom on consecutive images that were asked about it,
+    its truth unchanged. (Where the truth is uncertain, as if it were independent on the two.)
+    """
+    counts = np.zeros((2, 2, 2))
+    last: dict[tuple[str, Atom], tuple[LoggedAnswer, float]] = {}
+    for answer, weight in zip(answers, weights, strict=True):
+        key = (answer.episode, answer.atom)
+        before = last.get(key)
+        if before is not None and Verdict.UNPARSED not in (answer.verdict, before[0].verdict):
+            for truth, chance in ((0, (1.0 - weight) * (1.0 - before[1])),
+                                  (1, weight * before[1])):
+                wrong = Verdict.YES if truth == 0 else Verdict.NO
+                counts[truth, int(before[0].verdict is wrong),
+                       int(answer.verdict is wrong)] += chance
+        last[key] = (answer, float(weight))
+    return counts
+
+
+def _fit_repeat(groups: Sequence[tuple[AnswerRates, Floats]], prior: float,
+                strength: float) -> float:
+    """The most probable ``repeat`` of the chain of errors, on a grid, under a Beta prior."""
+    grid = np.linspace(0.01, 0.99, 99)
+    score = strength * (prior * np.log(grid) + (1.0 - prior) * np.log(1.0 - grid))
+    for rates, pairs in groups:
+        for truth, error in ((0, rates.yes_false), (1, 1.0 - rates.yes_true)):
+            again = np.clip(np.maximum(grid, error), LOW, HIGH)
+            new = np.clip(error * (1.0 - again) / (1.0 - error), 1e-9, HIGH)
+            for before, wrong in ((1, again), (0, new)):
+                right_now, wrong_now = pairs[truth, before]
+                score = score + wrong_now * np.log(wrong) + right_now * np.log(1.0 - wrong)
+    return float(grid[int(score.argmax())])
+
+
+# --- actions -----------------------------------------------------------------------------------
+
+def _learn_actions(model: ObservationModel, defaults: ObservationModel,
+                   actions: Sequence[LoggedAction], problems: _Problems) -> ObservationModel:
+    """Reliabilities from true states; of the kinds of execution, the first that explains it."""
+    outcomes: dict[str, Counter[str]] = {}
+    effects: dict[tuple[str, str, bool], list[int]] = {}
+    applied, verdicts = Counter[bool](), Counter[tuple[bool, bool]]()
+    atoms: dict[str, set[Atom]] = {}
+    for line in actions:
+        atoms.setdefault(line.episode, set()).update(line.before | line.after)
+    for line in actions:
+        transition = problems.model(problems.problem(line.problem, atoms[line.episode]))
+        if line.action not in transition.actions:
+            raise InputError(f'{line.action} is no action of the problem of episode '
+                             f'{line.episode!r} (give the problem files with --problems)')
+        legal = transition.applicable(line.action, line.before)
+        applied[legal] += 1
+        verdicts[legal, line.executed] += 1
+        if not (legal and line.executed):
+            continue
+        changes = {atom: value for atom, value in
+                   transition.effects(line.action, line.before).items()
+                   if (atom in line.before) is not value}
+        kind = _outcome(transition, line, changes)
+        outcomes.setdefault(line.action.name, Counter())[kind] += 1
+        if kind == 'success':
+            for atom, value in changes.items():
+                held = effects.setdefault((line.action.name, atom.predicate, value), [0, 0])
+                held[0] += (atom in line.after) is value
+                held[1] += 1
+    learned = {}
+    for name, counts in sorted(outcomes.items()):
+        n, prior = sum(counts.values()), defaults.action(name)
+        shares = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
+                  for kind in ('success', 'no_op', 'slip')}
+        learned[name] = ActionReliability(**shares, n=n, effects={
+            (predicate, value): clip(_smooth(held, total, 0.95, 2.0))
+            for (action, predicate, value), (held, total) in sorted(effects.items())
+            if action == name and held < total})
+    return dataclasses.replace(
+        model, actions=learned,
+        rejection=clip(_smooth(verdicts[True, False], applied[True], defaults.rejection,
+                               2.0 * PRIOR_ACTIONS)),
+        execution_if_inapplicable=clip(_smooth(
+            verdicts[False, True], applied[False], defaults.execution_if_inapplicable,
+            2.0 * PRIOR_ACTIONS)))
+
+
+def _outcome(transition: InstantiatedModel, line: LoggedAction,
+             changes: Mapping[Atom, bool]) -> str:
+    """What became of an executed action: success (at least in part), no_op or slip."""
+    if all((atom in line.after) is value for atom, value in changes.items()):
+        return 'success'
+    if line.after == line.before:
+        return 'no_op'
+    action = line.action
+    for other in transition.actions:
+        if (other.name == action.name
+                and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1
+                and transition.applicable(other, line.before)
+                and transition.apply(other, line.before) == line.after):
+            return 'slip'
+    return ('success' if any((atom in line.after) is value for atom, value in changes.items())
+            else 'no_op')

@@ -1,0 +1,148 @@
+"""Reading answers and actions: logs of runs (``answers.jsonl``), and files written by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sightplan.grounding import parse_yes_no
+from sightplan.grounding.calibration import LoggedAction, LoggedAnswer
+from sightplan.model import Action, Atom, InputError, Verdict, user_path
+
+
+def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+    """Read answers and actions, as ``AnswersLog`` writes them or by hand.
+
+    All that an answer needs is ``atom`` and ``answer``; a file without ``episode`` is one episode.
+
+    Raises:
+        InputError: the file cannot be read, or a line is malformed; names file, line and field.
+    """
+    path = user_path(path)
+    answers, actions = [], []
+    for number, entry in json_lines(path):
+        where = f'{path}:{number}'
+        if 'action' in entry:
+            actions.append(_parse_action(entry, where, str(path)))
+        else:
+            answers.append(parse_answer(entry, where, str(path)))
+    return answers, actions
+
+
+def json_lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
+    """The objects in a file of JSON lines and their line numbers; empty lines are skipped.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a JSON object.
+    """
+    try:
+        text = path.read_text('utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f'{path}: cannot be read ({reason}); give a file of JSON '
+                         f'lines') from error
+    entries: list[tuple[int, Mapping[str, Any]]] = []
+    for number, line in enumerate(text.split('\n'), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f'{path}:{number}: is not JSON ({error}); write one object a '
+                             f'line') from error
+        if not isinstance(entry, dict):
+            raise InputError(f'{path}:{number}: is not a JSON object; write '
+                             f'{{"atom": "on a,b", "answer": "yes"}}')
+        entries.append((number, entry))
+    return entries
+
+
+def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> LoggedAnswer:
+    """Read one answer.
+
+    Args:
+        entry: ``atom``, and ``answer``: "yes", "no", any other text or null, which is unreadable;
+            the rest is optional.
+        where: file and line, for messages.
+        episode: instead of a missing one.
+
+    Raises:
+        InputError: a field is malformed; names it and the remedy.
+    """
+    truth = entry.get('truth')
+    if truth is not None and not isinstance(truth, bool):
+        raise InputError(f'{where}: truth = {truth!r} must be true, false or null')
+    return LoggedAnswer(
+        parse_atom(entry.get('atom'), where), parse_verdict(entry.get('answer'), where), truth,
+        _probability(entry, 'p_yes', where), _probability(entry, 'p_no', where),
+        _text(entry, 'image', where), _text(entry, 'episode', where) or episode,
+        _text(entry, 'problem', where), _text(entry, 'domain', where),
+        _text(entry, 'model', where), _text(entry, 'questions_sha256', where))
+
+
+def parse_atom(text: object, where: str) -> Atom:
+    """Read an atom such as "on r,g", in any case.
+
+    Raises:
+        InputError: it is not one.
+    """
+    try:
+        if isinstance(text, str):
+            return Atom.parse(text)
+    except ValueError:
+        pass
+    raise InputError(f'{where}: {text!r} is not an atom; write it as "on r,g"')
+
+
+def parse_verdict(answer: object, where: str) -> Verdict:
+    """Read "yes", "no", another text or null (unreadable).
+
+    Raises:
+        InputError: it is neither text nor null.
+    """
+    if answer is None:
+        return Verdict.UNPARSED
+    if not isinstance(answer, str):
+        raise InputError(f'{where}: answer = {answer!r} must be "yes", "no" or null')
+    return parse_yes_no(answer)
+
+
+def _parse_action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:
+    try:
+        action = Action.parse(_text(entry, 'action', where))
+    except ValueError as error:
+        raise InputError(f'{where}: action: {error}') from error
+    status = entry.get('status')
+    if status not in ('executed', 'rejected'):
+        raise InputError(f'{where}: status = {status!r} must be "executed" or "rejected"')
+    states = []
+    for name in ('before', 'after'):
+        atoms = entry.get(name)
+        if not isinstance(atoms, list):
+            raise InputError(f'{where}: {name} must be the list of the true atoms')
+        states.append(frozenset(parse_atom(atom, f'{where}: {name}') for atom in atoms))
+    return LoggedAction(action, status == 'executed', states[0], states[1],
+                        _text(entry, 'episode', where) or episode,
+                        _text(entry, 'problem', where), _text(entry, 'domain', where))
+
+
+def _probability(entry: Mapping[str, Any], name: str, where: str) -> float | None:
+    value = entry.get(name)
+    if value is None:
+        return None
+    if (not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value)
+            or not 0.0 <= value <= 1.0):
+        raise InputError(f'{where}: {name} = {value!r} must be a number in [0, 1] or null')
+    return float(value)
+
+
+def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
+    value = entry.get(name)
+    if value is None:
+        return ''
+    if not isinstance(value, (str, int)) or isinstance(value, bool):
+        raise InputError(f'{where}: {name} = {value!r} must be text')
+    return str(value)
