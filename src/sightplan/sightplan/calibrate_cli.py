@@ -1,0 +1,269 @@
+"""``sightplan calibrate``: learn what the answers of a model are worth."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.model import InputError, Problem
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+    from sightplan.grounding.calibration import (
+        CalibrationResult,
+        LoggedAction,
+        LoggedAnswer,
+        PredicateReport,
+    )
+
+_DONE, _USAGE = 0, 2
+
+_EXAMPLES = """\
+examples:
+  sightplan problems generate --count 20 --seed 500 --out fresh
+  sightplan run --problems fresh --table gpt-4.1 --answers-log --out runs/fresh
+  sightplan calibrate --answers runs/fresh/answers.jsonl --out gpt-4.1.json
+  sightplan run --split hard --method belief --method-option calibration=gpt-4.1.json \\
+                --table gpt-4.1
+
+Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", null: unreadable),
+and truth (true, false) where it is known; optional are p_yes, p_no, image, episode, problem,
+model, domain and questions_sha256. Without truth, or with --em, rates are learned by
+expectation-maximisation over the constraints of the domain. Do not calibrate on the problems that
+you measure on: the calibration names those it learned from.
+
+gain: how much better than the defaults the rates predict the answers of episodes that they were
+not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration
+error of P(atom true | answer), held out likewise, with the default and with the learned rates.
+
+exit codes: 0 done; 2 bad usage or bad files.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan calibrate``."""
+    parser = subparsers.add_parser(
+        'calibrate', help='learn how reliable the answers of a model are',
+        description='Learn how reliable the answers of a model (and the actions of a world) are, '
+                    'per predicate, from logged answers.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--answers', nargs='+', action='extend', required=True, metavar='FILE',
+                        help='JSON lines, such as the answers.jsonl of "sightplan run '
+                             '--answers-log"')
+    parser.add_argument('--out', required=True, metavar='CAL', help='calibration file to write')
+    parser.add_argument('--model', default='', metavar='NAME',
+                        help='only the answers of this model; and the model of answers that name '
+                             'none')
+    parser.add_argument('--domain', default='', metavar='NAME',
+                        help='only the lines about this domain; and the domain of lines that name '
+                             'none')
+    parser.add_argument('--em', action='store_true', help='do not look at the truth')
+    parser.add_argument('--problems', action='append', default=[], metavar='DIR',
+                        help='folder of problem files that the answers are about (repeatable); '
+                             "otherwise the domain's own splits, else objects are guessed from "
+                             'the atoms')
+    parser.add_argument('--json', action='store_true',
+                        help='print the report as one JSON object on standard output')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Learn, write, report; returns the exit code."""
+    try:
+        result = _calibrate(arguments)
+        result.model.write(arguments.out)
+    except InputError as error:
+        print(f'sightplan calibrate: {error}', file=sys.stderr)
+        return _USAGE
+    report = report_json(result, arguments.out)
+    _show(report, sys.stderr if arguments.json else sys.stdout)
+    if arguments.json:
+        print(json.dumps(report, allow_nan=False), flush=True)
+    return _DONE
+
+
+def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
+    from sightplan.domains import load_domain
+    from sightplan.grounding.calibration import (
+        calibrate,
+        calibrate_unlabelled,
+        check_same_origin,
+        estimator_marginals,
+    )
+    answers, actions = _read(arguments)
+    check_same_origin(answers, actions)
+    domain = load_domain(answers[0].domain)
+    answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
+               for a in answers]
+    check_same_origin(answers, actions)
+    problems = _problems(domain, arguments.problems)
+    if arguments.em or all(answer.truth is None for answer in answers):
+        with _Progress() as progress:
+            return calibrate_unlabelled(answers, domain, estimator_marginals(domain), problems,
+                                        progress=progress)
+    return calibrate(answers, actions, domain, problems)
+
+
+def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+    """All lines of the wanted model and domain, their gaps filled.
+
+    Raises:
+        InputError: a file is malformed, nothing is left, or model or domain are unknown.
+    """
+    from sightplan.grounding.observation_model import without_seed
+    from sightplan.records.answers_reading import read_answers
+    answers: list[LoggedAnswer] = []
+    actions: list[LoggedAction] = []
+    for number, path in enumerate(arguments.answers):
+        found, moves = read_answers(path)
+        # Two runs name their episodes alike.
+        answers += [dataclasses.replace(
+            a, episode=f'{number}:{a.episode}', problem=a.problem or a.episode,
+            model=a.model or arguments.model, domain=a.domain or arguments.domain) for a in found]
+        actions += [dataclasses.replace(
+            a, episode=f'{number}:{a.episode}', domain=a.domain or arguments.domain)
+            for a in moves]
+    if not answers:
+        raise InputError(f'{", ".join(arguments.answers)}: there is not one answer (write them '
+                         f'with "sightplan run --answers-log")')
+    for name, wanted in (('model', arguments.model), ('domain', arguments.domain)):
+        there = sorted({getattr(a, name) for a in answers})
+        if '' in there:
+            raise InputError(f'there are answers without the field "{name}" (say it with '
+                             f'--{name})')
+        if wanted:
+            answers = [a for a in answers
+                       if without_seed(getattr(a, name)) == without_seed(wanted)]
+        if not answers:
+            raise InputError(f'--{name} {wanted!r}: there are only answers of '
+                             f'{", ".join(there)}')
+    if arguments.domain:
+        actions = [a for a in actions if a.domain == arguments.domain]
+    return answers, actions
+
+
+def _problems(domain: Domain, folders: Sequence[str]) -> list[Problem]:
+    from sightplan.domains import read_folder
+    from sightplan.model import user_path
+    problems = [problem for split in domain.splits for problem in domain.split_problems(split)]
+    for folder in folders:
+        found, errors = read_folder(domain, user_path(folder))
+        if errors:
+            raise errors[0]
+        problems += found
+    return problems
+
+
+class _Progress:
+    """A bar on standard error while expectation-maximisation runs; silent off terminals."""
+
+    def __enter__(self) -> _Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        console = Console(file=sys.stderr)
+        self._bar = Progress(TextColumn('iteration {task.fields[iteration]}'), BarColumn(),
+                             TextColumn('{task.fields[evidence]}'), TimeElapsedColumn(),
+                             console=console, disable=not console.is_terminal, transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task('em', total=None, iteration=1, evidence='')
+        self._iteration = 1
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, image: int, images: int, log_evidence: float | None) -> None:
+        if log_evidence is not None:
+            self._iteration += 1
+            self._bar.update(self._task, iteration=self._iteration,
+                             evidence=f'log evidence per image {log_evidence:.3f}')
+        else:
+            self._bar.update(self._task, completed=image, total=images)
+
+
+def report_json(result: CalibrationResult, out: str | Path = '') -> dict[str, Any]:
+    """The report as plain JSON data.
+
+    ``predicates`` holds, for each, the rates that were kept, numbers of answers, held-out gains
+    [nats], and the expected calibration error of P(atom true | answer) with the default rates
+    and with rates learned from other episodes; ``all`` is that over all predicates.
+    """
+    model = result.model
+    predictions = [p for report in result.predicates for p in report.predictions]
+    rates = model.to_json()['predicates']
+    other = model.to_json()['other']
+    return {
+        'out': str(out), 'model': model.model, 'domain': model.domain,
+        'questions_sha256': model.questions_sha256, 'learned': model.learned,
+        'answers': model.answers, 'problems': len(model.problems),
+        'iterations': len(result.log_evidence), 'log_evidence': list(result.log_evidence),
+        'predicates': {report.predicate: {
+            **rates.get(report.predicate, other), **_report(report)}
+            for report in result.predicates},
+        'all': _errors(predictions),
+        'actions': model.to_json()['actions'],
+        'rejection': model.rejection,
+        'execution_if_inapplicable': model.execution_if_inapplicable,
+    }
+
+
+def _report(report: PredicateReport) -> dict[str, Any]:
+    return {'answers': report.answers, 'pairs': report.pairs, 'gain': report.gain,
+            'platt_gain': report.platt_gain, 'kept': report.rates.learned != 'default',
+            **_errors(report.predictions)}
+
+
+def _errors(predictions: Sequence[Any]) -> dict[str, Any]:
+    from sightplan.metrics import reliability
+    errors: dict[str, Any] = {}
+    for name, field in (('ece_default', 'default'), ('ece_learned', 'learned')):
+        errors[name] = None
+        if predictions:
+            found = reliability([getattr(p, field) for p in predictions],
+                                [p.truth for p in predictions],
+                                groups=[p.episode for p in predictions])
+            errors[name] = {'ece': found.ece, 'low': found.low, 'high': found.high, 'n': found.n}
+    return errors
+
+
+def _show(report: Mapping[str, Any], stream: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    console = Console(file=stream)
+    how = {'labels': 'from labelled answers', 'em': 'without labels'}[report['learned']]
+    console.print(f'{report["model"]}, {report["domain"]}: {report["answers"]} answers about '
+                  f'{report["problems"]} problems, {how}', soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for heading in ('predicate', 'yes|true', 'yes|false', 'repeat', 'true', 'false', 'gain', 'ECE',
+                    ''):
+        table.add_column(heading, no_wrap=True,
+                         justify='left' if heading in ('predicate', '') else 'right')
+    for name, row in report['predicates'].items():
+        note = 'probabilities help' if row['platt'] else '' if row['kept'] else 'default kept'
+        table.add_row(name, *(f'{row[key]:.3f}' for key in (
+            'yes_true', 'yes_false', 'repeat')), f'{row["n_true"]:.0f}',
+            f'{row["n_false"]:.0f}', '-' if row['gain'] is None else f'{row["gain"]:.1f}',
+            _ece(row), note)
+    table.add_row('all', *[''] * 6, _ece(report['all']), '')
+    console.print(table)
+    for name, action in report['actions'].items():
+        console.print(f'{name}: {action["n"]:.0f} executions: success {action["success"]:.3f}, '
+                      f'nothing happens {action["no_op"]:.3f}, slip {action["slip"]:.3f}'
+                      + ''.join(f', {effect} {share:.3f}'
+                                for effect, share in action['effects'].items()), soft_wrap=True)
+    if report['iterations']:
+        first, last = report['log_evidence'][0], report['log_evidence'][-1]
+        console.print(f'{report["iterations"]} iterations, log evidence per image {first:.2f} to '
+                      f'{last:.2f}', soft_wrap=True)
+    console.print(f'written: {report["out"]}', soft_wrap=True)
+
+
+def _ece(row: Mapping[str, Any]) -> str:
+    if row['ece_default'] is None:
+        return '-'
+    return f'{row["ece_default"]["ece"]:.3f} > {row["ece_learned"]["ece"]:.3f}'

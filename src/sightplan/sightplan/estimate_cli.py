@@ -1,0 +1,310 @@
+"""``sightplan estimate``: from answers to one consistent state, by hand."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sightplan.model import DomainError, InputError, Problem, user_path
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+    from sightplan.domains.schema import Schema
+    from sightplan.grounding.calibration import LoggedAnswer
+    from sightplan.grounding.constraints import Constraints
+    from sightplan.grounding.estimator import Estimate, Estimator
+    from sightplan.grounding.observation_model import ObservationModel
+
+_DONE, _USAGE = 0, 2
+
+_EXAMPLES = """\
+examples:
+  sightplan estimate --problem p.pddl --domain blocksworld --answers a.jsonl --json
+  sightplan estimate --problem p.pddl --domain-file d.pddl --answers a.jsonl --calibration cal.json
+  sightplan estimate --domain blocksworld --cases cases.jsonl --json > states.jsonl
+
+answers: JSON lines {"atom": "on r,g", "answer": "yes", "p_yes": 0.9, "p_no": 0.1, "image": "7"};
+answer may be "yes", "no" or null (unreadable); all but the first two fields are optional. Answers
+about the same image (or without one) are one measurement, however often they are repeated.
+cases: JSON lines {"id": 1, "problem": "p.pddl", "answers": {"on r,g": "yes", "clear r": null}};
+problem is a path, from the folder of the cases or the working directory, or PDDL text; it may be
+left out with --problem.
+output: {"state": [true atoms], "marginals": {atom: P}, "log_evidence": nats, "seconds": s}, with
+the id for cases, a line each.
+
+Of a problem only the objects count: its initial state is no evidence. A domain file that speaks of
+the same things as an installed domain gets that domain's constraints; another one those of a
+constraints.yaml beside it.
+
+exit codes: 0 done; 2 bad usage or bad files.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan estimate``."""
+    parser = subparsers.add_parser(
+        'estimate', help='the most probable state, given answers',
+        description='The most probable joint state under the constraints of a domain, and the '
+                    'probability of each atom, given uncertain answers.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
+                        'there are')
+    parser.add_argument('--domain', metavar='NAME', help='an installed domain')
+    parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
+    source.add_argument('--cases', metavar='FILE', help='many scenes, JSON lines')
+    parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
+                        'without one, generic rates are used')
+    parser.add_argument('--k', type=int, help='number of joint states to keep')
+    parser.add_argument('--seed', type=int, help='seed of the tie-breaking')
+    parser.add_argument('--json', action='store_true', help='print JSON instead of a table')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Estimate and print; returns the exit code."""
+    try:
+        if arguments.cases is not None:
+            _cases(arguments)
+        else:
+            _one(arguments)
+    except InputError as error:
+        print(f'sightplan estimate: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def _one(arguments: argparse.Namespace) -> None:
+    from sightplan.records.answers_reading import json_lines, parse_answer
+    setting = Setting.read(arguments)
+    if arguments.problem is None:
+        raise InputError('--answers needs --problem: it says which objects there are')
+    path = user_path(arguments.answers)
+    answers = [(f'{path}:{number}', parse_answer(entry, f'{path}:{number}'))
+               for number, entry in json_lines(path)]
+    estimate = setting.estimate(setting.problem(arguments.problem), answers)
+    if arguments.json:
+        print(json.dumps(as_json(estimate), allow_nan=False), flush=True)
+    else:
+        _show(estimate)
+
+
+def _cases(arguments: argparse.Namespace) -> None:
+    from sightplan.records.answers_reading import json_lines
+    setting = Setting.read(arguments)
+    path = user_path(arguments.cases)
+    cases = json_lines(path)
+    with _progress(len(cases)) as advance:
+        for number, case in cases:
+            where = f'{path}:{number}'
+            if 'id' not in case:
+                raise InputError(f'{where}: field "id" is missing; give each case one')
+            own = 'problem' in case
+            text = case['problem'] if own else arguments.problem
+            if not isinstance(text, str) or not text.strip():
+                raise InputError(f'{where}: problem = {text!r} must be a path or PDDL text (or '
+                                 f'give one --problem for all)')
+            problem = (setting.parsed(text, where) if text.lstrip().startswith('(')
+                       else setting.problem(text, path.parent if own else None))
+            estimate = setting.estimate(problem, _answers(case.get('answers'), where))
+            if arguments.json:
+                print(json.dumps({'id': case['id'], **as_json(estimate)}, allow_nan=False),
+                      flush=True)
+            else:
+                print(f'{case["id"]}: {"; ".join(map(str, sorted(estimate.state)))} '
+                      f'(log evidence {estimate.log_evidence:.2f}, {estimate.seconds:.3f} s)',
+                      flush=True)
+            advance()
+
+
+def _answers(raw: object, where: str) -> list[tuple[str, LoggedAnswer]]:
+    """The answers of a case: a mapping from atom to answer, or a list of answer objects."""
+    from sightplan.records.answers_reading import parse_answer
+    if isinstance(raw, Mapping):
+        raw = [{'atom': atom, 'answer': answer} for atom, answer in raw.items()]
+    if not isinstance(raw, Sequence) or not all(isinstance(entry, Mapping) for entry in raw):
+        raise InputError(f'{where}: answers must be a mapping such as {{"on r,g": "yes"}}')
+    return [(where, parse_answer(entry, where)) for entry in raw]
+
+
+@dataclass(frozen=True)
+class _ForeignDomain:
+    """As much of a Domain as an estimator needs, for a domain file without a folder."""
+
+    name: str
+    pddl: str
+    schema: Schema
+    question_hash: str = ''
+
+    def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
+        from sightplan.domains.problem_files import Closure, parse
+        return parse(self.schema, Closure(), text, name=name, domain=self.name,
+                     domain_pddl=self.pddl, source=source or name)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What all estimates of one command share.
+
+    Attributes:
+        domain: of the problems.
+        constraints: None: those of the domain's folder.
+        model: what answers are worth.
+        k: joint states kept; None: the default.
+        seed: of the tie-breaking; None: the default.
+    """
+
+    domain: Domain
+    constraints: Constraints | None
+    model: ObservationModel
+    k: int | None = None
+    seed: int | None = None
+
+    @classmethod
+    def read(cls, arguments: argparse.Namespace) -> Setting:
+        """Read the files that the arguments name.
+
+        Raises:
+            InputError: one of them cannot be used.
+        """
+        from sightplan.grounding.observation_model import (
+            ObservationModel,
+            read_observation_model,
+        )
+        domain, constraints = read_domain(arguments.domain, arguments.domain_file)
+        model = ObservationModel.default()
+        if arguments.calibration is not None:
+            model = read_observation_model(arguments.calibration)
+            model.check(model.model, domain)
+        return cls(domain, constraints, model, arguments.k, arguments.seed)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019  (one object a command)
+    def problem(self, path: str, folder: Path | None = None) -> Problem:
+        """Read a problem file; a relative path is looked up in ``folder``, then here."""
+        from sightplan.domains.problem_files import read_text
+        from sightplan.model import ProblemError
+        file = user_path(path)
+        if folder is not None and not file.is_absolute() and (folder / file).exists():
+            file = folder / file
+        return self.parsed(read_text(file, ProblemError), str(file))
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019
+    def parsed(self, text: str, source: str) -> Problem:
+        """Read a problem's text."""
+        return self.domain.parse_problem(text, Path(source).stem, source).for_agent()
+
+    def estimate(self, problem: Problem, answers: Sequence[tuple[str, LoggedAnswer]],
+                 ) -> Estimate:
+        """Estimate from answers, each with the place it was read from.
+
+        Raises:
+            InputError: an answer is about no atom of the problem, or comes from a model for which
+                the calibration was not made; names the place.
+        """
+        from sightplan.grounding.estimator import Evidence
+        estimator = self._estimator(tuple(sorted(problem.objects.items())))
+        for where, answer in answers:
+            if answer.atom not in estimator.number:
+                known = self.domain.schema.predicates.get(answer.atom.predicate)
+                form = (f'{known.name} {",".join(known.types)}' if known is not None else
+                        f'one of {", ".join(self.domain.schema.predicates)}')
+                raise InputError(f'{where}: {answer.atom} is no atom of this problem ({form}; '
+                                 f'objects: {", ".join(problem.objects)})')
+            if answer.model:
+                try:
+                    self.model.check(answer.model, self.domain)
+                except InputError as error:
+                    raise InputError(f'{where}: {error}') from error
+        return estimator.estimate([Evidence(a.atom, a.verdict, a.image, a.p_yes, a.p_no)
+                                   for _, a in answers])
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019
+    def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:
+        """An estimator depends on the objects alone."""
+        from sightplan.grounding.estimator import Estimator, EstimatorSettings
+        problem = Problem('objects', self.domain.name, dict(objects), frozenset(), (),
+                          self.domain.pddl)
+        given = {name: value for name, value in (('k', self.k), ('seed', self.seed))
+                 if value is not None}
+        return Estimator(self.domain, problem, self.constraints, self.model,
+                         dataclasses.replace(EstimatorSettings(), **given))
+
+
+def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Constraints | None]:
+    """The domain, and its constraints if they are not those of an installed domain.
+
+    Args:
+        name: of an installed domain; None: that of the same vocabulary as the file's.
+        domain_file: path; None: the installed one.
+
+    Raises:
+        InputError: neither is given, or the files cannot be used.
+    """
+    from sightplan.domains import domain_names, load_domain
+    from sightplan.domains.problem_files import check_same_vocabulary, read_text
+    from sightplan.domains.schema import read_schema
+    from sightplan.grounding.constraints import FILE, Constraints, parse_constraints
+    path = user_path(domain_file) if domain_file is not None else None
+    if name is not None:
+        return load_domain(name, path), None
+    if path is None:
+        raise InputError(f'which domain? Give --domain-file FILE, or --domain with one of '
+                         f'{", ".join(domain_names())}')
+    text = read_text(path, DomainError)
+    schema = read_schema(text, str(path))
+    for known in domain_names():
+        try:
+            check_same_vocabulary(load_domain(known).schema, schema, str(path))
+        except DomainError:
+            continue
+        return load_domain(known, path), None
+    foreign = cast('Domain', _ForeignDomain(schema.name, text, schema))
+    rules = path.with_name(FILE)
+    if rules.exists():
+        return foreign, parse_constraints(read_text(rules, DomainError), schema, str(rules))
+    print(f'sightplan estimate: warning: {path} is none of the installed domains '
+          f'({", ".join(domain_names())}) and there is no {rules}: every state counts as possible',
+          file=sys.stderr)
+    return foreign, Constraints(source='none')
+
+
+def as_json(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as plain JSON data, atoms sorted by name."""
+    return {'state': [str(atom) for atom in sorted(estimate.state)],
+            'marginals': {str(atom): p for atom, p in sorted(estimate.marginals.items())},
+            'log_evidence': estimate.log_evidence, 'seconds': estimate.seconds}
+
+
+def _show(estimate: Estimate) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    console = Console()
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for heading in ('atom', 'state', 'P(true)'):
+        table.add_column(heading, justify='right' if heading == 'P(true)' else 'left')
+    for atom, p in sorted(estimate.marginals.items()):
+        if atom in estimate.state or p > 0.01:
+            table.add_row(str(atom), 'true' if atom in estimate.state else '', f'{p:.4f}')
+    console.print(table)
+    console.print(f'all other atoms are false with P > 0.99; log evidence '
+                  f'{estimate.log_evidence:.2f}, {estimate.seconds:.3f} s', soft_wrap=True)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Any]:
+    """A bar on standard error, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+    console = Console(file=sys.stderr)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task('cases', total=total)
+        yield lambda: bar.advance(task)

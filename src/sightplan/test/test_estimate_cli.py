@@ -1,0 +1,226 @@
+"""``sightplan estimate``: answers in, one consistent state out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from doubles import TWO_BLOCKS, two_blocks
+from sightplan import cli, domains
+from sightplan.domains import load_domain
+from sightplan.grounding.constraints import instantiate, read_constraints
+from sightplan.grounding.observation_model import AnswerRates, ObservationModel
+from sightplan.model import Atom, Problem
+
+OWN_DOMAIN = Path(domains.__file__).parent / 'blocksworld/domain.pddl'
+TRUE = two_blocks().init
+
+FOREIGN = """(define (domain lamps) (:types lamp)
+  (:predicates (lit ?l - lamp) (next ?l - lamp ?m - lamp))
+  (:action push :parameters (?l - lamp) :precondition (not (lit ?l)) :effect (lit ?l)))"""
+LAMPS = """(define (problem p) (:domain lamps) (:objects a b - lamp) (:init (lit a) (lit b))
+  (:goal (lit b)))"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'p.pddl').write_text(TWO_BLOCKS)
+    (tmp_path / 'd.pddl').write_text(OWN_DOMAIN.read_text())
+    write(tmp_path / 'a.jsonl', answers())
+    return tmp_path
+
+
+def write(path, entries):
+    path.write_text(''.join(json.dumps(entry) + '\n' for entry in entries))
+
+
+def answers(problem: Problem | None = None, wrong: str = '') -> list[dict[str, object]]:
+    """True answers to all questions about a problem's initial state, but one."""
+    problem = problem or two_blocks()
+    return [{'atom': str(atom),
+             'answer': 'yes' if (atom in problem.init) is (str(atom) != wrong) else 'no'}
+            for atom in load_domain('blocksworld').model(problem).atoms]
+
+
+def run(capsys, *arguments: object):
+    """Exit code, parsed lines of standard output, standard error."""
+    code = cli.main(['estimate', *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, list(map(json.loads, out.splitlines())) if '--json' in arguments else out, err
+
+
+def atoms(texts) -> frozenset[Atom]:
+    return frozenset(map(Atom.parse, texts))
+
+
+def test_true_answers_give_the_true_state(folder, capsys):
+    code, [found], err = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld',
+                             '--answers', 'a.jsonl', '--json')
+    assert (code, err) == (0, '')
+    assert set(found) == {'state', 'marginals', 'log_evidence', 'seconds'}
+    assert atoms(found['state']) == TRUE
+    assert found['state'] == sorted(found['state'])
+    assert set(found['marginals']) == {a['atom'] for a in answers()}
+    assert all((p > 0.5) is (Atom.parse(atom) in TRUE) for atom, p in found['marginals'].items())
+    assert found['log_evidence'] < 0 < found['seconds']
+
+
+@pytest.mark.parametrize('wrong', ['on g,r', 'incolumn r,c3', 'clear r', 'on r,r'])
+def test_a_wrong_answer_is_put_right(folder, capsys, wrong):
+    write(folder / 'a.jsonl', answers(wrong=wrong))
+    code, [found], _ = run(capsys, '--problem', 'p.pddl', '--domain-file', 'd.pddl',
+                           '--answers', 'a.jsonl', '--json')
+    assert code == 0 and atoms(found['state']) == TRUE
+
+
+def test_the_initial_state_is_no_evidence(folder, capsys):
+    found = []
+    for init in ('(clear r) (clear g) (incolumn r c1) (incolumn g c3)', '',
+                 '(on g r) (on r g) (on r r)'):
+        start, end = TWO_BLOCKS.index('(:init'), TWO_BLOCKS.index('(:goal')
+        (folder / 'p.pddl').write_text(f'{TWO_BLOCKS[:start]}(:init {init}) {TWO_BLOCKS[end:]}')
+        code, [estimate], _ = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld',
+                                  '--answers', 'a.jsonl', '--json')
+        assert code == 0
+        found.append({k: v for k, v in estimate.items() if k != 'seconds'})
+    assert found[0] == found[1] == found[2] and atoms(found[0]['state']) == TRUE
+
+
+@pytest.mark.parametrize('lines', [
+    [], answers()[:3], [{'atom': 'on r,g', 'answer': 'yes'}, {'atom': 'on r,g', 'answer': 'no'}],
+    [{'atom': a['atom'], 'answer': 'yes'} for a in answers()],
+    [{'atom': a['atom'], 'answer': 'no'} for a in answers()],
+    [{'atom': a['atom'], 'answer': None} for a in answers()],
+    [{'atom': 'on r,g'}, {'atom': 'on g,r', 'answer': 'I cannot tell'}],
+    [{'atom': 'ON R, G', 'answer': 'Yes.', 'p_yes': 1, 'p_no': 0.0, 'image': 7, 'more': {}}]])
+def test_whatever_is_answered_the_state_is_possible(folder, capsys, lines):
+    write(folder / 'a.jsonl', lines)
+    code, [found], _ = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld',
+                           '--answers', 'a.jsonl', '--json')
+    domain = load_domain('blocksworld')
+    theory = instantiate(read_constraints(domain), domain.schema, two_blocks().objects)
+    assert code == 0 and theory.possible(atoms(found['state']))
+
+
+def test_images_are_told_apart(folder, capsys):
+    def p(*images):
+        write(folder / 'a.jsonl', [{'atom': 'on r,g', 'answer': 'yes', 'image': image}
+                                   for image in images])
+        return run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld', '--answers',
+                   'a.jsonl', '--json')[1][0]['marginals']['on r,g']
+    assert p('1') == pytest.approx(p('1', '1', '1'))
+    assert p('1') < p('1', '2') < p('1', '2', '3')
+
+
+def test_a_calibration_changes_the_weights(folder, capsys):
+    domain = load_domain('blocksworld')
+    blind = AnswerRates(0.5, 0.5, learned='labels')
+    ObservationModel(dict.fromkeys(domain.schema.predicates, blind), model='m',
+                     questions_sha256=domain.question_hash, domain='blocksworld',
+                     learned='labels').write('cal.json')
+    call = ('--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl', '--json')
+    code, [found], _ = run(capsys, *call, '--calibration', 'cal.json')
+    _, [plain], _ = run(capsys, *call)
+    assert code == 0 and found['marginals']['on r,g'] < 0.5 < plain['marginals']['on r,g']
+    write(folder / 'a.jsonl', [{**answers()[0], 'model': 'another'}])
+    code, _, err = run(capsys, *call, '--calibration', 'cal.json')
+    assert code == 2 and 'a.jsonl:1' in err and 'another model' in err
+
+
+def test_without_json_a_table_is_printed(folder, capsys):
+    code, out, _ = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld',
+                       '--answers', 'a.jsonl')
+    assert code == 0
+    [line] = [line for line in out.splitlines() if line.startswith('on r,g')]
+    assert 'true' in line and '0.9' in line and 'log evidence' in out
+
+
+def test_cases_in_order_with_ids_and_all_forms_of_problems(folder, capsys):
+    cases = folder / 'deep' / 'cases.jsonl'
+    cases.parent.mkdir()
+    (cases.parent / 'near.pddl').write_text(TWO_BLOCKS)
+    given = {a['atom']: a['answer'] for a in answers()}
+    write(cases, [
+        {'id': 'b', 'problem': 'p.pddl', 'answers': given},
+        {'id': 7, 'problem': 'near.pddl', 'answers': {}},
+        {'id': None, 'problem': TWO_BLOCKS, 'answers': {**given, 'on g,r': None}},
+        {'id': 'list', 'answers': answers()}])
+    code, found, _ = run(capsys, '--domain', 'blocksworld', '--cases', cases, '--problem',
+                         'p.pddl', '--json')
+    assert code == 0 and [line['id'] for line in found] == ['b', 7, None, 'list']
+    assert all(set(line) == {'id', 'state', 'marginals', 'log_evidence', 'seconds'}
+               for line in found)
+    assert [atoms(line['state']) == TRUE for line in found] == [True, False, True, True]
+    assert found[0]['marginals'] == found[3]['marginals']
+    code, out, _ = run(capsys, '--domain', 'blocksworld', '--cases', cases, '--problem', 'p.pddl')
+    assert code == 0 and len(out.splitlines()) == 4 and out.startswith('b: clear r; ')
+
+
+def test_k_and_seed_are_settings_of_the_estimator(folder, capsys):
+    call = ('--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl', '--json')
+    assert run(capsys, *call, '--k', 1, '--seed', 3)[0] == 0
+    code, _, err = run(capsys, *call, '--k', 0)
+    assert code == 2 and 'k = 0' in err
+
+
+def test_a_foreign_domain_without_constraints_warns(folder, capsys):
+    (folder / 'd.pddl').write_text(FOREIGN)
+    (folder / 'p.pddl').write_text(LAMPS)
+    write(folder / 'a.jsonl', [{'atom': 'lit a', 'answer': 'no'}, {'atom': 'lit b',
+                                                                  'answer': 'yes'}])
+    call = ('--problem', 'p.pddl', '--domain-file', 'd.pddl', '--answers', 'a.jsonl', '--json')
+    code, [found], err = run(capsys, *call)
+    assert code == 0 and 'warning' in err and 'constraints.yaml' in err
+    assert 'lit b' in found['state'] and 'lit a' not in found['state']
+    assert found['marginals']['lit b'] == pytest.approx(0.9)
+    (folder / 'constraints.yaml').write_text(
+        'rules: [{name: one is lit, exactly_one: ["lit(*)"]}]\n')
+    code, [found], err = run(capsys, *call)
+    assert (code, err) == (0, '')
+    assert found['marginals']['lit b'] == pytest.approx(0.81 / 0.82)
+
+
+@pytest.mark.parametrize(('line', 'message'), [
+    ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
+    ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),
+    ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
+    ('{"answer": "yes"}', 'None is not an atom'),
+    ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
+    ('{"atom": "on r,g", "answer": "yes", "p_yes": 1.5}', 'p_yes = 1.5'),
+    ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),
+    ('{"atom": "on r,g", "answer": "yes", "image": []}', 'image = []'),
+    ('[]', 'not a JSON object'), ('{', 'not JSON')])
+def test_a_malformed_answer_names_file_and_line(folder, capsys, line, message):
+    (folder / 'a.jsonl').write_text('{"atom": "on r,g", "answer": "yes"}\n\n' + line + '\n')
+    code, _, err = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld', '--answers',
+                       'a.jsonl')
+    assert code == 2 and 'a.jsonl:3: ' in err and message in err
+
+
+@pytest.mark.parametrize(('case', 'message'), [
+    ({'problem': 'p.pddl', 'answers': {}}, '"id"'),
+    ({'id': 1, 'answers': {}}, 'problem = None'),
+    ({'id': 1, 'problem': 'p.pddl'}, 'answers must be'),
+    ({'id': 1, 'problem': 'p.pddl', 'answers': {'on r': 'yes'}}, 'on r is no atom'),
+    ({'id': 1, 'problem': '(define', 'answers': {}}, 'c.jsonl:1')])
+def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
+    write(folder / 'c.jsonl', [case])
+    code, _, err = run(capsys, '--domain', 'blocksworld', '--cases', 'c.jsonl')
+    assert code == 2 and 'c.jsonl:1' in err and message in err
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (['--domain', 'blocksworld', '--answers', 'a.jsonl'], '--problem'),
+    (['--problem', 'p.pddl', '--answers', 'a.jsonl'], '--domain-file'),
+    (['--problem', 'p.pddl', '--domain', 'nowhere', '--answers', 'a.jsonl'], 'nowhere'),
+    (['--problem', 'p.pddl', '--domain-file', 'p.pddl', '--answers', 'a.jsonl'], 'p.pddl'),
+    (['--problem', 'no.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl'], 'no.pddl'),
+    (['--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'no.jsonl'], 'no.jsonl'),
+    (['--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl',
+      '--calibration', 'no.json'], 'no.json')])
+def test_bad_usage_is_exit_code_2_with_a_message(folder, capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, '') and message in err
