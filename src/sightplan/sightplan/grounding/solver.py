@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 _SCALE = 1000  # integer units per nat
 _MAX_NATS = 1e4
-_SAMPLES = 256
+_SAMPLES = 192
 _CONFLICTS = 8_000  # of one enumeration by clasp: a bound on work that is the same everywhere
 _DETERMINISTIC_S = 8.0  # of one maximisation by CP-SAT, in its own reproducible seconds
 
@@ -120,17 +120,21 @@ class WorldSolver:
         """
         best = self.best(scores)
         top = self._score(best, scores)
-        complete, found = True, [best]
+        rows: list[Bools] = []
+        complete = True
         for width in (window, window / 2.0, window / 4.0):
-            rows, full = self._enumerate(scores, top - width, limit)
-            found += rows
-            if full:
+            control, literals = self._control(scores, top - width, [])
+            count, full = _count(control, limit)
+            if full and count <= limit:
+                rows = _models(control, literals, limit)
                 break
             complete = False
         else:
-            if len(rows) >= limit:
-                found = [best, *self._sample(scores, top - window / 2.0, _SAMPLES)]
-        return self._sorted(np.unique(np.array(found), axis=0), scores, complete)
+            if count > limit:
+                rows = self._sample(scores, top - window / 2.0, _SAMPLES)
+            else:  # too hard: what the narrowest search has found
+                rows = _models(control, literals, limit)
+        return self._sorted(np.unique(np.array([best, *rows]), axis=0), scores, complete)
 
     # --- scores ---------------------------------------------------------------------------------
 
@@ -254,25 +258,27 @@ class WorldSolver:
         control.configuration.solve.solve_limit = f'{_CONFLICTS},umax'
         return control, literals[:self._n]
 
-    def _enumerate(self, scores: Floats, floor: float, limit: int) -> tuple[list[Bools], bool]:
-        """Up to ``limit`` states at or above a score, and whether those are all."""
-        control, literals = self._control(scores, floor, [])
-        return self._models(control, literals, limit)
-
     def _sample(self, scores: Floats, floor: float, count: int) -> list[Bools]:
         """States at or above a score; after each the search starts again with random choices."""
         control, literals = self._control(scores, floor, [
             '--restart-on-model', '--enum-mode=record', '--rand-freq=1', '--sign-def=rnd',
             '--seed=1'])
-        return self._models(control, literals, count)[0]
+        return _models(control, literals, count)
 
-    def _models(self, control: Any, literals: list[int], limit: int,
-                ) -> tuple[list[Bools], bool]:
-        control.configuration.solve.models = limit
-        rows = []
-        with control.solve(yield_=True) as handle:
-            for model in handle:
-                is_true = model.is_true
-                rows.append(np.array([is_true(literal) for literal in literals], np.bool_))
-            result = handle.get()
-        return rows, bool(result.exhausted)
+
+def _count(control: Any, limit: int) -> tuple[int, bool]:
+    """How many states there are, counted up to just above the limit; and whether that is all.
+
+    (To read a state takes ten times as long as to find it.)
+    """
+    control.configuration.solve.models = limit + 1
+    with control.solve(yield_=True) as handle:
+        count = sum(1 for _ in handle)
+        return count, bool(handle.get().exhausted)
+
+
+def _models(control: Any, literals: list[int], limit: int) -> list[Bools]:
+    control.configuration.solve.models = limit
+    with control.solve(yield_=True) as handle:
+        return [np.array([model.is_true(literal) for literal in literals], np.bool_)
+                for model in handle]

@@ -286,7 +286,8 @@ class BelievingPolicy:
                            else Constraints((), 'none'))
             self._estimators[key] = Estimator(
                 context.domain, context.problem, constraints, self._rates,
-                EstimatorSettings(k=settings.k, window=settings.window), self._relevant)
+                EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
+                self._relevant)
         return FILTERS[settings.inference](
             self._estimators[key], context.model,
             FilterSettings(k=settings.k, repeats=settings.repeats))

@@ -115,9 +115,11 @@ class Policy:
         """Enumerate all ground atoms and make a new plan."""
         self._queue.clear()
         try:
-            self._take(context, context.ask(context.model.atoms, AskPurpose.ENUMERATION))
+            answers = context.ask(context.model.atoms, AskPurpose.ENUMERATION)
+            self._take(context, answers)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
+        self._correct(context, answers)
         result = context.plan(self._state())
         if result.status is PlanningStatus.TIMEOUT:
             return Stop(StopReason.PLANNER_TIMEOUT, result.message)
@@ -125,6 +127,9 @@ class Policy:
             return Stop(StopReason.NO_PLAN, result.message)
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
+
+    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
+        """After an enumeration, before planning: nothing here, the answers are the belief."""
 
     def _check(self, context: Context, purpose: AskPurpose, action: Action,
                expected: dict[Atom, bool]) -> list[Answer]:

@@ -1,0 +1,76 @@
+"""``decode``: ``ground``, but every enumeration is decoded to the most probable possible state.
+
+The one difference to ``ground``: before it plans, the answers of an enumeration are replaced by
+the possible state that explains them best. All else is as in ``ground``, also that any answer to
+a precondition or effect question that is not as expected starts over. It measures what joint
+estimation alone gives, without asking again and without a belief over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.methods import ground
+from sightplan.agent.policy import Context, Stop
+from sightplan.domains import Domain
+from sightplan.grounding.constraints import Constraints, read_constraints
+from sightplan.grounding.estimator import Estimator, Evidence
+from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.model import Answer, param
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(ground.Settings):
+    """Settings of ``decode``."""
+
+    calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
+                             'empty: generic rates')
+    constraints: bool = param(True, "Whether to use the domain's constraints")
+
+
+class Policy(ground.Policy):
+    """Enumerate, decode, plan, check, act, check, and start over on a mismatch."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the calibration.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        super().__init__(settings)
+        self._constraints = settings.constraints
+        self._rates = (read_observation_model(settings.calibration) if settings.calibration
+                       else ObservationModel.default())
+        self._estimators: dict[object, Estimator] = {}
+
+    def prepare(self, domain: Domain, model: str) -> None:
+        """Check before a run that the calibration fits.
+
+        Raises:
+            InputError: it belongs to another model, wording or domain.
+        """
+        self._rates.check(model, domain)
+
+    def begin(self, context: Context) -> Stop | None:
+        """Ask every ground atom, decode, and plan."""
+        self.prepare(context.domain, context.answering_model)
+        return super().begin(context)
+
+    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
+        """Replace the belief by the most probable possible state."""
+        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
+        estimate = self._estimator(context).estimate(evidence)
+        for atom in estimate.marginals:
+            self._belief[atom] = atom in estimate.state
+        self._probabilities.update(estimate.marginals)
+        context.believe(self._state(), self._probabilities)
+
+    def _estimator(self, context: Context) -> Estimator:
+        key = (context.domain.pddl, tuple(sorted(context.problem.objects.items())))
+        if key not in self._estimators:
+            constraints = (read_constraints(context.domain) if self._constraints
+                           else Constraints((), 'none'))
+            self._estimators[key] = Estimator(
+                context.domain, context.problem, constraints, self._rates)
+        return self._estimators[key]
