@@ -154,7 +154,7 @@ def _convert(text: str, kind: type, where: str) -> Any:
 def main(arguments: argparse.Namespace) -> int:
     """Run, show, report; returns the exit code."""
     from sightplan.runner import run
-    with _stop_flag() as stop:
+    with stop_flag() as stop:
         try:
             settings = settings_from(arguments)
             with ProgressBar() as bar:
@@ -319,7 +319,7 @@ class _Stop:
 
 
 @contextmanager
-def _stop_flag() -> Iterator[_Stop]:
+def stop_flag() -> Iterator[_Stop]:
     """Turn signals into a flag, and put the handlers back afterwards."""
     stop = _Stop()
     try:

@@ -409,7 +409,7 @@ def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkey
 
 
 def test_the_second_ctrl_c_interrupts_at_once():
-    with run_cli._stop_flag() as stop:
+    with run_cli.stop_flag() as stop:
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
         with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,70 @@
+"""Calibrations of a sweep: from answers about problems that are in no split."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from sightplan.domains import Domain, load_domain
+from sightplan.grounding.calibration import calibrate
+from sightplan.grounding.observation_model import problem_key
+from sightplan.model import InputError
+from sightplan.records.answers_log import NAME as ANSWERS
+from sightplan.records.answers_reading import read_answers
+from sightplan.runner import RunSettings, select_problems
+from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
+
+
+def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
+    """The runs whose answers a calibration is learned from; their problems are written first.
+
+    The problems are none of any split: they are drawn from other seeds, and one that a split
+    has all the same is left out.
+
+    Raises:
+        InputError: the domain has no generator, or no such split.
+    """
+    fields = dict(calibration.base)
+    domain = load_domain(str(fields['domain']))
+    runs = []
+    for split in calibration.like:
+        folder = (out / 'calibrations' / 'problems'
+                  / f'{domain.name}-{slug(split)}-{calibration.problems}-{calibration.seed}')
+        if not (folder / 'index.yaml').is_file():
+            _draw_problems(domain, split, calibration, folder)
+        runs.append(run_settings({
+            **fields, 'problems': str(folder.resolve()), 'episodes': calibration.episodes,
+            'seed': calibration.seed % 2**32, 'answers_log': True,
+            'failure_probability': calibration.failure_probability,
+            'out': str(out / 'calibrations' / 'runs' / f'{calibration.stem}-{slug(split)}')}))
+    return runs
+
+
+def _draw_problems(domain: Domain, split: str, calibration: Calibration, folder: Path) -> None:
+    generator = domain.generator
+    if split not in generator.SPLITS:
+        raise InputError(f'calibrations: {calibration.name}: like: {split!r} is unknown (choose '
+                         f'of {", ".join(generator.SPLITS)})')
+    settings = generator.SPLITS[split].settings
+    taken = {problem_key(p) for name in domain.splits for p in domain.split_problems(name)}
+    drawn = list(generator.generate(domain, settings, calibration.problems, calibration.seed,
+                                    accept=lambda p: problem_key(p) not in taken))
+    generator.write_folder(domain, folder, settings, drawn)
+
+
+def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> None:
+    """Learn a calibration from the answers of its runs and write its file.
+
+    Raises:
+        InputError: there are no answers to learn from.
+    """
+    answers, actions, problems = [], [], []
+    for number, settings in enumerate(runs):
+        found, moves = read_answers(Path(settings.out) / ANSWERS)
+        # Two runs name their episodes alike.
+        answers += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in found]
+        actions += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in moves]
+        problems += [problem for _, problem in select_problems(settings)[1]]
+    result = calibrate(answers, actions, load_domain(runs[0].domain), problems)
+    result.model.write(calibration_file(out, calibration))

@@ -1,0 +1,437 @@
+"""The file of a sweep, and the cells it stands for.
+
+The file::
+
+    name: belief                  # optional, default: the file's stem
+    base: {domain: blocksworld, world_options.pictures: none, episodes: 100}
+    axes:                         # cells are the product of all axes
+      table: [gpt-4.1, InternVL3-8B]
+      method: [ground, belief]
+      variant:                    # named values: each sets several fields
+        full: {}
+        no rules: {method_options.constraints: false}
+    exclude:                      # cells that match all of these are left out; lists: any of them
+      - {method: ground, variant: no rules}
+    cells:                        # further cells over base; lists stand for a product
+      - {method: oracle, split: [simple, hard]}
+    calibrations:                 # made before the cells that want them
+      standard: {table: each, like: [simple, hard], problems: 10, seed: 1000000,
+                 failure_probability: same}
+
+Fields are those of ``RunSettings``, dotted where they are options (``method_options.k``), and
+``table`` is short for backend ``noisy_oracle`` with that table. A calibration is learned from the
+answers of ``ground`` about problems drawn for it alone; ``calibration: auto`` stands for that of
+the cell's table, ``failure_probability: same`` for that of the cells that want it.
+
+What a method has no use for is dropped from its cells (backend, table, answers and calibration
+where it asks nothing, ``calibration`` where it has no such setting), and of cells that are the
+same then one is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.agent import needs_grounder, policy_settings
+from sightplan.model import InputError, settings_fields
+from sightplan.runner import RunSettings, resolved_backend_options, select_problems
+
+AUTO, EACH, SAME = 'auto', 'each', 'same'
+_OPTIONS = ('backend_options', 'method_options', 'world_options')
+_NOT_SWEPT = ('out', 'resume', 'retry_errors')
+_ABOUT_GROUNDER = ('table', 'backend', 'answers', 'grounder_timeout_s', 'calibration')
+_CALIBRATION_KEYS = ('table', 'like', 'problems', 'episodes', 'seed', 'failure_probability',
+                     'method')
+_KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations')
+_DISJOINT_SEED = 1_000_000
+
+Fields = dict[str, Any]
+"""Settings by dotted name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How a calibration is learned: from ``ground`` on problems drawn for it alone.
+
+    Attributes:
+        name: what it is called in the file.
+        table: confusion table of the model.
+        like: splits whose sizes the problems have.
+        problems: number of problems for each of them.
+        episodes: number of episodes for each of them, 0: one per problem.
+        seed: of noise and failures, and the first one from which problems are drawn.
+        failure_probability: of actions.
+        base: further settings of the runs.
+    """
+
+    name: str
+    table: str
+    like: tuple[str, ...]
+    problems: int = 10
+    episodes: int = 0
+    seed: int = _DISJOINT_SEED
+    failure_probability: float = 0.0
+    base: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """Name of its file, of content: another recipe is another file."""
+        return f'{slug(self.name)}-{slug(_stem(self.table))}-{_digest(repr(self))}'
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of a sweep.
+
+    Attributes:
+        settings: what is run; ``out`` is not set, nor is the path of a calibration.
+        labels: axis to value, for tables and plots; axes that do not matter are left out.
+        calibration: what the method is to use, if anything.
+        episodes: how many the run has.
+    """
+
+    settings: RunSettings
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    episodes: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the run directory: readable parts, and a hash over all that is not default."""
+        s = self.settings
+        parts: list[Any] = [s.method, *(f'{key}_{value}' for key, value in sorted(
+            s.method_options.items()) if value != '')]
+        if needs_grounder(s.method):
+            parts.append(_stem(str(s.backend_options.get('table', s.backend))))
+        parts += [Path(s.problems).name if s.problems else s.split]
+        if s.failure_probability:
+            parts.append(f'fail{s.failure_probability:g}')
+        text = '-'.join(slug(str(part)) for part in parts)[:100]
+        return f'{text}-{_digest(self._key())}'
+
+    def _key(self) -> str:
+        changed = {f.name: getattr(self.settings, f.name)
+                   for f in settings_fields(RunSettings)
+                   if f.name not in _NOT_SWEPT and getattr(self.settings, f.name) != f.default}
+        changed |= {name: dict(sorted(getattr(self.settings, name).items()))
+                    for name in _OPTIONS if getattr(self.settings, name)}
+        return json.dumps([changed, self.calibration.stem if self.calibration else ''],
+                          sort_keys=True)
+
+    def settled(self, out: Path) -> RunSettings:
+        """The settings with all paths, for a sweep in ``out``."""
+        options = dict(self.settings.method_options)
+        if self.calibration is not None:
+            options['calibration'] = str(calibration_file(out, self.calibration))
+        return dataclasses.replace(self.settings, out=str(out / self.name),
+                                   method_options=options)
+
+    def value(self, key: str) -> Any:
+        """A label, or a field of the settings by its dotted name.
+
+        Raises:
+            KeyError: it has neither.
+        """
+        if key in self.labels:
+            return self.labels[key]
+        head, dot, option = key.partition('.')
+        if dot and head in _OPTIONS:
+            return getattr(self.settings, head)[option]
+        if key in _plain_fields():
+            return getattr(self.settings, key)
+        raise KeyError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All cells of a file, each once, and the calibrations they want."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    source: str = ''
+
+    @property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """Those that cells want, each once."""
+        return tuple(dict.fromkeys(c.calibration for c in self.cells if c.calibration))
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes of all cells."""
+        return sum(cell.episodes for cell in self.cells)
+
+    def only(self, conditions: Iterable[str]) -> Sweep:
+        """The cells that fit all conditions.
+
+        Args:
+            conditions: ``KEY=VALUE`` or ``KEY=VALUE,VALUE``; the key is an axis or a field.
+
+        Raises:
+            InputError: a condition has another form, names nothing, or no cell is left.
+        """
+        cells = list(self.cells)
+        for condition in conditions:
+            key, equals, text = condition.partition('=')
+            if not equals or not key:
+                raise InputError(f'--only {condition!r} must have the form KEY=VALUE')
+            found = [(cell, cell.value(key)) for cell in self.cells if _has(cell, key)]
+            if not found:
+                raise InputError(f'--only {condition!r}: no cell has {key!r}; axes are '
+                                 f'{", ".join(self.axes)}')
+            wanted = set(text.split(','))
+            cells = [cell for cell in cells
+                     if _has(cell, key) and _text(cell.value(key)) in wanted]
+            if not cells:
+                values = dict.fromkeys(_text(value) for _, value in found)
+                raise InputError(f'--only {condition!r}: no cell is left; values of {key} are '
+                                 f'{", ".join(values)}')
+        return dataclasses.replace(self, cells=tuple(cells))
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of all labels."""
+        return tuple(dict.fromkeys(key for cell in self.cells for key in cell.labels))
+
+
+# ----------------------------------------------------------------------------------- reading
+
+
+def read_sweep(path: Path) -> Sweep:
+    """Read a sweep's file.
+
+    Raises:
+        InputError: it is missing or wrong; names file, cell, field and remedy.
+    """
+    try:
+        data = yaml.safe_load(path.read_text('utf-8'))
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); give the path of a sweep '
+                         f'file, such as config/sweeps/smoke.yaml') from error
+    except yaml.YAMLError as error:
+        raise InputError(f'{path}: is not YAML: {error}') from error
+    if not isinstance(data, dict):
+        raise InputError(f'{path}: is not a mapping; write "axes:" and its lists')
+    return parse_sweep(data, path.stem, str(path))
+
+
+def parse_sweep(data: Mapping[str, Any], name: str, source: str) -> Sweep:
+    """Make the cells of a sweep.
+
+    Args:
+        data: content of the file.
+        name: of the sweep, if the file gives none.
+        source: what to call the file in messages.
+
+    Raises:
+        InputError: see ``read_sweep``.
+    """
+    for key in data:
+        if key not in _KEYS:
+            raise InputError(f'{source}: {key}: is unknown; there are {", ".join(_KEYS)}')
+    base = _mapping(data, 'base', source)
+    axes = {axis: _axis(axis, values, source)
+            for axis, values in _mapping(data, 'axes', source).items()}
+    excluded = [_mapping({'exclude': item}, 'exclude', source)
+                for item in _list(data, 'exclude', source)]
+    recipes = {recipe: _mapping(listed, recipe, f'{source}: calibrations')
+               for listed in [_mapping(data, 'calibrations', source)] for recipe in listed}
+    cells: dict[str, Cell] = {}
+    for labels, fields in itertools.chain(
+            _product(base, axes) if axes else (),
+            *(_extra(base, item, source) for item in _list(data, 'cells', source))):
+        if any(_matches(item, labels, fields) for item in excluded):
+            continue
+        where = f'{source}: cell {", ".join(f"{k}={_text(v)}" for k, v in labels.items())}'
+        cell = _cell(labels, fields, recipes, where)
+        cells.setdefault(cell.name, cell)
+    if not cells:
+        raise InputError(f'{source}: there is not one cell; give axes or cells')
+    return Sweep(str(data.get('name', name)), tuple(cells.values()), source)
+
+
+def _mapping(data: Mapping[str, Any], key: str, source: str) -> Fields:
+    value = data.get(key) or {}
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise InputError(f'{source}: {key}: is not a mapping; write "name: value" lines')
+    return dict(value)
+
+
+def _list(data: Mapping[str, Any], key: str, source: str) -> list[Any]:
+    value = data.get(key) or []
+    if not isinstance(value, list):
+        raise InputError(f'{source}: {key}: is not a list; write "- ..." lines')
+    return value
+
+
+def _axis(axis: str, values: object, source: str) -> list[tuple[Any, Fields]]:
+    """Label and fields of each of its values."""
+    if isinstance(values, dict) and values:
+        return [(label, _mapping(values, label, f'{source}: axes: {axis}')) for label in values]
+    if isinstance(values, list) and values:
+        return [(value, {axis: value}) for value in values]
+    raise InputError(f'{source}: axes: {axis}: give a list of values, or names with the fields '
+                     f'that each sets')
+
+
+def _product(base: Fields, axes: Mapping[str, list[tuple[Any, Fields]]],
+             ) -> Iterator[tuple[Fields, Fields]]:
+    for choice in itertools.product(*axes.values()):
+        fields = dict(base)
+        for _, more in choice:
+            fields.update(more)
+        yield dict(zip(axes, (label for label, _ in choice), strict=True)), fields
+
+
+def _extra(base: Fields, item: object, source: str) -> Iterator[tuple[Fields, Fields]]:
+    fields = _mapping({'cells': item}, 'cells', source)
+    several = {key: [(value, {key: value}) for value in values]
+               for key, values in fields.items() if isinstance(values, list)}
+    for labels, more in _product({**base, **fields}, several):
+        yield {**{key: value for key, value in fields.items() if key not in several},
+               **labels}, more
+
+
+def _matches(item: Fields, labels: Fields, fields: Fields) -> bool:
+    missing = object()
+    return bool(item) and all(
+        labels.get(key, fields.get(key, missing)) in (
+            wanted if isinstance(wanted, list) else [wanted])
+        for key, wanted in item.items())
+
+
+def _plain_fields() -> tuple[str, ...]:
+    return tuple(f.name for f in settings_fields(RunSettings) if f.name not in _NOT_SWEPT)
+
+
+def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: str) -> Cell:
+    """Resolve one cell; what its method has no use for is dropped.
+
+    Raises:
+        InputError: a field is unknown, or its value is wrong.
+    """
+    fields = dict(fields)
+    wanted = fields.pop('calibration', None)
+    table = fields.pop('table', None)
+    method = fields.get('method', RunSettings().method)
+    try:
+        asks = needs_grounder(method)
+        if table is not None:
+            fields |= {'backend': 'noisy_oracle', 'backend_options.table': str(table)}
+        if not asks:
+            fields = {key: value for key, value in fields.items() if not _about_grounder(key)}
+            labels = {key: value for key, value in labels.items() if not _about_grounder(key)}
+        settings = run_settings(fields)
+        settings.check()
+        known = {f.name for f in settings_fields(type(policy_settings(
+            method, settings.method_options)))}
+        if asks:
+            resolved_backend_options(settings)
+        count = len(select_problems(settings)[1])
+    except InputError as error:
+        raise InputError(f'{where}: {error}') from error
+    calibration = None
+    if 'calibration' not in known:
+        labels = {key: value for key, value in labels.items() if key != 'calibration'}
+    elif asks and wanted:
+        calibration = _calibration(str(wanted), settings, recipes, where)
+    return Cell(settings, labels, calibration, settings.episodes or count)
+
+
+def run_settings(fields: Mapping[str, Any]) -> RunSettings:
+    """Settings from fields by dotted name; not checked but for their names.
+
+    Raises:
+        InputError: a field is unknown.
+    """
+    values: Fields = {name: {} for name in _OPTIONS}
+    for key, value in fields.items():
+        head, dot, option = key.partition('.')
+        if dot and head in _OPTIONS:
+            values[head][option] = value
+        elif key in _plain_fields() or key == 'out':
+            values[key] = value
+        else:
+            raise InputError(f'{key}: is unknown; there are table, calibration, '
+                             f'{", ".join(_plain_fields())}, and options such as '
+                             f'method_options.NAME')
+    return RunSettings(**values)
+
+
+def _about_grounder(key: str) -> bool:
+    return key in _ABOUT_GROUNDER or key.startswith('backend_options.')
+
+
+def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Fields],
+                 where: str) -> Calibration:
+    """The calibration of a name, or that of the cell's table."""
+    table = settings.backend_options.get('table')
+    fitting = [name for name, recipe in recipes.items()
+               if wanted in (AUTO, name) and recipe.get('table') in (EACH, table)]
+    if not fitting or table is None:
+        raise InputError(f'{where}: calibration: {wanted}: there is none for table {table!r}; add '
+                         f'one under "calibrations:", with "table: {EACH}" for every table')
+    recipe = recipes[fitting[0]]
+    for key in recipe:
+        if key not in _CALIBRATION_KEYS:
+            raise InputError(f'{where}: calibrations: {fitting[0]}: {key}: is unknown; there are '
+                             f'{", ".join(_CALIBRATION_KEYS)}')
+    like = recipe.get('like') or [settings.split]
+    failing = recipe.get('failure_probability', SAME)
+    base: Fields = {'domain': settings.domain, 'backend': settings.backend,
+                    'answers': settings.answers,
+                    'method': str(recipe.get('method', 'ground'))}
+    base |= {f'backend_options.{k}': v for k, v in settings.backend_options.items()
+             if k not in ('seed', 'split')}
+    base |= {f'world_options.{k}': v for k, v in settings.world_options.items()}
+    try:
+        return Calibration(
+            fitting[0], str(table), tuple(like if isinstance(like, list) else [like]),
+            int(recipe.get('problems', 10)), int(recipe.get('episodes', 0)),
+            int(recipe.get('seed', _DISJOINT_SEED)),
+            settings.failure_probability if failing == SAME else float(failing),
+            tuple(sorted(base.items())))
+    except (TypeError, ValueError) as error:
+        raise InputError(f'{where}: calibrations: {fitting[0]}: problems, episodes, seed and '
+                         f'failure_probability are numbers (or {SAME}: {error})') from error
+
+
+def slug(text: str) -> str:
+    """A text as a part of a file name."""
+    return re.sub(r'[^A-Za-z0-9.]+', '_', text).strip('_')
+
+
+def _stem(table: str) -> str:
+    """A table's name, or that of its file."""
+    path = Path(table)
+    return path.stem if path.suffix in ('.json', '.yaml', '.yml') else path.name
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _has(cell: Cell, key: str) -> bool:
+    try:
+        cell.value(key)
+    except KeyError:
+        return False
+    return True
+
+
+def calibration_file(out: Path, calibration: Calibration) -> Path:
+    """Where a sweep in ``out`` keeps a calibration."""
+    return (out / 'calibrations' / f'{calibration.stem}.json').resolve()

@@ -1,0 +1,461 @@
+"""Sweeps: what a file stands for, and making what is missing of it."""
+
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from doubles import MemoryWorld, SearchPlanner
+from sightplan import cli, runner
+from sightplan.domains import load_domain
+from sightplan.grounding.observation_model import problem_key, read_observation_model
+from sightplan.model import InputError, WorldError
+from sightplan.records import RunStore
+from sightplan.sweeps import estimate, parse_sweep, read_sweep, run_sweep, running, status
+from sightplan.sweeps.calibrations import calibration_runs
+from sightplan.sweeps.cells import calibration_file
+
+CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'
+
+
+def sweep_of(text: str, name: str = 'test'):
+    return parse_sweep(yaml.safe_load(text), name, f'{name}.yaml')
+
+
+SMALL = """
+base: {backend: noisy_oracle, episodes: 3}
+axes:
+  method: [ground, oracle]
+  table: [perfect, gpt-4.1]
+  split: [simple, hard]
+"""
+
+
+# ------------------------------------------------------------------------------------- cells
+
+
+def test_cells_are_the_product_of_the_axes():
+    sweep = sweep_of("""
+        base: {backend: noisy_oracle, world_options.pictures: none}
+        axes: {table: [perfect, gpt-4.1], split: [simple, hard], failure_probability: [0, 0.1]}
+        """)
+    assert len(sweep.cells) == 8 and sweep.episodes == 200
+    cell = sweep.cells[-1]
+    assert cell.labels == {'table': 'gpt-4.1', 'split': 'hard', 'failure_probability': 0.1}
+    assert cell.settings.split == 'hard' and cell.settings.failure_probability == 0.1
+    assert cell.settings.backend_options == {'table': 'gpt-4.1'}
+    assert cell.settings.world_options == {'pictures': 'none'}
+    assert cell.name.startswith('ground-gpt_4.1-hard-fail0.1-')
+
+
+def test_methods_that_ask_nothing_are_not_multiplied_by_tables():
+    sweep = sweep_of(SMALL)
+    found = [(c.settings.method, c.labels.get('table'), c.settings.split) for c in sweep.cells]
+    assert len(found) == 4 + 2
+    assert {f for f in found if f[0] == 'oracle'} == {
+        ('oracle', None, 'simple'), ('oracle', None, 'hard')}
+    oracle = next(c for c in sweep.cells if c.settings.method == 'oracle')
+    assert oracle.settings.backend_options == {}
+
+
+def test_named_values_set_several_fields_and_cells_that_are_the_same_are_one():
+    sweep = sweep_of("""
+        base: {method: belief, table: gpt-4.1}
+        axes:
+          variant:
+            full: {}
+            small: {method_options.k: 16}
+            no rules: {method_options.constraints: false}
+            also full: {calibration: ''}
+        """)
+    assert [c.labels['variant'] for c in sweep.cells] == ['full', 'small', 'no rules']
+    assert [dict(c.settings.method_options) for c in sweep.cells] == [
+        {}, {'k': 16}, {'constraints': False}]
+    assert len({c.name for c in sweep.cells}) == 3
+
+
+def test_exclusions_and_further_cells():
+    sweep = sweep_of("""
+        base: {table: perfect}
+        axes: {split: [simple, medium, hard], failure_probability: [0, 0.1]}
+        exclude:
+          - {split: [simple, medium], failure_probability: 0.1}
+        cells:
+          - {method: [oracle, idle], split: [simple, hard]}
+          - {method: oracle, split: simple}
+        """)
+    assert [(c.settings.method, c.settings.split, c.settings.failure_probability)
+            for c in sweep.cells] == [
+        ('ground', 'simple', 0), ('ground', 'medium', 0), ('ground', 'hard', 0),
+        ('ground', 'hard', 0.1), ('oracle', 'simple', 0), ('oracle', 'hard', 0),
+        ('idle', 'simple', 0), ('idle', 'hard', 0)]
+    assert sweep.cells[-1].labels == {'method': 'idle', 'split': 'hard'}
+
+
+def test_the_name_of_a_cell_depends_on_its_settings_alone():
+    one = sweep_of('{base: {table: gpt-4.1}, axes: {split: [simple, hard], seed: [0, 1]}}')
+    two = sweep_of("""
+        base: {table: gpt-4.1, split: hard, answers_log: false}
+        axes: {names: {some: {seed: 1}}}
+        """)
+    assert two.cells[0].name in {c.name for c in one.cells}
+    assert len({c.name for c in one.cells}) == 4
+
+
+WITH_CALIBRATION = ('{base: {method: belief, table: perfect, calibration: auto}, '
+                    'axes: {seed: [1]}')
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('{axes: {splitt: [simple]}}', 'test.yaml: cell splitt=simple: splitt: is unknown'),
+    ('{axes: {split: [none]}}', "split=none: split 'none' is unknown"),
+    ('{axes: {split: simple}}', 'axes: split: give a list'),
+    ('{axes: {method: [oracel]}}', "method 'oracel' is unknown"),
+    ('{axes: {episodes: [-1]}}', 'episodes = -1 is out of bounds'),
+    ('{axes: {method_options.k: [1]}}', "has no setting 'k'"),
+    ('{base: {backend_options.tabel: x, backend: noisy_oracle}, axes: {seed: [1]}}',
+     "has no setting 'tabel'"),
+    ('{axis: {split: [simple]}}', 'axis: is unknown; there are name, about, base, axes'),
+    ('{base: {split: simple}}', 'not one cell'),
+    ('{base: [1], axes: {seed: [1]}}', 'base: is not a mapping'),
+    ('{axes: {seed: [1]}, exclude: {seed: 1}}', 'exclude: is not a list'),
+    (WITH_CALIBRATION + '}', "calibration: auto: there is none for table 'perfect'"),
+    (WITH_CALIBRATION + ', calibrations: {a: {table: each, tabel: 1}}}',
+     'calibrations: a: tabel: is unknown'),
+    (WITH_CALIBRATION + ', calibrations: {a: {table: each, problems: many}}}',
+     'a: problems, episodes'),
+])
+def test_what_is_wrong_is_named(text, words):
+    with pytest.raises(InputError) as caught:
+        sweep_of(text)
+    assert words in str(caught.value)
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(InputError, match='cannot be read'):
+        read_sweep(tmp_path / 'none.yaml')
+    bad = tmp_path / 'bad.yaml'
+    bad.write_text('axes: [')
+    with pytest.raises(InputError, match='not YAML'):
+        read_sweep(bad)
+    bad.write_text('- 1')
+    with pytest.raises(InputError, match='not a mapping'):
+        read_sweep(bad)
+
+
+def test_only():
+    sweep = sweep_of(SMALL)
+    assert {c.settings.split for c in sweep.only(['split=hard']).cells} == {'hard'}
+    assert len(sweep.only(['method=ground', 'table=gpt-4.1,perfect']).cells) == 4
+    assert len(sweep.only(['backend_options.table=perfect']).cells) == 2
+    assert len(sweep.only(['episodes=3']).cells) == 6
+    for condition, words in [('split', 'KEY=VALUE'), ('colour=red', 'axes are method, '),
+                             ('split=medium', 'values of split are simple, hard')]:
+        with pytest.raises(InputError, match=words):
+            sweep.only([condition])
+
+
+def test_calibrations_are_those_of_the_cells():
+    sweep = sweep_of("""
+        base: {calibration: auto, backend_options.repeat: 0.5, world_options.pictures: none}
+        axes:
+          method: [belief, ground, blind]
+          table: [perfect, gpt-4.1]
+          split: [simple, hard]
+          failure_probability: [0.0, 0.1]
+        calibrations:
+          special: {table: gpt-4.1, like: simple, problems: 3, failure_probability: 0.5}
+          standard: {table: each, like: [simple, hard], seed: 5000000}
+        """)
+    assert len(sweep.cells) == 8 + 8 + 4
+    kinds = {(c.settings.method, c.settings.backend_options.get('table'),
+              c.settings.failure_probability): c.calibration for c in sweep.cells}
+    assert kinds['ground', 'perfect', 0.0] is None and kinds['blind', None, 0.0] is None
+    special, plain = kinds['belief', 'gpt-4.1', 0.1], kinds['belief', 'perfect', 0.1]
+    assert (special.name, special.like, special.failure_probability) == (
+        'special', ('simple',), 0.5)
+    assert (plain.name, plain.like, plain.failure_probability, plain.problems) == (
+        'standard', ('simple', 'hard'), 0.1, 10)
+    assert len(sweep.calibrations) == 3  # special once, standard for both probabilities
+    assert len({c.stem for c in sweep.calibrations}) == 3
+    names = {c.name for c in sweep.cells}
+    assert len(names) == len(sweep.cells)
+
+
+@pytest.mark.parametrize('path', sorted(CONFIG.glob('*.yaml')), ids=lambda p: p.stem)
+def test_shipped_sweeps_can_be_read(path):
+    sweep = read_sweep(path)
+    assert sweep.name == path.stem and sweep.episodes >= 100
+
+
+# ----------------------------------------------------------------------------------- running
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Runs in this process with test doubles instead of simulator and planner."""
+    from sightplan.planning import symbolic
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
+
+
+def threads(jobs):
+    stop = threading.Event()
+    return ThreadPoolExecutor(1, initializer=running.start_worker, initargs=(stop,)), stop
+
+
+SIMPLE = """
+base: {episodes: 4, split: simple, backend: noisy_oracle}
+axes: {method: [ground, oracle], table: [perfect, gpt-4.1]}
+"""
+
+
+class Watcher:
+    def __init__(self):
+        self.stages, self.over, self.ticks = [], {}, []
+
+    def begin(self, what, episodes, done):
+        self.stages.append((what, episodes, done))
+
+    def tick(self, done, running):
+        self.ticks.append(done)
+
+    def finished(self, name, error):
+        self.over[name] = error
+
+
+def test_what_is_missing_is_made_once(memory, tmp_path):
+    sweep, watcher = sweep_of(SIMPLE), Watcher()
+    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    assert result == {
+        'sweep': 'test', 'out': str(tmp_path), 'cells': 3, 'episodes': 12, 'done': 12, 'new': 12,
+        'duplicates': 0, 'failed_infrastructure': 0, 'scored': 12, 'solved': result['solved'],
+        'seconds': result['seconds'], 'interrupted': False, 'failures': []}
+    assert result['solved'] >= 8
+    assert watcher.stages == [('episodes', 12, 0)] and watcher.ticks[-1] == 12
+    assert set(watcher.over) == {c.name for c in sweep.cells}
+    before = {path: path.read_bytes() for path in tmp_path.glob('*/episodes.jsonl')}
+    assert len(before) == 3
+    again = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    assert (again['done'], again['new'], again['duplicates']) == (12, 0, 0)
+    assert watcher.stages[-1] == ('episodes', 12, 12)
+    assert before == {path: path.read_bytes() for path in tmp_path.glob('*/episodes.jsonl')}
+    index = json.loads((tmp_path / 'test.sweep.json').read_text())
+    assert [cell['dir'] for cell in index['cells']] == [c.name for c in sweep.cells]
+    assert index['cells'][0]['labels'] == {'method': 'ground', 'table': 'perfect'}
+
+
+def test_more_cells_later_and_another_sweep_share_what_is_done(memory, tmp_path):
+    run_sweep(sweep_of(SIMPLE).only(['method=oracle']), tmp_path, 1, pool=threads)
+    result = run_sweep(sweep_of(SIMPLE), tmp_path, 1, pool=threads)
+    assert (result['done'], result['new']) == (12, 8)
+    other = sweep_of('{base: {episodes: 4, table: perfect}, axes: {method: [ground, idle]}}', 'o')
+    result = run_sweep(other, tmp_path, 1, pool=threads)
+    assert (result['done'], result['new']) == (8, 4)
+
+
+def test_a_cell_that_fails_is_reported_and_stops_no_other(memory, tmp_path):
+    text = SIMPLE.replace('perfect', str(tmp_path / 'gone.json'))
+    sweep = sweep_of(text)
+    result = run_sweep(sweep, tmp_path / 'out', 1, pool=threads)
+    assert result['done'] == 8
+    [failure] = result['failures']
+    assert failure['cell'].startswith('ground-gone-simple-') and 'gone.json' in failure['error']
+
+
+def test_a_defect_in_a_run_is_reported(memory, tmp_path, monkeypatch):
+    def broken(name, options=None):
+        raise RuntimeError('a defect')
+    monkeypatch.setattr(runner, 'make_world', broken)
+    result = run_sweep(sweep_of(SIMPLE), tmp_path, 1, pool=threads)
+    assert [f['error'] for f in result['failures']] == ['unexpected RuntimeError: a defect'] * 3
+
+
+def test_unscored_episodes_are_counted_and_repeated(memory, tmp_path, monkeypatch):
+    class Broken(MemoryWorld):
+        def reset(self, spec):
+            if spec.problem.name == 'problem_01':
+                raise WorldError('out of order')
+            super().reset(spec)
+    sweep = sweep_of(SIMPLE).only(['method=oracle'])
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+        result = run_sweep(sweep, tmp_path, 1, pool=threads)
+        assert (result['done'], result['failed_infrastructure']) == (4, 1)
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['failed_infrastructure'], result['solved']) == (4, 0, 4)
+
+
+def test_it_stops_when_told_and_goes_on_later(memory, tmp_path):
+    looks = itertools.count()
+    sweep = sweep_of(SIMPLE)
+    slow = run_sweep(sweep, tmp_path, 1, stopped=lambda: next(looks) > 2, pool=threads)
+    assert slow['interrupted'] and slow['done'] < 12
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['duplicates'], result['interrupted']) == (12, 0, False)
+
+
+def test_a_worker_that_dies_costs_its_own_cell_only(memory, tmp_path, monkeypatch):
+    sweep = sweep_of('{base: {episodes: 2, table: perfect}, '
+                     'axes: {seed: [0, 1, 2, 3, 4, 5]}}')
+    real = running.run
+
+    def deadly(settings, **more):
+        if settings.seed == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(settings, **more)
+    monkeypatch.setattr(running, 'run', deadly)
+
+    def forks(jobs):
+        context = multiprocessing.get_context('fork')
+        stop = context.Event()
+        return ProcessPoolExecutor(jobs, context, running.start_worker, (stop,)), stop
+    result = run_sweep(sweep, tmp_path, 2, pool=forks)
+    assert result['done'] == 10 and result['duplicates'] == 0
+    [failure] = result['failures']
+    assert failure['cell'] == sweep.cells[2].name and 'died' in failure['error']
+
+
+def test_an_estimate_from_what_was_measured(memory, tmp_path):
+    sweep = sweep_of(SIMPLE)
+    assert estimate(sweep, tmp_path).seconds is None
+    run_sweep(sweep.only(['method=oracle']), tmp_path, 1, pool=threads)
+    left = estimate(sweep, tmp_path)
+    lines = [line for cell in sweep.cells for line in RunStore(tmp_path / cell.name).lines()]
+    mean = sum(line['seconds'] for line in lines) / 4
+    assert (left.missing, left.guessed) == (8, 8)
+    assert left.seconds == pytest.approx(8 * mean)
+    run_sweep(sweep.only(['table=perfect']), tmp_path, 1, pool=threads)
+    assert (estimate(sweep, tmp_path).missing, estimate(sweep, tmp_path).guessed) == (4, 0)
+    assert status(sweep, tmp_path)['done'] == 8
+
+
+CALIBRATED = """
+base: {episodes: 2, split: simple, calibration: auto}
+axes: {method: [belief, ground], table: [gpt-4.1, gemma-3-27b-it]}
+calibrations: {standard: {table: each, like: simple, problems: 3}}
+"""
+
+
+def test_calibrations_are_learned_before_from_other_problems(memory, tmp_path):
+    sweep, watcher = sweep_of(CALIBRATED), Watcher()
+    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    assert (result['done'], result['failures']) == (8, [])
+    assert watcher.stages == [('calibrations', 6, 0), ('episodes', 8, 0)]
+    taken = {problem_key(p) for p in load_domain('blocksworld').split_problems('simple')}
+    for calibration in sweep.calibrations:
+        model = read_observation_model(calibration_file(tmp_path, calibration))
+        assert calibration.table in model.model and model.learned == 'labels'
+        assert len(model.problems) == 3 and not taken & set(model.problems)
+    used = {cell.settings.backend_options['table']: RunStore(tmp_path / cell.name).run_info()
+            for cell in sweep.cells if cell.settings.method == 'belief'}
+    assert 'gemma_3_27b_it' in used['gemma-3-27b-it']['identity']['method']['calibration']
+    again = Watcher()
+    assert run_sweep(sweep, tmp_path, 1, again, pool=threads)['new'] == 0
+    assert again.stages == [('episodes', 8, 8)]
+
+
+def test_without_its_calibration_a_cell_fails_alone(memory, tmp_path, monkeypatch):
+    sweep = sweep_of(CALIBRATED.replace('like: simple', 'like: simpel'))
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert result['done'] == 4
+    assert len(result['failures']) == 4  # two calibrations, two cells
+    assert "'simpel' is unknown" in result['failures'][0]['error']
+
+
+def test_the_problems_of_a_calibration_are_drawn_once(tmp_path):
+    [one, two] = sweep_of(CALIBRATED).calibrations
+    first, second = calibration_runs(tmp_path, one), calibration_runs(tmp_path, two)
+    assert first[0].problems == second[0].problems and first[0].out != second[0].out
+    assert first[0].answers_log and first[0].backend_options == {'table': 'gpt-4.1'}
+
+
+# ------------------------------------------------------------------------------- command line
+
+
+REAL = """
+base: {backend: noisy_oracle, world_options.pictures: none, split: simple, episodes: 25}
+axes: {method: [oracle, ground], table: [perfect], seed: [0, 1]}
+"""
+
+
+def nobody_is_left(group: int) -> bool:
+    """Whether all processes of a group end soon."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_command_line(tmp_path, capsys):
+    file = tmp_path / 'quick.yaml'
+    file.write_text(REAL.replace('episodes: 25', 'episodes: 2'))
+    out = str(tmp_path / 'out')
+    assert cli.main(['sweep', str(file), '--out', out, '--dry-run', '--json']) == 0
+    plan = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (plan['episodes'], plan['missing'], plan['seconds']) == (8, 8, None)
+    assert not (tmp_path / 'out').exists()
+    assert cli.main(['sweep', str(file), '--out', out, '--jobs', '2', '--json']) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {key: result[key] for key in (
+        'episodes', 'done', 'duplicates', 'failed_infrastructure', 'solved')} == {
+        'episodes': 8, 'done': 8, 'duplicates': 0, 'failed_infrastructure': 0, 'solved': 8}
+    assert cli.main(['sweep', str(file), '--out', out, '--dry-run']) == 0
+    assert '4 cells, 8 episodes, 0 missing' in capsys.readouterr().out
+    assert cli.main(['sweep', str(file), '--out', out, '--only', 'seed=7']) == 2
+    assert 'values of seed are 0, 1' in capsys.readouterr().err
+    assert cli.main(['sweep', str(file), '--out', out, '--jobs', '-1']) == 2
+
+
+def test_ctrl_c_keeps_what_is_finished_and_nothing_is_run_twice(tmp_path):
+    file = tmp_path / 'long.yaml'
+    file.write_text(REAL)
+    out = tmp_path / 'out'
+    command = [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out),
+               '--jobs', '2', '--json']
+    # A terminal sends Ctrl-C to the whole group: so does this test.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob('ground*/episodes.jsonl')) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    broken = json.loads(stdout.splitlines()[-1])
+    assert process.returncode == 1, stderr
+    assert broken['interrupted'] and broken['done'] < 100
+    assert nobody_is_left(process.pid)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    assert (result['done'], result['duplicates'], result['failed_infrastructure']) == (100, 0, 0)
+    assert result['new'] == 100 - broken['done']
+
+
+def test_workers_end_with_a_parent_that_was_killed(tmp_path):
+    file = tmp_path / 'long.yaml'
+    file.write_text(REAL)
+    out = tmp_path / 'out'
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out), '--jobs',
+         '2'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob('*/episodes.jsonl')) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert nobody_is_left(process.pid)
