@@ -237,7 +237,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
             found.update({(episode, image, a.atom): probabilities[a.atom] for a in items})
             total += log_evidence
             progress(count + 1, len(images), None)
-        weights = np.array([found[a.episode, a.image, a.atom] for a in answers])
+        weights = np.array([found[a.episode, a.image, a.atom] for a in answers], np.float64)
         evidence.append(total / len(images))
         progress(len(images), len(images), evidence[-1])
         if (len(evidence) >= most_iterations
@@ -453,8 +453,8 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
             better = ratio = _log_ratio(fits[False], answer.verdict)
             if platt is not None and with_p[row]:
                 better = platt.log_ratio(answer.p_yes or 0.0, answer.p_no or 0.0)
-                platt_gain += (_log_truth(better + odds, weights[row])
-                               - _log_truth(ratio + odds, weights[row]))
+                platt_gain += (_log_truth(better + odds, float(weights[row]))
+                               - _log_truth(ratio + odds, float(weights[row])))
             held.append((row, ratio, better, odds))
     gain = max(scores.values()) - baseline if held else None
     kept = gain is None or gain > 0.0

@@ -1,0 +1,171 @@
+"""``sightplan calibrate``: from the log of a run to a calibration file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from doubles import MemoryWorld, SearchPlanner
+from sightplan import cli
+from sightplan.domains import load_domain
+from sightplan.grounding.observation_model import problem_key, read_observation_model
+from sightplan.runner import RunSettings, run
+
+DOMAIN = load_domain('blocksworld')
+
+
+@pytest.fixture(scope='session')
+def logged(tmp_path_factory):
+    """Log of a run on twelve generated problems: a table's errors, one move in ten fails."""
+    folder = tmp_path_factory.mktemp('calibrate')
+    generator = DOMAIN.generator
+    settings = generator.Settings(blocks=4, columns=3)
+    generator.write_folder(DOMAIN, folder, settings,
+                           generator.generate(DOMAIN, settings, 12, 700))
+    (folder / 'table.yaml').write_text("""
+rates:
+  'on': {p_yes_true: 0.9, p_yes_false: 0.03}
+  clear: {p_yes_true: 0.95, p_yes_false: 0.2}
+  default: {p_yes_true: 0.98, p_yes_false: 0.02, p_unparsed: 0.05}
+""")
+    run(RunSettings(problems=str(folder), backend='noisy_oracle', out=str(folder / 'run'),
+                    backend_options={'table': str(folder / 'table.yaml')}, answers_log=True,
+                    failure_probability=0.1, episodes=24),
+        world=MemoryWorld(), planner=SearchPlanner())
+    return folder / 'run/answers.jsonl'
+
+
+@pytest.fixture
+def go(logged, tmp_path, monkeypatch, capsys):
+    """Exit code, report, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, answers=logged):
+        code = cli.main(['calibrate', '--answers', str(answers), '--out', 'cal.json',
+                         *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if '--json' in arguments and code == 0 else out, err
+    return call
+
+
+def lines_of(logged):
+    return [json.loads(line) for line in logged.read_text().splitlines()]
+
+
+def test_the_table_of_the_noise_is_recovered(go, logged):
+    code, report, _ = go('--json')
+    assert code == 0
+    model = read_observation_model('cal.json')
+    for name, true, false in (('on', 0.9, 0.03), ('clear', 0.95, 0.2), ('incolumn', 0.98, 0.02)):
+        rates = model.rates(name)
+        assert rates.yes_true == pytest.approx(true, abs=0.08)
+        assert rates.yes_false == pytest.approx(false, abs=0.08)
+        assert report['predicates'][name]['yes_true'] == rates.yes_true
+        assert report['predicates'][name]['kept'] and report['predicates'][name]['gain'] > 0
+    assert model.rates('leftof').unread_true == pytest.approx(0.05, abs=0.03)
+    assert model.action('moveblock').no_op == pytest.approx(0.1, abs=0.06)
+    assert model.execution_if_inapplicable == pytest.approx(0.001, abs=0.001)
+    assert report['all']['ece_learned']['ece'] < 0.02 < report['all']['ece_default']['ece']
+    assert model.model.startswith('noisy_oracle(table@') and model.learned == 'labels'
+    keys = {line['problem'] for line in lines_of(logged)}
+    assert set(model.problems) == keys and len(keys) == 12
+    problem = DOMAIN.read_problem(logged.parent.parent / 'problem_00.pddl')
+    assert problem_key(problem) in keys and model.learned_from(problem)
+
+
+def test_without_labels_nearly_the_same_is_learned(go):
+    code, judged, _ = go('--json', '--em')
+    assert code == 0 and judged['learned'] == 'em' and judged['iterations'] > 1
+    assert judged['predicates']['on']['ece_learned']['ece'] < 0.03
+    unlabelled = read_observation_model('cal.json')
+    go()
+    for name, rates in read_observation_model('cal.json').predicates.items():
+        if name in unlabelled.predicates:
+            assert unlabelled.rates(name).yes_true == pytest.approx(rates.yes_true, abs=0.05)
+            assert unlabelled.rates(name).yes_false == pytest.approx(rates.yes_false, abs=0.07)
+
+
+def test_answers_without_truth_are_learned_from_without_labels(go, logged, tmp_path):
+    bare = tmp_path / 'bare.jsonl'
+    bare.write_text(''.join(
+        json.dumps({k: v for k, v in line.items() if k != 'truth'}) + '\n'
+        for line in lines_of(logged)[:300] if 'atom' in line))
+    code, report, _ = go('--json', answers=bare)
+    assert code == 0 and report['learned'] == 'em' and report['all']['ece_learned'] is None
+    assert read_observation_model('cal.json').learned == 'em'
+
+
+def test_a_table_is_printed(go):
+    code, out, _ = go()
+    assert code == 0
+    [row] = [line for line in out.splitlines() if line.startswith('on ')]
+    assert len(row.split()) == 10
+    assert 'moveblock: ' in out and 'written: cal.json' in out
+    assert all(len(line) <= 80 for line in out.splitlines()
+               if line.startswith(('predicate', 'on ', 'incolumn')))
+
+
+def test_two_files_of_two_models_need_a_choice(go, logged, tmp_path):
+    other = tmp_path / 'other.jsonl'
+    other.write_text(''.join(json.dumps({**line, 'model': 'b'}) + '\n'
+                             for line in lines_of(logged)[:200]))
+    code, _, err = go('--answers', other)
+    assert code == 2 and "'b'" in err and '--model' in err
+    code, report, _ = go('--answers', other, '--model', 'b', '--json')
+    assert code == 0 and report['model'] == 'b'
+    code, _, err = go('--answers', other, '--model', 'c')
+    assert code == 2 and "'c'" in err
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'domain': 'elsewhere'}, '--domain'), ({'questions_sha256': 'old'}, 'one wording')])
+def test_mixtures_are_refused(go, logged, tmp_path, change, message):
+    mixed = tmp_path / 'mixed.jsonl'
+    lines = [line for line in lines_of(logged) if 'atom' in line][:20]
+    mixed.write_text(''.join(json.dumps({**line, **(change if i % 2 else {})}) + '\n'
+                             for i, line in enumerate(lines)))
+    code, _, err = go(answers=mixed)
+    assert code == 2 and message in err
+
+
+def test_answers_by_hand_need_model_and_domain(go, tmp_path):
+    hand = tmp_path / 'hand.jsonl'
+    hand.write_text(''.join(json.dumps(
+        {'atom': 'clear r', 'answer': 'yes', 'truth': i % 3 > 0, 'episode': i}) + '\n'
+        for i in range(9)))
+    code, _, err = go(answers=hand)
+    assert code == 2 and '--model' in err
+    code, _, err = go('--model', 'me', answers=hand)
+    assert code == 2 and '--domain' in err
+    code, report, _ = go('--model', 'me', '--domain', 'blocksworld', '--json', answers=hand)
+    assert code == 0 and report['questions_sha256'] == DOMAIN.question_hash
+    assert report['predicates']['clear']['n_true'] == 6
+    read_observation_model('cal.json').check('me', DOMAIN)
+
+
+@pytest.mark.parametrize(('line', 'message'), [
+    ('{"atom": "clear r", "answer": "yes", "truth": 1}', 'truth = 1'),
+    ('{"action": "moveblock(r, c1)", "status": "withheld"}', "status = 'withheld'"),
+    ('{"action": "moveblock", "status": "executed"}', 'action'),
+    ('{"action": "moveblock(r, c1)", "status": "executed", "before": ["clear r"]}', 'after'),
+    ('', 'not one answer')])
+def test_malformed_files_are_exit_code_2(go, tmp_path, line, message):
+    bad = tmp_path / 'bad.jsonl'
+    bad.write_text(line + '\n')
+    code, _, err = go('--model', 'm', '--domain', 'blocksworld', answers=bad)
+    assert code == 2 and 'bad.jsonl' in err and message in err
+
+
+def test_an_unwritable_target_is_exit_code_2(go, tmp_path):
+    (tmp_path / 'cal.json').mkdir()
+    code, _, err = go()
+    assert code == 2 and 'cal.json' in err
+
+
+def test_a_run_does_not_load_the_solver():
+    # Logging answers must not make every run pay for the estimator's libraries.
+    code = 'import sys, sightplan.runner; sys.exit("ortools" in sys.modules)'
+    subprocess.run([sys.executable, '-c', code], check=True)
