@@ -11,18 +11,28 @@ from hypothesis import strategies as st
 
 from doubles import MemoryWorld, ScriptedPlanner, SearchPlanner, TruthGrounder, spec_of, two_blocks
 from sightplan.agent import make_policy, run_episode
-from sightplan.metrics import EpisodeScorer, mean_sem, sem, summarise, wilson
+from sightplan.metrics import (
+    EpisodeScorer,
+    belief_reliability,
+    mean_sem,
+    sem,
+    summarise,
+    wilson,
+)
 from sightplan.model import (
     Action,
     Answer,
     Asked,
     AskPurpose,
     Atom,
+    Belief,
+    BeliefUpdated,
     EpisodeEnded,
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
     Observation,
+    Observed,
     Planned,
     PlanningResult,
     PlanningStatus,
@@ -267,6 +277,37 @@ def test_by_hand_summary(by_hand):
     assert summary['unparsed'] == 2
     assert summary['enumerations'] == {'count': 2, 'exact': 1, 'first_exact': 0}
     assert summary['questions'] == 22
+
+
+def believed(**probabilities):
+    return BeliefUpdated(Belief(frozenset(), {
+        Atom.parse(text.replace('_', ' ', 1).replace('_', ',')): p
+        for text, p in probabilities.items()}))
+
+
+def test_what_is_believed_when_one_acts_and_at_the_end_is_compared_with_the_truth_then():
+    truth = Timeline(t10=START, t20=MOVED, t21=MOVED)
+    truth.outcomes = ['success']
+    line = score(
+        truth, believed(clear_r=.5),  # of no known time: nothing was seen yet
+        Observed(Observation(None, 10)), believed(clear_r=.01),  # not the last one
+        believed(clear_r=.92, clear_g=.31, incolumn_r_c1=1.),
+        Stepped(0, R_TO_2, Feedback(DONE, '', 20)), believed(clear_g=.9),
+        Observed(Observation(None, 21)), believed(clear_g=.33, incolumn_r_c1=0.),
+        EpisodeEnded(StopReason.PLAN_DONE, '', 1, 0, 21))
+    bins = line['beliefs']
+    assert len(bins) == 20
+    assert {i: b for i, b in enumerate(bins) if b[0]} == {
+        0: [1, 0., 0], 6: [2, .64, 1], 18: [1, .92, 1], 19: [1, 1., 1]}
+    found = belief_reliability([line])
+    assert (found.n, found.groups) == (5, 1)
+    assert found.ece == pytest.approx((.36 + .08) / 5)
+    assert summarise([line])['belief_reliability']['ece'] == found.ece
+
+
+def test_without_probabilities_there_is_no_reliability(by_hand):
+    assert by_hand['beliefs'] == []
+    assert summarise([by_hand])['belief_reliability'] is None
 
 
 def test_an_episode_without_a_plan_counts_one_action():

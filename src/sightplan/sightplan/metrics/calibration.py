@@ -87,6 +87,25 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
     sums = np.zeros((3, n_groups, bins))
     for layer, values in enumerate((np.ones_like(p), p, truth)):
         np.add.at(sums[layer], (group, number), values)
+    return reliability_of_sums(sums, resamples, seed)
+
+
+def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
+                        seed: int = 0) -> Reliability:
+    """Compare probabilities with truths, of which only sums were kept.
+
+    Args:
+        sums: (3, groups, bins): per group and bin of equal width the number of probabilities,
+            their sum, and the number of true events.
+        resamples: see ``reliability``.
+        seed: likewise.
+
+    Raises:
+        ValueError: ``sums`` has another shape.
+    """
+    if sums.ndim != 3 or sums.shape[0] != 3:
+        raise ValueError(f'sums of shape {sums.shape}; (3, groups, bins) is needed')
+    n_groups, bins = sums.shape[1:]
     n, sum_p, sum_true = sums.sum(axis=1)
     error = float(_error(n, sum_p, sum_true))
     low = high = error
@@ -100,7 +119,7 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
     edges = np.linspace(0.0, 1.0, bins + 1)
     with np.errstate(invalid='ignore'):
         rows = zip(edges[:-1], edges[1:], n, sum_p / n, sum_true / n, strict=True)
-    return Reliability(error, low, high, len(p), n_groups, tuple(
+    return Reliability(error, low, high, int(n.sum()), n_groups, tuple(
         Bin(float(a), float(b), int(k), float(mean), float(share))
         for a, b, k, mean, share in rows))
 

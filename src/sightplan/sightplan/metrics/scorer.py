@@ -19,6 +19,8 @@ from typing import Any
 from sightplan.model import (
     Asked,
     AskPurpose,
+    Belief,
+    BeliefUpdated,
     EpisodeEnded,
     EpisodeEvent,
     EpisodeSpec,
@@ -41,6 +43,9 @@ CHECKS = ('alarm_right', 'alarm_wrong', 'quiet_right', 'quiet_wrong')
 """Checks of an action by their outcome: alarm (an answer differs from what was expected) or quiet,
 right or wrong by the truth of the same atoms."""
 
+BELIEF_BINS = 20
+"""Bins of equal width into which the probabilities of beliefs are counted."""
+
 
 class EpisodeScorer:
     """A Recorder that looks up ground truth by stamp and scores episodes, one after another.
@@ -54,6 +59,8 @@ class EpisodeScorer:
         self._truth = truth
         self._result: dict[str, Any] | None = None
         self._spec: EpisodeSpec | None = None
+        self._now_ns = 0
+        self._belief: tuple[int, Belief] | None = None
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of an episode that began with EpisodeStarted."""
@@ -63,6 +70,9 @@ class EpisodeScorer:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
         elif isinstance(event, Observed):
             self._line['looks'] += 1
+            self._now_ns = max(self._now_ns, event.observation.stamp_ns)
+        elif isinstance(event, BeliefUpdated):
+            self._belief = (self._now_ns, event.belief)
         elif isinstance(event, Asked):
             self._asked(event)
         elif isinstance(event, Planned):
@@ -77,6 +87,8 @@ class EpisodeScorer:
 
         Besides counts it lists all ``wrong`` answers: purpose, atom, answer, number of actions
         before; and all ``actions`` with their status for the agent and their true outcome.
+        ``beliefs`` are the probabilities that were believed at each step and at the end, counted
+        by bin: number, sum of the probabilities, number of true atoms; empty without any.
 
         Raises:
             ValueError: no episode has ended.
@@ -91,6 +103,8 @@ class EpisodeScorer:
         self._states: dict[int, State] = {}
         self._failure = ''
         self._preconditions_right = True
+        self._now_ns = 0
+        self._belief = None
         self._line: dict[str, Any] = {
             'episode_id': spec.episode_id,
             'domain': spec.problem.domain,
@@ -113,6 +127,7 @@ class EpisodeScorer:
             'wrong': [],
             'enumerations': [],
             'checks': {},
+            'beliefs': [],
             'timings_s': {},
             'seconds': 0.0,
         }
@@ -180,7 +195,26 @@ class EpisodeScorer:
                                     'length': len(result.plan) if solved else None,
                                     'seconds': result.seconds, 'cached': result.cached})
 
+    def _count_belief(self) -> None:
+        """Count the last belief, if there is one of a known time that was not counted yet."""
+        if self._belief is None:
+            return
+        stamp_ns, belief = self._belief
+        self._belief = None
+        state = self._true_state(stamp_ns) if stamp_ns and belief.probabilities else None
+        if state is None:
+            return
+        bins = self._line['beliefs'] or [[0, 0.0, 0] for _ in range(BELIEF_BINS)]
+        for atom, probability in belief.probabilities.items():
+            counts = bins[min(int(probability * BELIEF_BINS), BELIEF_BINS - 1)]
+            counts[0] += 1
+            counts[1] = round(counts[1] + probability, 6)
+            counts[2] += atom in state
+        self._line['beliefs'] = bins
+
     def _stepped(self, event: Stepped) -> None:
+        self._count_belief()
+        self._now_ns = max(self._now_ns, event.feedback.stamp_ns)
         line, status = self._line, event.feedback.status
         outcome = ''
         if status is not FeedbackStatus.WITHHELD:
@@ -199,6 +233,7 @@ class EpisodeScorer:
 
     def _ended(self, event: EpisodeEnded) -> None:
         assert self._spec is not None
+        self._count_belief()
         line = self._line
         scored = event.reason.scored
         if scored:

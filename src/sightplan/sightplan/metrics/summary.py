@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.scorer import CHECKS, COUNTS
 from sightplan.model import AskPurpose
@@ -35,6 +38,8 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
         * ``action_accuracy`` (None for methods that ask nothing), ``actions``, ``checks``;
         * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``looks``;
+        * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
+          and ``interval95`` of the probabilities believed at each step, ``n`` of them;
         * ``stops``: how often each reason ended an episode;
         * ``seconds`` (sum), ``seconds_per_episode``, ``stage_seconds`` (sums per stage);
         * ``splits``: success per split when there are several, and ``mean_of_splits``.
@@ -70,6 +75,9 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
                               for counts in table.values())
     summary['looks'] = sum(line['looks'] for line in lines)
+    believed = belief_reliability(scored)
+    summary['belief_reliability'] = None if believed is None else {
+        'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}
     summary['stops'] = dict(sorted(_tally(line['stop'] for line in lines).items()))
     summary['seconds'] = sum(line['seconds'] for line in lines)
     summary['seconds_per_episode'] = _mean(line['seconds'] for line in lines)
@@ -86,6 +94,23 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             'success_rate': _mean(s['success_rate'] for s in rated),
             'sem': mean_sem([s['sem'] for s in rated])}
     return summary
+
+
+def belief_reliability(lines: Sequence[Mapping[str, Any]], resamples: int = 1000,
+                       ) -> Reliability | None:
+    """Whether the atoms that were believed with probability p are true in a share p of the cases.
+
+    Args:
+        lines: results of ``EpisodeScorer``, each a group of its own in the bootstrap.
+        resamples: of the bootstrap.
+
+    Returns:
+        the comparison, None if no episode has probabilities.
+    """
+    sums = [line['beliefs'] for line in lines if line.get('beliefs')]
+    if not sums:
+        return None
+    return reliability_of_sums(np.moveaxis(np.array(sums, np.float64), 2, 0), resamples)
 
 
 def _success(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
