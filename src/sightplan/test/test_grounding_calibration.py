@@ -198,6 +198,9 @@ def test_em_stops_and_takes_the_fullest_images() -> None:
     assert set(seen) == {len(answers) // 4} and len(seen) == 2 * 3
     assert len(found.log_evidence) == 2 and found.model.answers == 3 * len(answers) // 4
     assert calls[0] == (1, 3, None) and calls[-1] == (3, 3, -5.0)
+    seen.clear()
+    calibrate_unlabelled(answers + lonely, DOMAIN, marginals)
+    assert set(seen) == {len(answers) // 4}
 
 
 def log(action: str, before: State, after: State, executed: bool = True) -> LoggedAction:

@@ -93,10 +93,10 @@ def test_repeated_answers_follow_the_chain_of_errors() -> None:
 
 
 def test_after_an_unreadable_answer_the_next_is_a_first_one() -> None:
-    model = ObservationModel.default()
+    model = model_of(replace(AnswerRates(), platt=Platt(0.5, 0.25)))
     for verdict in Verdict:
-        assert (model.repeated_log_likelihoods('on', verdict, UNPARSED)
-                == model.log_likelihoods('on', verdict))
+        assert (model.repeated_log_likelihoods('on', verdict, UNPARSED, 0.8, 0.1)
+                == model.log_likelihoods('on', verdict, 0.8, 0.1))
 
 
 @given(rates(), st.sampled_from([YES, NO]))
