@@ -65,7 +65,7 @@ class Calibration:
 
     Attributes:
         name: what it is called in the file.
-        table: confusion table of the model.
+        table: confusion table of the model, or the backend where there is no table.
         like: splits whose sizes the problems have.
         problems: number of problems for each of them.
         episodes: number of episodes for each of them, 0: one per problem.
@@ -373,11 +373,11 @@ def _about_grounder(key: str) -> bool:
 
 def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Fields],
                  where: str) -> Calibration:
-    """The calibration of a name, or that of the cell's table."""
-    table = settings.backend_options.get('table')
+    """The calibration of a name, or that of the cell's table (or backend, if it has none)."""
+    table = settings.backend_options.get('table', settings.backend)
     fitting = [name for name, recipe in recipes.items()
                if wanted in (AUTO, name) and recipe.get('table') in (EACH, table)]
-    if not fitting or table is None:
+    if not fitting:
         raise InputError(f'{where}: calibration: {wanted}: there is none for table {table!r}; add '
                          f'one under "calibrations:", with "table: {EACH}" for every table')
     recipe = recipes[fitting[0]]
