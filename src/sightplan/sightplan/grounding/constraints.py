@@ -1,8 +1,9 @@
 """The rules of a domain's ``constraints.yaml``: which joint states of its atoms are possible.
 
 The file holds ``rules: [...]``; a rule is a mapping with a unique ``name``, a ``violation_rate``
-(0, the default: it is never broken; else below one half: the share of the cases in which the
-premise holds, but the rule is broken) and one of these forms::
+(0, the default: it is never broken; else below one half: in which share of the cases where its
+premise holds it is broken; "if a and b, never" is therefore better said as "if a, not b") and one
+of these forms::
 
     exactly_one: ['incolumn(?b, *)']              # of all atoms that match one of the patterns
     at_most_one: ['on(*, ?b)', 'clear(?b)']
@@ -443,13 +444,14 @@ class Vocabulary:
 
     Attributes:
         atoms: sorted by name.
+        objects: names and types, sorted.
         number: of each atom, by predicate and arguments.
     """
 
     def __init__(self, schema: Schema, objects: Mapping[str, str],
                  atoms: Iterable[Atom] | None = None) -> None:
         self.schema = schema
-        self._objects = dict(sorted({**schema.constants, **objects}.items()))
+        self.objects = dict(sorted({**schema.constants, **objects}.items()))
         self._of_type: dict[str, tuple[str, ...]] = {}
         if atoms is None:
             atoms = (Atom(p.name, args) for p in schema.predicates.values()
@@ -462,7 +464,7 @@ class Vocabulary:
         """The objects of a type or one below it, sorted."""
         if kind not in self._of_type:
             self._of_type[kind] = tuple(
-                name for name, own in self._objects.items()
+                name for name, own in self.objects.items()
                 if kind == OBJECT or self.schema.is_a(own, kind))
         return self._of_type[kind]
 

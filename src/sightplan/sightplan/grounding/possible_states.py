@@ -12,6 +12,8 @@ import clingo
 from sightplan.grounding.theory import Acyclic, Clause, GroundLiteral, Theory
 from sightplan.model import Atom, State
 
+_EFFORT = 20_000  # conflicts
+
 
 def possible_states(theory: Theory, limit: int = 0, known: Mapping[Atom, bool] | None = None,
                     ) -> list[State]:
@@ -45,10 +47,12 @@ class Consequences:
     def imply(self, theory: Theory) -> bool:
         """Whether all states that were not ruled out are possible in a theory.
 
+        False also where that is too hard to prove.
+
         Raises:
             ValueError: it is about other atoms.
         """
-        return not self._program.satisfiable([self._literal(theory)])
+        return self._program.contradicts([self._literal(theory)])
 
     def add(self, theory: Theory) -> None:
         """Rule out the states that are not possible in a theory."""
@@ -71,7 +75,7 @@ class _Program:
     def __init__(self, atoms: tuple[Atom, ...]) -> None:
         self.atoms = atoms
         self.keep: list[Theory] = []
-        self._control = clingo.Control(['--models=0', '--seed=0'])
+        self._control = clingo.Control(['--seed=0'])
         self._nodes: dict[tuple[int, str], int] = {}
         self._graphs = 0
         with self._control.backend() as backend:
@@ -118,22 +122,26 @@ class _Program:
                                   for end in ends)
                     backend.add_acyc_edge(tail, head, [self._variables[variable]])
 
-    def satisfiable(self, assumptions: Iterable[int]) -> bool:
-        """Whether there is an answer in which the literals hold."""
-        return bool(self._control.solve(assumptions=list(assumptions)).satisfiable)
+    def contradicts(self, assumptions: Iterable[int]) -> bool:
+        """Whether it is proven, with limited effort, that the literals never hold together."""
+        self._configure(models=1, solve_limit=_EFFORT)
+        return bool(self._control.solve(assumptions=list(assumptions)).unsatisfiable)
 
     def solutions(self, limit: int, known: Iterable[GroundLiteral]) -> list[State]:
         """The states in which some variables have known values."""
         found: list[State] = []
+        self._configure(models=limit)
         assumptions = self._body(known, [])
         with self._control.solve(yield_=True, assumptions=assumptions) as handle:
             for model in handle:
                 found.append(frozenset(
                     atom for atom, variable in zip(self.atoms, self._variables, strict=True)
                     if model.is_true(variable)))
-                if limit and len(found) >= limit:
-                    break
         return found
+
+    def _configure(self, **options: object) -> None:
+        for name, value in options.items():
+            setattr(self._control.configuration.solve, name, str(value))
 
     def _body(self, literals: Iterable[GroundLiteral], extra: list[int]) -> list[int]:
         variables = [*self._variables, *extra]
