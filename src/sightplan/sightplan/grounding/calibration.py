@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 PRIOR_ANSWERS = 4.0
 """Weight of the default rates against counts [answers]."""
 
+PRIOR_PAIRS = 10.0
+"""Weight of the default share of repeated errors against counts [pairs of answers]."""
+
 PRIOR_ACTIONS = 20.0
 """Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
 
@@ -416,11 +419,10 @@ def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
     fitted = {predicate: _rates([answers[i] for i in rows], weights[rows], learned)
               for predicate, rows in rows_of.items()}
     default = AnswerRates().repeat
-    everywhere = _fit_repeat([(fitted[p], pairs[p]) for p in rows_of], default, PRIOR_ANSWERS)
+    everywhere = _fit_repeat([(fitted[p], pairs[p]) for p in rows_of], default, PRIOR_PAIRS)
     reports = []
     for predicate, rows in rows_of.items():
-        repeat = _fit_repeat([(fitted[predicate], pairs[predicate])], everywhere,
-                             2.0 * PRIOR_ANSWERS)
+        repeat = _fit_repeat([(fitted[predicate], pairs[predicate])], everywhere, PRIOR_PAIRS)
         reports.append(_learn_predicate(predicate, [answers[i] for i in rows], weights[rows],
                                         learned, repeat, round(float(pairs[predicate].sum()))))
     return reports
