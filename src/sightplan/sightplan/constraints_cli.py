@@ -271,17 +271,17 @@ def _checked(rule: Rule, model: Sequence[Sample], world: Sequence[Sample] | None
     measured = found[-1]
     example = None
     if not any(count['cases'] for count in found):
-        verdict, good = 'never applied', True
+        verdict, good = 'not seen', True
     elif not declared:
         good = not any(count['broken'] for count in found)
-        verdict = 'holds' if good else 'is broken'
+        verdict = 'holds' if good else 'broken'
         violation = find_violation(rule, [*model, *(world or ())])
         if violation is not None:
             example = {'problem': violation.problem,
                        'atoms': {str(atom): true for atom, true in violation.atoms.items()}}
     else:
         good = measured['low'] <= declared <= measured['high']
-        verdict = 'rate fits' if good else 'rate does not fit'
+        verdict = 'fits' if good else 'off'
     return {'name': rule.name, 'violation_rate': declared, **counts, 'ok': good,
             'verdict': verdict, 'example': example}
 
@@ -303,20 +303,18 @@ def _show(report: dict[str, Any], constraints: Constraints, stream: Any) -> None
                        for where, number in report['states'].items() if number is not None)
     table = Table(title=f'{constraints.source}\n{states}', title_justify='left', box=SIMPLE,
                   pad_edge=False)
-    table.add_column('rule', overflow='fold', min_width=24)
-    table.add_column('declared', justify='right')
-    for where, number in report['states'].items():
-        if number is not None:
-            table.add_column(where, justify='right', no_wrap=True)
-            table.add_column('95 %', no_wrap=True)
-    table.add_column('verdict', overflow='fold')
+    table.add_column('rule', overflow='fold')
+    table.add_column('declared', justify='right', no_wrap=True)
+    places = [where for where, number in report['states'].items() if number is not None]
+    for where in places:
+        table.add_column(where, justify='right', no_wrap=True)
+    table.add_column('95 %', no_wrap=True)
+    table.add_column('verdict', no_wrap=True)
     for row in report['rules']:
         cells = [row['name'], f'{row["violation_rate"]:g}' if row['violation_rate'] else 'never']
-        for where in ('model', 'world'):
-            if row[where] is not None:
-                low, high = row[where]['low'], row[where]['high']
-                cells.append(f'{row[where]["broken"]}/{row[where]["cases"]}')
-                cells.append(f'{low:.4f}-{high:.4f}' if low else f'< {high:.4f}')
+        cells += [f'{row[where]["broken"]}/{row[where]["cases"]}' for where in places]
+        low, high = row[places[-1]]['low'], row[places[-1]]['high']
+        cells.append(f'{low:.4f}-{high:.4f}' if low else f'< {high:.4f}')
         cells.append(row['verdict'] if row['ok'] else row['verdict'].upper())
         table.add_row(*map(escape, cells))
     console.print(table)
@@ -327,8 +325,10 @@ def _show(report: dict[str, Any], constraints: Constraints, stream: Any) -> None
             console.print(f'"{row["name"]}" is broken in {row["example"]["problem"]}: {atoms}',
                           markup=False, highlight=False)
     complete = report['completeness']
-    bound = '' if complete['exact'] else 'at least '
+    allowed, reachable = (
+        f'{"at least " if complete[key] >= complete["limit"] else ""}{complete[key]}'
+        for key in ('allowed', 'reachable'))
     forbidden = f'; they forbid {complete["forbidden"]} of these' if complete['forbidden'] else ''
-    console.print(f'{complete["problem"]}: the rules allow {bound}{complete["allowed"]} states, '
-                  f'{bound}{complete["reachable"]} can be reached from its start{forbidden}',
+    console.print(f'{complete["problem"]}: the rules allow {allowed} states, {reachable} can '
+                  f'be reached from its start{forbidden}',
                   markup=False, highlight=False)

@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -398,7 +398,11 @@ def _key(rule: Rule) -> object:
 
 
 def _named(rule: Rule) -> Rule:
-    """The rule with its form as its name."""
+    """The rule with its form as its name; "always not p" becomes "p never"."""
+    if (isinstance(rule, ImplicationRule) and not rule.premise and not rule.exists
+            and not any(literal.positive for literal in rule.conclusion)):
+        rule = dataclasses.replace(rule, conclusion=(), premise=tuple(
+            RuleLiteral(literal.part) for literal in rule.conclusion))
     if isinstance(rule, AcyclicRule):
         name = f'{rule.predicate} has no cycles'
     elif isinstance(rule, CardinalityRule):
@@ -486,9 +490,9 @@ def learn(domain: Domain, splits: Sequence[str], settings: RolloutSettings | Non
     counted = [LearnedRule(rule, count_all(rule, training), count_all(rule, held_out))
                for rule in valid]
     good = [item for item in counted if not item.held_out.broken]
-    kinds = {kind for some in groups for problem in some for kind in problem.objects.values()}
     progress('redundant rules', 0, 1)
-    kept = without_redundant([item.rule for item in good], domain.schema, kinds)
+    kept = without_redundant([item.rule for item in good], domain.schema,
+                             [problem.objects for some in groups for problem in some])
     return Learned(
         rules=tuple(item for item in good if item.rule in kept),
         rejected=tuple(item for item in counted if item.held_out.broken),
@@ -537,7 +541,8 @@ class _Search:
             if rule.required or len(rule.patterns) >= _MAX_PATTERNS:
                 continue
             for other in list(self._valid.values()):
-                if not isinstance(other, CardinalityRule) or other.required:
+                if (not isinstance(other, CardinalityRule) or other.required
+                        or _pattern_variables(other) != _pattern_variables(rule)):
                     continue
                 more = (*rule.patterns, *(p for p in other.patterns if p not in rule.patterns))
                 if len(more) != len(rule.patterns) + 1:
@@ -597,6 +602,11 @@ class _Search:
         return False
 
 
+def _pattern_variables(rule: CardinalityRule) -> set[frozenset[str]]:
+    """The sets of variables in a rule's patterns."""
+    return {frozenset(term for term in p.terms if term != '*') for p in rule.patterns}
+
+
 def _opened(pattern: Pattern) -> Pattern:
     return Pattern(pattern.predicate, tuple(
         f'?star{i}' if term == '*' else term for i, term in enumerate(pattern.terms)))
@@ -621,23 +631,26 @@ def _rank(rule: Rule) -> tuple[int, int, str]:
     return 3 + rule.exists, len(rule.premise) + len(rule.conclusion), rule.name
 
 
-def without_redundant(rules: Sequence[Rule], schema: Schema, kinds: Iterable[str]) -> list[Rule]:
+def without_redundant(rules: Sequence[Rule], schema: Schema,
+                      objects: Sequence[Mapping[str, str]]) -> list[Rule]:
     """The rules that do not follow from the others; earlier ones are preferred.
 
-    That one follows is decided for a few objects of each type.
+    That one follows is decided for a few objects of each type. Where the rules contradict each
+    other about so many objects, it is decided for the largest problem.
 
     Args:
         rules: hard rules, the most wanted first.
         schema: the vocabulary.
-        kinds: the types of which there are objects.
+        objects: the objects of problems in which the rules do not contradict each other.
     """
-    vocabulary = None
-    for size in (4, 3, 2):
-        vocabulary = Vocabulary(schema, {
-            f'{kind}{i}': kind for kind in sorted(kinds) for i in range(size)})
-        if len(vocabulary.atoms) <= _MAX_ATOMS:
+    kinds = sorted({kind for some in objects for kind in some.values()})
+    invented = [{f'{kind}{i}': kind for kind in kinds for i in range(size)} for size in (4, 3, 2)]
+    everything = Constraints(tuple(rules))
+    for names in (*invented, *sorted(objects, key=len, reverse=True)):
+        vocabulary = Vocabulary(schema, names)
+        if len(vocabulary.atoms) <= _MAX_ATOMS and possible_states(
+                instantiate(everything, schema, names), limit=1):
             break
-    assert vocabulary is not None
     theories = {rule: instantiate(Constraints((rule,)), schema, vocabulary.objects)
                 for rule in rules}
     kept: list[Rule] = []
