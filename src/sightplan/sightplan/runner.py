@@ -21,6 +21,7 @@ from typing import Any, Protocol, cast
 from sightplan.agent import Limits, make_policy, needs_grounder, policy_settings, run_episode
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.grounding import PARSERS, BackendGrounder
+from sightplan.grounding.constraints import read_constraints
 from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
     Answer,
@@ -245,8 +246,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'questions_sha256': domain.question_hash,
         'split': '' if settings.problems else settings.split,
         'problems': {'count': len(pairs), 'sha256': problems.hexdigest()[:12]},
-        'method': {'name': settings.method, **dataclasses.asdict(
-            policy_settings(settings.method, settings.method_options))},
+        'method': {'name': settings.method, **_method_identity(settings, domain)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
         'answers': settings.answers if asks else None,
@@ -257,6 +257,21 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
                     'timeout_s': settings.planner_timeout_s},
         'world': dict(settings.world_options),
     }
+
+
+def _method_identity(settings: RunSettings, domain: Domain) -> dict[str, Any]:
+    """The method's settings; what they refer to counts by its content."""
+    values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
+    if values.get('calibration'):
+        path = user_path(values['calibration'])
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        except OSError as error:
+            raise InputError(f'{path}: the calibration cannot be read ({error})') from error
+        values['calibration'] = f'{path.name}@{digest}'
+    if values.get('constraints') is True:
+        values['constraints'] = read_constraints(domain).sha256
+    return values
 
 
 def session(settings: RunSettings, world: World | None = None) -> dict[str, Any]:

@@ -39,7 +39,9 @@ _BRANCHES = 8  # outcomes considered of an action with effects that are not reli
 class FilterSettings:
     """Settings of a BeliefFilter."""
 
-    k: int = param(64, 'Joint states kept', low=1, high=4096)
+    k: int = param(256, 'Most joint states kept', low=1, high=4096)
+    prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',
+                         low=1.0, high=100.0)
     repeats: str = param(
         'dependent', 'An answer about a new image whose atom has not changed since the last one: '
         'dependent (errors persist, by the calibration) or independent (counts in full)',
@@ -157,7 +159,7 @@ class BeliefFilter:
                     self._scores = self._scores + weight * self._values[:, column]
         if facts and not self._moved:
             self._resolve()
-        elif facts:
+        else:
             self.escape()
 
     def answer(self, answers: Sequence[Evidence]) -> None:
@@ -274,7 +276,7 @@ class BeliefFilter:
                 merged[key] = ((total, *old[1:]) if old[0] >= score else (total, row, history))
 
         siblings = self._siblings(action)
-        floor = self._scores.max() - 25.0
+        floor = self._scores.max() - self.settings.prune
         for row, history, score, fits in zip(
                 self._values, self._last_values, self._scores, applicable, strict=True):
             if score < floor:
@@ -295,6 +297,7 @@ class BeliefFilter:
                     put(self._after(self._model.effects(slip, state), row), history,
                         float(score) + share)
         best = sorted(merged.values(), key=lambda item: -item[0])[:self.settings.k]
+        best = [item for item in best if item[0] >= best[0][0] - self.settings.prune]
         self._values = np.array([row for _, row, _ in best])
         self._last_values = np.array([history for _, _, history in best])
         self._scores = np.array([score for score, _, _ in best]) - best[0][0]
@@ -344,8 +347,8 @@ class BeliefFilter:
             whether any was added.
         """
         scores = self._image_scores + self._told
-        if not scores.any():
-            return False
+        if not self._moved or not scores.any():
+            return False  # before the first action all states have been looked at
         inside = float((self._values @ scores).max())
         if scores[scores > 0.0].sum() - inside <= self.settings.escape_nats:
             return False  # not even a state that agrees with every answer would be much better

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from sightplan.model import (
     param,
 )
 
+_LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
@@ -44,7 +46,7 @@ class BelievingSettings:
                            'atom, projected; for comparison)', choices=tuple(FILTERS))
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
-    k: int = param(128, 'Joint states kept', low=1, high=4096)
+    k: int = param(256, 'Most joint states kept', low=1, high=4096)
     accept: float = param(0.9, 'Probability of the goal at which the episode is ended', low=0.5,
                           high=1.0)
     settle: float = param(0.95, 'Probability that the plan works at which asking ends', low=0.5,
@@ -102,6 +104,9 @@ class BelievingPolicy:
     def begin(self, context: Context) -> Stop | None:
         """Look, and ask until a plan is likely to work."""
         self.prepare(context.domain, context.answering_model)
+        if self._rates.learned_from(context.problem):
+            _LOG.warning('%s: the calibration was learned from answers about this very problem',
+                         context.spec.episode_id)
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
@@ -217,17 +222,23 @@ class BelievingPolicy:
         return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
 
     def _way_to_look_again(self, context: Context, state: State) -> Action | None:
-        """An applicable action that gives another view, if the domain has one."""
+        """An action that gives another view of the least certain fact of the goal.
+
+        None if the domain has no such action, or has none that is likely to be applicable.
+        """
         if self._looks >= self._settings.looks or not self.needs_grounder:
             return None
-        for action in context.model.actions:
-            if (action.name in context.domain.views
-                    and self._filter.probability(context.model.preconditions(action)) > _LIKELY
-                    and context.model.applicable(action, state)
-                    and context.problem.goal_met(context.model.apply(action, state))):
-                self._looks += 1
-                return action
-        return None
+        belief = self._filter
+        weakest = min(context.problem.goal, key=lambda literal: belief.probability([literal]))
+        found = [action for action in context.model.actions
+                 if action.name in context.domain.views
+                 and set(action.args) & set(weakest.atom.args)
+                 and context.model.applicable(action, state)
+                 and belief.probability(context.model.preconditions(action)) > _LIKELY]
+        if not found:
+            return None
+        self._looks += 1
+        return found[0]
 
     # --- planning -------------------------------------------------------------------------------
 

@@ -1,0 +1,204 @@
+"""The methods belief, blind and decode in the episode loop."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from doubles import (
+    BoobyTrap,
+    EventList,
+    GuessingGrounder,
+    MemoryWorld,
+    SearchPlanner,
+    TruthGrounder,
+    pantry,
+    pantry_view,
+    spec_of,
+)
+from sightplan.agent import make_policy, run_episode
+from sightplan.domains import load_domain
+from sightplan.grounding.observation_model import ObservationModel
+from sightplan.model import (
+    Asked,
+    AskPurpose,
+    Atom,
+    BeliefUpdated,
+    InputError,
+    Observed,
+    Stepped,
+    StopReason,
+    Verdict,
+)
+
+BLOCKS = load_domain('blocksworld')
+SIMPLE = BLOCKS.split_problems('simple')
+FLIP = {True: Verdict.NO, False: Verdict.YES}
+
+
+def play(method, problem, *, change=None, world=None, grounder=None, planner=None, options=None,
+         **spec):
+    world = world or MemoryWorld()
+    events = EventList()
+    grounder = grounder or TruthGrounder(world, change)
+    policy = make_policy(method, options, BoobyTrap())
+    ended = run_episode(spec_of(problem, method=method, **spec), policy, world, grounder,
+                        planner or SearchPlanner(world.domain, 20_000), events, world.domain)
+    return ended, events, problem.goal_met(world.state())
+
+
+def questions(events):
+    return sum(len(event.questions) for event in events.of(Asked))
+
+
+@pytest.mark.parametrize('method', ['belief', 'decode', 'ground'])
+def test_right_answers_lead_to_the_goal_by_a_shortest_plan(method):
+    for problem in SIMPLE[:3]:
+        ended, events, solved = play(method, problem)
+        assert solved and ended.reason is StopReason.PLAN_DONE, ended.message
+        assert len(events.of(Stepped)) == problem.optimal_length
+
+
+def test_belief_asks_a_fraction_of_what_ground_asks():
+    asked = {method: sum(questions(play(method, problem)[1]) for problem in SIMPLE[:4])
+             for method in ('ground', 'belief')}
+    assert 4 * asked['belief'] < asked['ground']
+
+
+def test_belief_asks_nothing_that_cannot_matter():
+    _, events, _ = play('belief', SIMPLE[0])
+    predicates = {q.atom.predicate for event in events.of(Asked) for q in event.questions}
+    assert predicates <= {'on', 'clear', 'incolumn'}
+
+
+def test_belief_never_asks_twice_about_one_image():
+    def noisy(atom, truth, call):
+        return FLIP[truth] if random.Random(f'{atom}/{call}').random() < 0.1 else None
+    for problem in SIMPLE[:5]:
+        _, events, _ = play('belief', problem, change=noisy, failure_probability=0.2)
+        seen = set()
+        for event in events.of(Asked):
+            for question in event.questions:
+                key = (event.observation.image_id, question.atom)
+                assert key not in seen
+                seen.add(key)
+
+
+def test_belief_overrules_wrong_answers_that_defeat_ground():
+    wrong = Atom('clear', ('r',))
+
+    def one_error(atom, truth, call):
+        return FLIP[truth] if atom == wrong else None
+    chosen = [p for p in SIMPLE if 'r' in p.objects][:4]
+    outcomes = {method: [play(method, p, change=one_error)[2] for p in chosen]
+                for method in ('ground', 'belief')}
+    assert all(outcomes['belief'])
+    assert not all(outcomes['ground'])
+
+
+def test_belief_survives_actions_that_fail():
+    solved = [play('belief', p, failure_probability=0.3, seed=n)[2]
+              for n, p in enumerate(SIMPLE[:8])]
+    assert sum(solved) >= 7
+
+
+def test_the_belief_is_published_with_probabilities_of_a_possible_state():
+    _, events, _ = play('belief', SIMPLE[1])
+    updates = events.of(BeliefUpdated)
+    assert len(updates) > 3
+    last = updates[-1].belief
+    assert all(0.0 < p < 1.0 for p in last.probabilities.values())
+    assert {a for a, p in last.probabilities.items() if p > 0.5} == set(last.state)
+    assert SIMPLE[1].goal_met(last.state)
+
+
+def test_the_initial_state_in_the_problem_changes_nothing():
+    """The same world, told apart only by what the agent must not see: its problem's :init."""
+    class OtherWorld(MemoryWorld):
+        def reset(self, spec):
+            super().reset(spec)
+            self._states = {self.now_ns: SIMPLE[2].init}
+    import dataclasses
+    runs = []
+    for init in (SIMPLE[2].init, SIMPLE[3].init, frozenset()):
+        problem = dataclasses.replace(SIMPLE[2], init=init)
+        _, events, _ = play('belief', problem, world=OtherWorld())
+        runs.append([(tuple(q.atom for q in e.questions), e.answers) for e in events.of(Asked)])
+    assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize('verdict', [Verdict.YES, Verdict.NO, Verdict.UNPARSED])
+def test_nonsense_ends_in_an_ordinary_way(verdict):
+    ended, _, _ = play('belief', SIMPLE[0], change=lambda *_: verdict)
+    assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
+
+
+@pytest.mark.parametrize('options', [
+    {'inference': 'factorised'}, {'repeats': 'independent'}, {'constraints': False}, {'k': 8}])
+def test_every_variant_runs(options):
+    for problem in SIMPLE[:2]:
+        ended, _, _ = play('belief', problem, options=options)
+        assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
+
+
+def test_variants_but_that_without_constraints_solve_with_right_answers():
+    for options in ({'inference': 'factorised'}, {'repeats': 'independent'}):
+        assert all(play('belief', p, options=options)[2] for p in SIMPLE[:3])
+
+
+def test_a_foreign_calibration_is_refused(tmp_path):
+    import dataclasses
+    path = tmp_path / 'cal.json'
+    rates = dataclasses.replace(ObservationModel.default(), model='another', domain='blocksworld',
+                                questions_sha256=BLOCKS.question_hash)
+    rates.write(path)
+    for method in ('belief', 'decode'):
+        policy = make_policy(method, {'calibration': str(path)})
+        with pytest.raises(InputError, match='another'):
+            policy.prepare(BLOCKS, 'truth')
+        policy.prepare(BLOCKS, 'another')
+    with pytest.raises(InputError, match=r'nowhere\.json'):
+        make_policy('belief', {'calibration': str(tmp_path / 'nowhere.json')})
+
+
+def test_blind_neither_looks_nor_asks():
+    for problem in SIMPLE[:3]:
+        ended, events, _ = play('blind', problem)
+        assert not events.of(Asked) and not events.of(Observed)
+        assert events.of(BeliefUpdated)
+        assert ended.reason is not StopReason.ERROR, ended.message
+
+
+def test_blind_learns_from_rejections():
+    """Where little is uncertain, trying is enough."""
+    problem = BLOCKS.parse_problem(
+        '(define (problem p) (:domain blocksworld) (:objects r - block c1 c2 - column) '
+        '(:init (incolumn r c2) (clear r)) (:goal (incolumn r c1)))', 'p')
+    assert play('blind', problem)[2]
+
+
+def test_decode_repairs_an_enumeration_that_contradicts_itself():
+    problem = SIMPLE[4]
+    block = problem.of_type('block')[0]
+
+    def one_error(atom, truth, call):
+        return FLIP[truth] if call == 0 and atom == Atom('clear', (block,)) else None
+    ended, events, solved = play('decode', problem, change=one_error)
+    assert solved
+    assert len(events.of(Stepped)) == problem.optimal_length
+    enumerations = [e for e in events.of(Asked) if e.purpose is AskPurpose.ENUMERATION]
+    assert len(enumerations) == 1
+
+
+@pytest.mark.parametrize(('guess', 'error'), [('no', 0.0), ('random', 0.0), ('no', 0.05)])
+def test_a_domain_with_hidden_things_needs_no_change(guess, error):
+    domain = pantry()
+    solved = []
+    for number, problem in enumerate(domain.split_problems('small')):
+        world = MemoryWorld(domain, pantry_view)
+        ended, _, success = play('belief', problem, world=world, seed=number, max_actions=20,
+                                 grounder=GuessingGrounder(world, guess, error, number))
+        assert ended.reason is not StopReason.ERROR, ended.message
+        solved.append(success)
+    assert sum(solved) >= len(solved) - (2 if error else 0)
