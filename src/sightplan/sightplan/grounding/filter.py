@@ -32,6 +32,7 @@ from sightplan.model import (
 )
 
 _TOLD = 60.0  # weight of a fact that the world itself grants [nats]
+_MOST_BRANCHES = 128  # courses of a batch of answers
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
 
 
@@ -412,6 +413,9 @@ class BeliefFilter:
             chosen.append((self.atoms[columns[best]], float(gain[best])))
             yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
             branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
+            if len(branches) > _MOST_BRANCHES:  # the likeliest courses of the answers will do
+                kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
+                branches = branches[kept]
         return chosen
 
     def _last_if_dependent(self, column: int) -> Verdict | None:
