@@ -116,6 +116,76 @@ def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
                 _episodes_per_minute(time.perf_counter() - start, episodes)}
 
 
+def bench_estimate() -> dict[str, Any]:
+    """Milliseconds of a joint estimate from one answer about every ground atom, one thread."""
+    from sightplan.report.belief_cost import measure
+    found: dict[str, Any] = {}
+    for blocks, columns in ((6, 4), (12, 6)):
+        cost = measure([(blocks, columns)], errors=[0.02], cases=REPEATS, seed=SEED)[0]
+        found[f'estimate_ms_{blocks}_blocks'] = round(1e3 * cost['median_s'], 2)
+        found[f'estimate_answers_{blocks}_blocks'] = cost['answers']
+    return found
+
+
+class _Timed:
+    """A method that notes how long it thinks: without looking, asking, planning and acting."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self.begin_ms: list[float] = []
+        self.step_ms: list[float] = []
+
+    @property
+    def remaining(self) -> int:
+        return int(self._policy.remaining)
+
+    def _time(self, call: Callable[..., Any], context: Any, *arguments: Any) -> tuple[Any, float]:
+        before, start = sum(context.timings_s.values()), time.perf_counter()
+        result = call(context, *arguments)
+        waited = sum(context.timings_s.values()) - before
+        return result, 1e3 * (time.perf_counter() - start - waited)
+
+    def begin(self, context: Any) -> Any:
+        result, ms = self._time(self._policy.begin, context)
+        self.begin_ms.append(ms)
+        return result
+
+    def decide(self, context: Any) -> Any:
+        result, self._decided_ms = self._time(self._policy.decide, context)
+        return result
+
+    def learn(self, context: Any, *arguments: Any) -> Any:
+        result, ms = self._time(self._policy.learn, context, *arguments)
+        self.step_ms.append(self._decided_ms + ms)
+        return result
+
+
+def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Inference of the method ``belief`` on the hard split, with simulated answers.
+
+    First survey of a scene, and every further step: deciding on an action, moving the belief and
+    choosing questions; not what the world, the model and the planner take.
+    """
+    from sightplan.agent import make_policy, run_episode
+    from sightplan.grounding import BackendGrounder
+    from sightplan.metrics import EpisodeScorer
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    from sightplan.runner import make_world
+    from sightplan.vlm.api import make_backend
+    domain = load_domain(domain_name)
+    world: Any = make_world(domain_name, {'pictures': 'none'})
+    grounder = BackendGrounder(make_backend(
+        'noisy_oracle', {'table': 'gpt-4.1', 'seed': SEED}, world))
+    policy: Any = _Timed(make_policy('belief'))
+    with FastDownwardPlanner() as planner:
+        for problem in domain.split_problems('hard')[:episodes + 1]:
+            run_episode(EpisodeSpec(f'bench/{problem.name}', problem, 'belief', 'hard', SEED),
+                        policy, world, grounder, planner, EpisodeScorer(world), domain)
+    return {'belief_survey_ms': round(statistics.median(policy.begin_ms[1:]), 2),
+            'belief_step_ms': round(statistics.median(policy.step_ms), 2),
+            'belief_step_ms_most': round(max(policy.step_ms), 2)}
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -165,6 +235,8 @@ def main(arguments: argparse.Namespace) -> int:
         ('rendering', lambda: bench_render(arguments.domain)),
         ('embedded model', lambda: bench_embedded(arguments.domain)),
         ('planning', lambda: bench_planner(arguments.domain)),
+        ('estimate', bench_estimate),
+        ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
         ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
     ]
     if not arguments.no_ros:

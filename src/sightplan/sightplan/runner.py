@@ -22,6 +22,7 @@ from sightplan.agent import Limits, make_policy, needs_grounder, policy_settings
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.grounding.constraints import read_constraints
+from sightplan.grounding.observation_model import read_observation_model
 from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
     Answer,
@@ -233,6 +234,9 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         domain: of the run.
         pairs: all problems of the run.
         model: exact name of the model that answers, '' for none.
+
+    Raises:
+        InputError: the method's calibration cannot be read, or belongs to another model.
     """
     asks = needs_grounder(settings.method)
     problems = hashlib.sha256()
@@ -246,7 +250,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'questions_sha256': domain.question_hash,
         'split': '' if settings.problems else settings.split,
         'problems': {'count': len(pairs), 'sha256': problems.hexdigest()[:12]},
-        'method': {'name': settings.method, **_method_identity(settings, domain)},
+        'method': {'name': settings.method, **_method_identity(settings, domain, model)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
         'answers': settings.answers if asks else None,
@@ -259,15 +263,15 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     }
 
 
-def _method_identity(settings: RunSettings, domain: Domain) -> dict[str, Any]:
+def _method_identity(settings: RunSettings, domain: Domain, model: str) -> dict[str, Any]:
     """The method's settings; what they refer to counts by its content."""
     values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
     if values.get('calibration'):
         path = user_path(values['calibration'])
-        try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        except OSError as error:
-            raise InputError(f'{path}: the calibration cannot be read ({error})') from error
+        calibration = read_observation_model(path)
+        if needs_grounder(settings.method):
+            calibration.check(model, domain)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         values['calibration'] = f'{path.name}@{digest}'
     if values.get('constraints') is True:
         values['constraints'] = read_constraints(domain).sha256
@@ -347,9 +351,6 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
             _close_after(stack, planner)
         policy = make_policy(settings.method, settings.method_options, world)
-        prepare = getattr(policy, 'prepare', None)
-        if prepare is not None:
-            prepare(domain, grounder.model)
         store = stack.enter_context(RunStore(settings.out))
         done = store.open(identity(settings, domain, pairs, grounder.model),
                           session(settings, world), settings.resume)

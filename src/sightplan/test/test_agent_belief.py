@@ -154,10 +154,9 @@ def test_a_foreign_calibration_is_refused(tmp_path):
                                 questions_sha256=BLOCKS.question_hash)
     rates.write(path)
     for method in ('belief', 'decode'):
-        policy = make_policy(method, {'calibration': str(path)})
-        with pytest.raises(InputError, match='another'):
-            policy.prepare(BLOCKS, 'truth')
-        policy.prepare(BLOCKS, 'another')
+        ended, _, _ = play(method, SIMPLE[0], options={'calibration': str(path)})
+        assert ended.reason is StopReason.ERROR
+        assert "learned for 'another'" in ended.message
     with pytest.raises(InputError, match=r'nowhere\.json'):
         make_policy('belief', {'calibration': str(tmp_path / 'nowhere.json')})
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.agent.policy import Act, Context, Decision, Stop
-from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
@@ -90,20 +89,10 @@ class BelievingPolicy:
         """Actions of the plan not carried out yet."""
         return len(self._queue)
 
-    def prepare(self, domain: Domain, model: str) -> None:
-        """Check before a run that the calibration fits.
-
-        Raises:
-            InputError: it belongs to another model, wording or domain.
-        """
-        if self.needs_grounder:
-            self._rates.check(model, domain)
-
     # --- the port Policy ------------------------------------------------------------------------
 
     def begin(self, context: Context) -> Stop | None:
         """Look, and ask until a plan is likely to work."""
-        self.prepare(context.domain, context.answering_model)
         if self._rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
                          context.spec.episode_id)
@@ -202,6 +191,7 @@ class BelievingPolicy:
         state = self._filter.state
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
+        self._rates.check(context.answering_model, context.domain)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.methods import ground
-from sightplan.agent.policy import Context, Stop
-from sightplan.domains import Domain
+from sightplan.agent.policy import Context
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, Evidence
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
@@ -44,21 +43,13 @@ class Policy(ground.Policy):
                        else ObservationModel.default())
         self._estimators: dict[object, Estimator] = {}
 
-    def prepare(self, domain: Domain, model: str) -> None:
-        """Check before a run that the calibration fits.
+    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
+        """Replace the belief by the most probable possible state.
 
         Raises:
-            InputError: it belongs to another model, wording or domain.
+            InputError: the calibration belongs to another model, wording or domain.
         """
-        self._rates.check(model, domain)
-
-    def begin(self, context: Context) -> Stop | None:
-        """Ask every ground atom, decode, and plan."""
-        self.prepare(context.domain, context.answering_model)
-        return super().begin(context)
-
-    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
-        """Replace the belief by the most probable possible state."""
+        self._rates.check(context.answering_model, context.domain)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
         estimate = self._estimator(context).estimate(evidence)
         for atom in estimate.marginals:
