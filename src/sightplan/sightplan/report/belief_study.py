@@ -1,0 +1,154 @@
+"""Regenerates the tables and plots of ``docs/belief.md`` from the run directories of its sweeps.
+
+Use::
+
+    sightplan sweep config/sweeps/belief.yaml --out runs/belief
+    sightplan sweep config/sweeps/belief_ablations.yaml --out runs/belief
+    python -m sightplan.report.belief_study runs/belief --out docs --measure-cost
+
+The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
+``<!-- end -->``. One for which there are no results is left as it is, and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import InputError
+from sightplan.report import belief_results as tables
+from sightplan.report.belief_results import Results, read_results, values
+
+DOCUMENT = 'belief.md'
+PLOTS = 'belief'
+COST = 'cost.json'
+_DONE, _USAGE = 0, 2
+_BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python -m sightplan.report.belief_study',
+        description='Regenerate tables and plots of docs/belief.md from run directories.')
+    parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
+                        help='directory of one or more sweeps')
+    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: docs)')
+    parser.add_argument('--measure-cost', action='store_true',
+                        help=f'time estimates on this machine first, into RUNS/{COST}')
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.measure_cost:
+            from sightplan.report.belief_cost import measure
+            path = arguments.runs[0] / COST
+            path.write_text(json.dumps(measure(), indent=1) + '\n', 'utf-8')
+        for line in regenerate(arguments.runs, arguments.out):
+            print(line)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
+    """Write plots, and tables into the document.
+
+    Args:
+        runs: directories of sweeps.
+        out: holds the document.
+
+    Returns:
+        what was written, and what was left as it is.
+
+    Raises:
+        InputError: there are no runs, or the document is missing or has an unknown table.
+    """
+    results = read_results(runs)
+    costs = [entry for folder in runs if (folder / COST).is_file()
+             for entry in json.loads((folder / COST).read_text('utf-8'))]
+    document = out / DOCUMENT
+    try:
+        before = document.read_text('utf-8')
+    except OSError as error:
+        raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
+                         f'that has it') from error
+    made = make_tables(results, costs)
+    after = fill(before, made, str(document))
+    document.write_text(after, 'utf-8')
+    said = [f'{document}: tables {", ".join(made)}']
+    left = [name for name in names_of(before) if name not in made]
+    if left:
+        said.append(f'{document}: left as they are, for want of results: {", ".join(left)}')
+    folder = out / PLOTS
+    folder.mkdir(parents=True, exist_ok=True)
+    return said + [f'{path}' for path in make_plots(results, costs, folder)]
+
+
+def make_tables(results: Results, costs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """All tables for which there are results, by name."""
+    made: dict[str, str] = {'origin': tables.origin(results)}
+    if results.main:
+        made['overview'] = tables.overview(results)
+        for failure in values(results.main, lambda c: c.failure):
+            made[f'success-{failure:g}'] = tables.success(results, failure)
+            made[f'effort-{failure:g}'] = tables.effort(results, failure)
+        methods = values(results.main, lambda c: c.method)
+        if {'belief', 'ground'} <= set(methods):
+            made['questions'] = tables.fewer_questions(results)
+        if 'belief' in methods:
+            made['reliability'] = tables.reliability_table(results)
+    if results.ablations:
+        made['ablations'] = tables.ablations(results)
+    if costs:
+        made['cost'] = tables.cost_table(costs)
+    return made
+
+
+def make_plots(results: Results, costs: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Draw all plots for which there are results."""
+    from sightplan.report import belief_plots as plots
+    drawn: list[Path] = []
+    if results.main:
+        drawn.append(plots.plot_success(results, folder / 'success.png'))
+        if any(cell.model for cell in results.main):
+            drawn.append(plots.plot_questions(results, folder / 'questions.png'))
+        if any(cell.method == 'belief' for cell in results.main):
+            drawn.append(plots.plot_reliability(results, folder / 'reliability.png'))
+    if results.ablations:
+        drawn.append(plots.plot_ablations(results, folder / 'ablations.png'))
+    if costs:
+        drawn.append(plots.plot_cost(costs, folder / 'cost.png'))
+    return drawn
+
+
+def names_of(document: str) -> list[str]:
+    """Names of the tables that a document has room for."""
+    return [match.group(2) for match in _BLOCK.finditer(document)]
+
+
+def fill(document: str, made: Mapping[str, str], source: str = DOCUMENT) -> str:
+    """The document with new tables in the places of the old ones.
+
+    Raises:
+        InputError: there is no place for a table.
+    """
+    missing = [name for name in made if name not in names_of(document)]
+    if missing:
+        raise InputError(f'{source}: has no place for {", ".join(missing)}; add '
+                         f'"<!-- table {missing[0]} -->" and "<!-- end -->" on lines of their own')
+
+    def put(match: re.Match[str]) -> str:
+        head, name, end = match.groups()
+        return f'{head}\n{made[name]}\n\n{end}' if name in made else match.group(0)
+
+    return _BLOCK.sub(put, document)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

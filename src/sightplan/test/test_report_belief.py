@@ -1,0 +1,190 @@
+"""Tables and plots of the belief study from run directories."""
+
+import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from doubles import MemoryWorld, SearchPlanner
+from sightplan import runner
+from sightplan.domains import load_domain
+from sightplan.model import InputError
+from sightplan.report import belief_study
+from sightplan.report.belief_cost import measure, noisy_answers, random_problem
+from sightplan.report.belief_results import (
+    read_results,
+    reliability_of,
+    score,
+    share,
+)
+from sightplan.sweeps import parse_sweep, read_sweep, run_sweep, running
+
+ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / 'docs' / 'belief.md'
+
+MAIN = """
+base: {episodes: 3, split: simple}
+axes:
+  kind:
+    ground: {method: ground}
+    belief: {method: belief, method_options.search: ''}
+    blind: {method: blind, method_options.search: ''}
+  table: [gpt-4.1, InternVL3-8B]
+  failure_probability: [0.0, 0.1]
+"""
+ABLATIONS = """
+base: {episodes: 3, split: simple, method: belief, method_options.search: ''}
+axes:
+  variant: {full: {}, factorised: {method_options.inference: factorised}}
+  table: [gpt-4.1]
+  failure_probability: [0.0, 0.1]
+"""
+COST = [{'blocks': 3, 'columns': 4, 'error': 0.02, 'answers': 56, 'median_s': 0.01,
+         'max_s': 0.02, 'setup_s': 0.005, 'exact': 0.9}]
+
+
+@pytest.fixture(scope='module')
+def runs(tmp_path_factory):
+    """Two small sweeps and measured costs."""
+    from sightplan.planning import symbolic
+    folder = tmp_path_factory.mktemp('runs')
+
+    def threads(jobs):
+        stop = threading.Event()
+        return ThreadPoolExecutor(1, initializer=running.start_worker, initargs=(stop,)), stop
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+        patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
+        for name, text in (('main', MAIN), ('parts', ABLATIONS)):
+            result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder, 1,
+                               pool=threads)
+            assert result['done'] == result['episodes'] and not result['failed_infrastructure']
+    (folder / 'cost.json').write_text(json.dumps(COST))
+    return folder
+
+
+def without_tables(text):
+    return re.sub(r'(<!-- table \S+ -->\n).*?(<!-- end -->)', r'\1\2', text, flags=re.DOTALL)
+
+
+def blank(tmp_path):
+    """Write the shipped document without any table."""
+    (tmp_path / 'belief.md').write_text(without_tables(DOCUMENT.read_text()))
+
+
+def rows(document, name):
+    """Cells of a table of the document, without its head."""
+    body = re.search(rf'<!-- table {name} -->\n(.*?)<!-- end -->', document, re.DOTALL).group(1)
+    lines = [line for line in body.splitlines() if line.startswith('|')]
+    return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
+
+
+def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, capsys):
+    blank(tmp_path)
+    assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert 'for want of results' not in said
+    document = (tmp_path / 'belief.md').read_text()
+    assert without_tables(document) == without_tables(DOCUMENT.read_text())
+    for name in ('success', 'questions', 'reliability', 'ablations', 'cost'):
+        picture = (tmp_path / 'belief' / f'{name}.png').read_bytes()
+        assert picture.startswith(b'\x89PNG') and len(picture) > 5_000
+    assert {row[1] for row in rows(document, 'success-0')} == {'`ground`', '`belief`', '`blind`'}
+    assert rows(document, 'success-0')[-1][:2] == ['(none)', '`blind`']
+    assert len(rows(document, 'success-0.1')) == len(rows(document, 'effort-0')) == 5
+    assert [row[0] for row in rows(document, 'ablations')] == ['full', 'factorised']
+    assert rows(document, 'cost') == [['3', '4', '56', '2%', '10.0', '20.0', '.90', '5.0']]
+    assert '36 episodes in 12 runs' in document  # 10 and 4, of which 2 are in both sweeps
+    again = document
+    assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 0
+    assert (tmp_path / 'belief.md').read_text() == again
+
+
+def test_the_same_results_give_the_same_pictures(runs, tmp_path):
+    pictures = []
+    for name in 'ab':
+        folder = tmp_path / name
+        folder.mkdir()
+        blank(folder)
+        belief_study.regenerate([runs], folder)
+        pictures.append([p.read_bytes() for p in sorted((folder / 'belief').iterdir())])
+    assert pictures[0] == pictures[1] and len(pictures[0]) == 5
+
+
+def test_figures_are_those_of_the_episodes(runs, tmp_path):
+    results = read_results([runs])
+    [cell] = [c for c in results.main if (c.method, c.model, c.failure) == (
+        'ground', 'gpt-4.1', 0.0)]
+    found = score(cell.lines)
+    assert found.n == 3 and found.rate == sum(line['solved'] for line in cell.lines) / 3
+    assert found.low < found.rate or found.rate == 0.0
+    assert found.questions == sum(line['questions'] for line in cell.lines) / 3
+    blank(tmp_path)
+    belief_study.regenerate([runs], tmp_path)
+    document = (tmp_path / 'belief.md').read_text()
+    [row] = [r for r in rows(document, 'success-0') if r[:2] == ['gpt-4.1', '`ground`']]
+    assert row[2].startswith(share(found.rate))
+
+
+def test_what_there_are_no_results_of_is_left_as_it_is(runs, tmp_path):
+    blank(tmp_path)
+    belief_study.regenerate([runs], tmp_path)
+    only = tmp_path / 'only'
+    only.mkdir()
+    index = json.loads((runs / 'main.sweep.json').read_text())
+    index['cells'] = [c for c in index['cells'] if not c['settings']['failure_probability']]
+    for cell in index['cells']:
+        (only / cell['dir']).symlink_to(runs / cell['dir'])
+    (only / 'main.sweep.json').write_text(json.dumps(index))
+    before = (tmp_path / 'belief.md').read_text()
+    said = belief_study.regenerate([only], tmp_path)
+    assert 'left as they are, for want of results: success-0.1, effort-0.1, ablations, cost' in (
+        '\n'.join(said))
+    after = (tmp_path / 'belief.md').read_text()
+    assert rows(after, 'ablations') == rows(before, 'ablations') != []
+
+
+def test_wrong_use_is_explained(runs, tmp_path, capsys):
+    assert belief_study.main([str(tmp_path), '--out', str(tmp_path)]) == 2
+    assert 'holds no sweep' in capsys.readouterr().err
+    assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 2
+    assert 'belief.md: cannot be read' in capsys.readouterr().err
+    with pytest.raises(InputError, match='no place for cost'):
+        belief_study.fill('text', {'cost': '| |'})
+
+
+def test_the_shipped_document_has_a_place_for_all_that_the_shipped_sweeps_give():
+    names = set(belief_study.names_of(DOCUMENT.read_text()))
+    failures = {cell.settings.failure_probability
+                for cell in read_sweep(ROOT / 'config' / 'sweeps' / 'belief.yaml').cells}
+    assert names == {'origin', 'overview', 'questions', 'reliability', 'ablations', 'cost',
+                     *(f'{kind}-{f:g}' for kind in ('success', 'effort') for f in failures)}
+
+
+def test_reliability_of_what_was_believed():
+    sure, unsure = [[0, 0.0, 0] for _ in range(20)], [[0, 0.0, 0] for _ in range(20)]
+    sure[0], sure[19] = [90, 0.9, 0], [10, 9.9, 10]
+    unsure[10] = [10, 5.2, 2]
+    lines = [{'beliefs': sure}, {'beliefs': unsure}, {'beliefs': []}]
+    assert reliability_of(lines).ece == pytest.approx((0.9 + 0.1 + 3.2) / 110)
+    assert reliability_of(lines, inner=True).ece == pytest.approx(0.32)
+    assert reliability_of([{'beliefs': []}]) is None
+
+
+def test_costs_are_measured_on_states_of_any_size():
+    [found] = measure(sizes=((12, 6),), errors=(0.02,), cases=2)
+    assert (found['answers'], found['blocks']) == (300, 12)
+    assert 0.0 < found['median_s'] <= found['max_s'] and 0.0 <= found['exact'] <= 1.0
+
+
+def test_noisy_answers_are_as_often_wrong_as_told():
+    import random
+    domain, rng = load_domain('blocksworld'), random.Random(1)
+    problem = random_problem(domain, 12, 6, rng, 'p')
+    answers = [a for _ in range(10) for a in noisy_answers(domain, problem, 0.1, rng)]
+    wrong = sum((a.verdict.value == 'yes') is not (a.atom in problem.init) for a in answers)
+    assert len(answers) == 3000 and abs(wrong / 3000 - 0.1) < 0.02
