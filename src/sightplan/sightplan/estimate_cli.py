@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ _DONE, _USAGE = 0, 2
 
 _EXAMPLES = """\
 examples:
-  sightplan estimate --problem p.pddl --domain blocksworld --answers a.jsonl --json
+  sightplan estimate --problem p.pddl --answers a.jsonl --json
   sightplan estimate --problem p.pddl --domain-file d.pddl --answers a.jsonl --calibration cal.json
   sightplan estimate --domain blocksworld --cases cases.jsonl --json > states.jsonl
 
@@ -57,7 +58,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    parser.add_argument('--domain', metavar='NAME', help='an installed domain')
+    parser.add_argument('--domain', metavar='NAME', help='an installed domain '
+                        '(default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
@@ -73,6 +75,8 @@ def add_parser(subparsers: Any) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Estimate and print; returns the exit code."""
     try:
+        if arguments.domain is None and arguments.domain_file is None:
+            arguments.domain = _domain_named_by_problem(arguments)
         if arguments.cases is not None:
             _cases(arguments)
         else:
@@ -81,6 +85,27 @@ def main(arguments: argparse.Namespace) -> int:
         print(f'sightplan estimate: {error}', file=sys.stderr)
         return _USAGE
     return _DONE
+
+
+def _domain_named_by_problem(arguments: argparse.Namespace) -> str | None:
+    """The installed domain that the problem, or that of the first case, names; None without."""
+    from sightplan.domains import domain_names
+    from sightplan.domains.problem_files import read_text
+    from sightplan.model import ProblemError
+    from sightplan.records.answers_reading import json_lines
+    text, folder = arguments.problem, Path()
+    if text is None and arguments.cases is not None:
+        path = user_path(arguments.cases)
+        text, folder = next(((case.get('problem'), path.parent)
+                             for _, case in json_lines(path)), (None, folder))
+    if not isinstance(text, str):
+        return None
+    if not text.lstrip().startswith('('):
+        file = user_path(text)
+        beside = folder / file
+        text = read_text(beside if beside.exists() else file, ProblemError)
+    named = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
+    return named.group(1) if named and named.group(1) in domain_names() else None
 
 
 def _one(arguments: argparse.Namespace) -> None:

@@ -183,7 +183,7 @@ def test_decode_repairs_an_enumeration_that_contradicts_itself():
 
     def one_error(atom, truth, call):
         return FLIP[truth] if call == 0 and atom == Atom('clear', (block,)) else None
-    ended, events, solved = play('decode', problem, change=one_error)
+    _, events, solved = play('decode', problem, change=one_error)
     assert solved
     assert len(events.of(Stepped)) == problem.optimal_length
     enumerations = [e for e in events.of(Asked) if e.purpose is AskPurpose.ENUMERATION]

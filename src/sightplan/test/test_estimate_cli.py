@@ -214,7 +214,6 @@ def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['--domain', 'blocksworld', '--answers', 'a.jsonl'], '--problem'),
-    (['--problem', 'p.pddl', '--answers', 'a.jsonl'], '--domain-file'),
     (['--problem', 'p.pddl', '--domain', 'nowhere', '--answers', 'a.jsonl'], 'nowhere'),
     (['--problem', 'p.pddl', '--domain-file', 'p.pddl', '--answers', 'a.jsonl'], 'p.pddl'),
     (['--problem', 'no.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl'], 'no.pddl'),
@@ -224,3 +223,17 @@ def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
 def test_bad_usage_is_exit_code_2_with_a_message(folder, capsys, arguments, message):
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, '') and message in err
+
+
+def test_a_problem_may_name_its_domain(tmp_path, capsys):
+    from sightplan.cli import main
+    problem = tmp_path / 'p.pddl'
+    problem.write_text('(define (problem p) (:domain Blocksworld) '
+                       '(:objects r g - block c1 - column) (:init) (:goal (on r g)))')
+    answers = tmp_path / 'a.jsonl'
+    answers.write_text('{"atom": "on r,g", "answer": "yes"}\n')
+    assert main(['estimate', '--problem', str(problem), '--answers', str(answers), '--json']) == 0
+    assert '"on r,g"' in capsys.readouterr().out.split('marginals')[0]
+    problem.write_text(problem.read_text().replace('Blocksworld', 'elsewhere'))
+    assert main(['estimate', '--problem', str(problem), '--answers', str(answers)]) == 2
+    assert 'which domain?' in capsys.readouterr().err
