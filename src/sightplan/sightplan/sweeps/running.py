@@ -203,7 +203,8 @@ def estimate(sweep: Sweep, out: Path) -> Estimate:
     sums: dict[tuple[str, ...], tuple[float, int]] = {}
     missing: Counter[tuple[str, str]] = Counter()
     for cell in sweep.cells:
-        lines = RunStore(out / cell.name).lines()
+        # Episodes that ended in an error are repeated.
+        lines = [line for line in RunStore(out / cell.name).lines() if line['scored']]
         method, split = cell.settings.method, cell.settings.problems or cell.settings.split
         missing[method, split] += max(0, cell.episodes - len(lines))
         for key in ((method, split), (method,), ()):
