@@ -75,7 +75,8 @@ class RunSettings:
     failure_probability: float = param(0.0, 'Chance that the world bungles a legal action',
                                        low=0.0, high=1.0)
     planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
-                                'short (plans close to the shortest), or one of Fast Downward')
+                                'short (plans close to the shortest), optimal (shortest plans; '
+                                'lama-first where that takes long), or one of Fast Downward')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
                                       low=0.1)

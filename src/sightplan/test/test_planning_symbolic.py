@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from doubles import pantry
 from sightplan.domains import load_domain
 from sightplan.domains.blocksworld.generator import SPLITS
 from sightplan.model import (
@@ -30,7 +31,7 @@ from sightplan.model import (
     ProblemError,
     SymbolicPlanner,
 )
-from sightplan.planning import symbolic
+from sightplan.planning import _worker, symbolic
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 
 DOMAIN = load_domain('blocksworld')
@@ -127,6 +128,141 @@ def test_blind_search_confirms_the_stored_optimal_lengths(blind) -> None:
             assert len(blind.plan(task_of(problem), LIMIT_S).plan) == problem.optimal_length
 
 
+@pytest.fixture(scope='module')
+def optimal():
+    with FastDownwardPlanner(PlannerSettings(search='optimal')) as found:
+        yield found
+
+
+@pytest.mark.parametrize('split', DOMAIN.splits)
+def test_optimal_plans_are_the_shortest(optimal, split) -> None:
+    for problem in DOMAIN.split_problems(split)[::5]:
+        result = optimal.plan(task_of(problem), LIMIT_S)
+        assert len(result.plan) == problem.optimal_length and not result.message
+
+
+def test_optimal_and_blind_search_agree_about_any_state_and_goal(optimal, blind) -> None:
+    rng = random.Random(3)
+    seen = []
+    for number in range(24):
+        problem = rng.choice(DOMAIN.split_problems('simple'))
+        atoms = [a for a in DOMAIN.model(problem).atoms if a.predicate in ('on', 'clear')]
+        if number % 2:
+            problem = dataclasses.replace(problem, goal=tuple(
+                Literal(atom, rng.random() < 0.5) for atom in rng.sample(atoms, 3)))
+        init = set(problem.init) ^ set(rng.sample(atoms, number % 3))
+        task = task_of(problem, frozenset(init))
+        ours, theirs = (planner.plan(task, LIMIT_S) for planner in (optimal, blind))
+        assert (ours.status, len(ours.plan)) == (theirs.status, len(theirs.plan))
+        seen.append(len(ours.plan) if ours.status is PlanningStatus.SOLVED else None)
+    assert None in seen and len(set(seen)) >= 4
+
+
+def test_a_known_problem_is_not_translated_again(optimal, monkeypatch) -> None:
+    problem = DOMAIN.split_problems('hard')[7]
+    plan = optimal.plan(task_of(problem), LIMIT_S).plan
+    replies = []
+    ask = type(optimal._worker).ask
+    monkeypatch.setattr(type(optimal._worker), 'ask', lambda *arguments: replies.append(
+        ask(*arguments)) or replies[-1])
+    state, model = problem.init, DOMAIN.model(problem)
+    for done, action in enumerate(plan, start=1):
+        state = model.apply(action, state)
+        result = optimal.plan(task_of(problem, state), LIMIT_S)
+        assert len(result.plan) == len(plan) - done and not result.cached
+    assert [reply['reused'] for reply in replies] == [True] * len(plan)
+    optimal.plan(task_of(dataclasses.replace(problem, goal=problem.goal[1:])), LIMIT_S)
+    assert not replies[-1]['reused']
+    # What a plan is does not depend on what was planned before.
+    with FastDownwardPlanner(PlannerSettings(search='optimal')) as fresh:
+        assert fresh.plan(task_of(problem), LIMIT_S).plan == plan
+
+
+AXIOMS = """
+(define (domain towers) (:requirements :adl) (:types block)
+  (:constants table - block)
+  (:predicates (on ?a - block ?b - block) (lit ?a - block))
+  (:action lift :parameters (?a - block ?b - block ?c - block)
+    :precondition (and (on ?a ?b) (not (= ?a ?c)) (not (= ?b ?c)) (not (= ?a table))
+      (forall (?x - block) (not (on ?x ?a)))
+      (or (= ?c table) (forall (?x - block) (not (on ?x ?c)))))
+    :effect (and (not (on ?a ?b)) (on ?a ?c)
+      (when (forall (?x - block) (not (lit ?x))) (lit ?a)))))
+"""
+
+
+def test_optimal_plans_of_a_task_with_derived_variables(optimal) -> None:
+    problem = ('(define (problem p) (:domain towers) (:objects a b c d - block) '
+               '(:init (on a b) (on b c) (on c table) (on d table)) '
+               '(:goal (and (on c d) (on d b) (lit d))))')
+    told = []
+    for search in ('optimal', BLIND):
+        result = optimal.plan(PlanningTask(AXIOMS, problem, search), LIMIT_S)
+        assert result.status is PlanningStatus.SOLVED, result.message
+        told.append(len(result.plan))
+    assert told[0] == told[1] >= 4 and not result.message
+    never = problem.replace('(lit d)', '(lit b)')
+    assert optimal.plan(PlanningTask(AXIOMS, never, 'optimal'), LIMIT_S).status is (
+        PlanningStatus.UNSOLVABLE)
+
+
+def test_another_domain_s_optimal_plans() -> None:
+    domain = pantry()
+    with FastDownwardPlanner() as planner:
+        for problem in domain.split_problems('small'):
+            task = PlanningTask(domain.pddl, domain.write_problem(problem), 'optimal')
+            assert len(planner.plan(task, LIMIT_S).plan) == problem.optimal_length
+
+
+def test_beyond_its_limit_the_optimal_search_gives_way() -> None:
+    settings = PlannerSettings(search='optimal', optimal_timeout_s=0.2)
+    with FastDownwardPlanner(settings) as planner:
+        result = planner.plan(endless_task(9), LIMIT_S)
+        assert result.status is PlanningStatus.SOLVED and result.plan
+        assert result.message.startswith('perhaps not the shortest plan: ')
+        assert planner.plan(endless_task(9), LIMIT_S).cached
+        pid = planner._worker._process.pid
+        simple = DOMAIN.split_problems('simple')[0]
+        plan = planner.plan(task_of(simple), LIMIT_S).plan
+        assert len(plan) == simple.optimal_length
+        assert planner._worker._process.pid == pid  # the worker outlives the limit
+    # However long it might take, half of the time is left for the other search.
+    with FastDownwardPlanner(PlannerSettings(search='optimal')) as planner:
+        planner.plan(task_of(simple), LIMIT_S)
+        start_s = time.monotonic()
+        result = planner.plan(endless_task(9), 3.0)
+        assert result.status is PlanningStatus.SOLVED and time.monotonic() - start_s < 3.5
+        assert planner.plan(endless_task(), 0.01).status is PlanningStatus.TIMEOUT
+
+
+def test_the_state_is_put_into_a_translation() -> None:
+    text = ('begin_version\n3\nend_version\nbegin_metric\n0\nend_metric\n3\n'
+            'begin_variable\nvar0\n-1\n2\nAtom on(r, g)\nNegatedAtom on(r, g)\nend_variable\n'
+            'begin_variable\nvar1\n{layer}\n2\n{first}\nNegatedAtom done()\nend_variable\n'
+            'begin_variable\nvar2\n-1\n2\nAtom on(g, r)\nNegatedAtom on(g, r)\nend_variable\n'
+            '0\nbegin_state\n{values}\nend_state\nbegin_goal\n1\n0 0\nend_goal\n0\n0\n')
+    first = 'Atom done()'
+    plain = text.format(layer=-1, first=first, values='0\n0\n0')
+    assert _worker._started_in(plain, frozenset({'on(g, r)', 'done()', 'gone(r)'})) == (
+        text.format(layer=-1, first=first, values='1\n0\n0'), False)
+    derived = text.format(layer=0, first=first, values='0\n1\n0')
+    assert _worker._started_in(derived, frozenset({'on(r, g)', 'done()'})) == (
+        text.format(layer=0, first=first, values='0\n1\n1'), True)
+    with pytest.raises(ValueError, match='variable 1 is not one atom: Atom other'):
+        _worker._started_in(text.format(layer=-1, first='Atom other()', values='0\n0\n0'),
+                            frozenset())
+
+
+def test_a_translation_is_kept_only_when_it_was_completed() -> None:
+    for finished in (True, False):
+        fd = os.memfd_create('x', os.MFD_ALLOW_SEALING)
+        if finished:
+            _worker._keep(fd, 'all of it')
+        else:
+            os.write(fd, b'a part')
+        assert _worker._kept(fd) == ('all of it' if finished else None)
+
+
 def test_a_goal_that_holds_is_solved_by_the_empty_plan(planner) -> None:
     problem = DOMAIN.split_problems('simple')[0]
     for goal in ((), tuple(Literal(a) for a in sorted(problem.init))):
@@ -150,7 +286,7 @@ def test_unsolvable_tasks_are_told_apart(planner) -> None:
     assert stuck.status is PlanningStatus.UNSOLVABLE
 
 
-@pytest.mark.parametrize('search', ['lama-first', 'short'])
+@pytest.mark.parametrize('search', ['lama-first', 'short', 'optimal'])
 def test_contradictory_beliefs_give_an_answer(search: str) -> None:
     """What a vision model believes may be impossible; that is no reason to fall over."""
     rng = random.Random(7)
@@ -273,7 +409,8 @@ def test_a_planner_that_cannot_start_is_an_error(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize('settings', [
-    PlannerSettings(cache_size=-1), PlannerSettings(memory_mib=1), PlannerSettings(search=3)])
+    PlannerSettings(cache_size=-1), PlannerSettings(memory_mib=1), PlannerSettings(search=3),
+    PlannerSettings(optimal_timeout_s=0.0)])
 def test_settings_are_checked(settings) -> None:
     with pytest.raises(InputError):
         FastDownwardPlanner(settings)

@@ -5,12 +5,19 @@ line. Each task is solved in a forked child, which translates the task and then 
 Downward's search itself, so that a task cannot spoil the next one and there is one process to
 kill. Files are kept in memory (memfd): nothing is left behind, however the processes end. When
 standard input ends, because the parent closed it or died, the whole process group is killed.
+
+A request with a ``state`` is one of many about the same task: its problem text makes every atom
+true that an action can change, so that Fast Downward's translation of it keeps all of them, and
+does not depend on the state. The translation is kept, and the true state put into it.
 """
 
 from __future__ import annotations
 
+import collections
 import ctypes
+import fcntl
 import importlib.util
+import io
 import json
 import os
 import resource
@@ -25,10 +32,13 @@ from typing import Any
 Request = dict[str, Any]
 Solve = Callable[[Request, int], int]
 """Solves a request: writes the plan's lines to a file and returns Fast Downward's exit code."""
+Translations = collections.OrderedDict[tuple[str, str], str]
+"""The translator's output by the texts of domain and problem, last used last."""
 
 SOLVED, UNSOLVABLE, EXHAUSTED, OUT_OF_MEMORY, OUT_OF_TIME, CRITICAL = 0, 11, 12, 20, 23, 32
 _PR_SET_PDEATHSIG = 1
 _LOG_BYTES = 4000
+_TRANSLATIONS = 32
 
 
 def _fast_downward() -> Solve:
@@ -46,20 +56,29 @@ def _fast_downward() -> Solve:
     from fast_downward.translate import options, pddl_parser
     options.set_options(['domain', 'problem'])
 
+    def translated(request: Request) -> str:
+        if request['translation'] is not None:
+            return str(request['translation'])
+        options.get_options().filter_unreachable_facts = 'state' not in request
+        task = pddl_parser.open(domain_filename=_in_memory(request['domain']),
+                                problem_filename=_in_memory(request['problem']))
+        translate.normalize.normalize(task)
+        text = io.StringIO()
+        translate.pddl_to_sas(task).output(text)
+        return text.getvalue()
+
     def solve(request: Request, plan_fd: int) -> int:  # noqa: RET503 (execv never returns)
         try:
-            task = pddl_parser.open(domain_filename=_in_memory(request['domain']),
-                                    problem_filename=_in_memory(request['problem']))
-            translate.normalize.normalize(task)
-            sas = translate.pddl_to_sas(task)
+            text = translated(request)
         except MemoryError:
             return OUT_OF_MEMORY
-        task_path = _in_memory('')
-        with open(task_path, 'w', encoding='utf-8') as file:
-            sas.output(file)
         search = request['search']
+        if 'state' in request:
+            _keep(request['translation_fd'], text)
+            text, axioms = _started_in(text, frozenset(request['state']))
+            search = request['search_with_axioms'] if axioms else search
         arguments = ALIASES.get(search, ['--search', search])
-        os.dup2(os.open(task_path, os.O_RDONLY), 0)
+        os.dup2(os.open(_in_memory(text), os.O_RDONLY), 0)
         os.set_inheritable(plan_fd, True)
         os.execv(binary, [str(binary), *arguments, '--internal-plan-file',
                           f'/proc/self/fd/{plan_fd}'])
@@ -102,6 +121,51 @@ def _unified_planning(engine: str) -> Solve:
     return solve
 
 
+def _started_in(translation: str, state: frozenset[str]) -> tuple[str, bool]:
+    """A translated task with another initial state.
+
+    Args:
+        translation: Fast Downward's translator output, each atom a variable of its own.
+        state: the true atoms, as ``on(r, g)``.
+
+    Returns:
+        the task, and whether it has axioms (derived variables keep their values).
+
+    Raises:
+        ValueError: a variable stands for several atoms.
+    """
+    head, begin, rest = translation.partition('\nbegin_state\n')
+    values, end, tail = rest.partition('\nend_state\n')
+    changed = values.split('\n')
+    axioms = False
+    for number, block in enumerate(head.split('\nbegin_variable\n')[1:]):
+        _, layer, size, first, second = block.split('\n', 5)[:5]
+        if layer != '-1':
+            axioms = True
+        elif (size, second) == ('2', f'Negated{first}'):
+            changed[number] = '0' if first.removeprefix('Atom ') in state else '1'
+        else:
+            raise ValueError(f'variable {number} is not one atom: {first}, {second}')
+    return head + begin + '\n'.join(changed) + end + tail, axioms
+
+
+def _keep(fd: int, text: str) -> None:
+    """Write a text to a file in memory; the seal tells that all of it is there."""
+    if fd >= 0:
+        with os.fdopen(os.dup(fd), 'w', encoding='utf-8') as file:
+            file.write(text)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+def _kept(fd: int) -> str | None:
+    """The text that ``_keep`` wrote, if it was completed; closes the file."""
+    with os.fdopen(fd, encoding='utf-8') as file:
+        if not fcntl.fcntl(fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
+            return None
+        file.seek(0)
+        return file.read()
+
+
 def _in_memory(text: str) -> str:
     """Path of a new file in memory with this text."""
     fd = os.memfd_create('task')
@@ -122,6 +186,9 @@ def _child(solve: Solve, request: Request, plan_fd: int, log_fd: int, parent: in
         limit = request['memory_bytes']
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # These timers outlive execv; their signals end the process.
+        signal.setitimer(signal.ITIMER_PROF, request.get('cpu_s', 0.0))
+        signal.setitimer(signal.ITIMER_REAL, request.get('wall_s', 0.0))
         code = solve(request, plan_fd)
     except BaseException:
         traceback.print_exc()
@@ -131,9 +198,14 @@ def _child(solve: Solve, request: Request, plan_fd: int, log_fd: int, parent: in
         os._exit(code)
 
 
-def _serve(solve: Solve, request: Request) -> dict[str, Any]:
+def _serve(solve: Solve, request: Request, translations: Translations) -> dict[str, Any]:
     """Solve one request in a child, watching standard input meanwhile."""
     plan_fd = os.memfd_create('plan')
+    key = request['domain'], request['problem']
+    request['translation'] = translations.get(key) if 'state' in request else None
+    request['translation_fd'] = translation_fd = (
+        os.memfd_create('translation', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        if 'state' in request and request['translation'] is None else -1)
     log_read, log_write = os.pipe()
     worker = os.getpid()
     child = os.fork()
@@ -155,8 +227,16 @@ def _serve(solve: Solve, request: Request) -> dict[str, Any]:
     with os.fdopen(plan_fd, 'rb') as file:
         file.seek(0)
         plan = file.read().decode()
+    reused = request['translation'] is not None
+    if translation_fd >= 0:
+        request['translation'] = _kept(translation_fd)
+    if request['translation'] is not None:
+        translations[key] = request['translation']
+        translations.move_to_end(key)
+        if len(translations) > _TRANSLATIONS:
+            translations.popitem(last=False)
     return {'code': os.waitstatus_to_exitcode(status), 'plan': plan,
-            'log': log.decode(errors='replace')}
+            'log': log.decode(errors='replace'), 'reused': reused}
 
 
 def _die() -> None:
@@ -188,6 +268,7 @@ def main() -> None:
         return
     reply(ready=True)
     buffer = b''
+    translations: Translations = collections.OrderedDict()
     while True:
         data = os.read(0, 1 << 16)
         if not data:
@@ -195,7 +276,7 @@ def main() -> None:
         buffer += data
         if buffer.endswith(b'\n'):
             request, buffer = json.loads(buffer), b''
-            reply(**_serve(solve, request))
+            reply(**_serve(solve, request, translations))
 
 
 if __name__ == '__main__':

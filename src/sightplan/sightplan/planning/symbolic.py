@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import select
@@ -20,24 +21,39 @@ from pathlib import Path
 from typing import IO, Any
 
 from sightplan.domains.instantiation import InstantiatedModel
-from sightplan.domains.problem_files import Closure, parse
+from sightplan.domains.problem_files import Closure, parse, write
 from sightplan.domains.schema import read_schema
 from sightplan.model import (
     Action,
     DeadlineError,
+    Literal,
     Plan,
     PlannerError,
     PlanningResult,
     PlanningStatus,
     PlanningTask,
     Problem,
+    State,
     check_settings,
     param,
 )
 
-SEARCHES = {'lama-first': 'lama-first', 'short': 'astar(ff())'}
-"""Names of search configurations: ViPlan's, and one whose plans are close to the shortest."""
+OPTIMAL = 'optimal'
+"""Name of the search for a shortest plan, which gives way to ``lama-first`` at its limit."""
 
+SEARCHES = {
+    'lama-first': 'lama-first',
+    'short': 'astar(ff())',
+    OPTIMAL: 'let(h, landmark_cost_partitioning(lm_rhw()), astar(h, lazy_evaluator=h))'}
+"""Names of search configurations: ViPlan's, one whose plans are close to the shortest, and one
+whose plans are the shortest: A* with the admissible heuristic of Karpas and Domshlak (IJCAI 2009)
+over the landmarks of Richter, Helmert and Westphal (AAAI 2008), which heeds conditional effects.
+"""
+
+_WITH_AXIOMS = 'astar(blind())'  # the only heuristic that is admissible with derived variables
+_FALLBACK = 'lama-first'
+_TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
+_FAST_DOWNWARD = 'fast-downward'
 _START_TIMEOUT_S = 60.0
 
 
@@ -47,10 +63,14 @@ class PlannerSettings:
 
     search: str = param(
         'lama-first', 'lama-first (what ViPlan used), short (A* with the FF heuristic: plans '
-        'close to the shortest), or a search of Fast Downward such as "astar(blind())"; a task '
-        'may ask for another')
+        'close to the shortest), optimal (A* with a landmark heuristic: shortest plans; beyond '
+        'optimal_timeout_s lama-first), or a search of Fast Downward such as "astar(blind())"; '
+        'a task may ask for another')
+    optimal_timeout_s: float = param(
+        5.0, 'processor time after which the search optimal gives way to lama-first, and half of '
+        'what is left of the wall-clock limit at most [s]', low=0.001, high=86400.0)
     engine: str = param(
-        'fast-downward', 'fast-downward (called directly), or "unified-planning:NAME" for an '
+        _FAST_DOWNWARD, 'fast-downward (called directly), or "unified-planning:NAME" for an '
         'engine of unified-planning (slower; search is not used)')
     cache_size: int = param(4096, 'results kept, by exact task', low=0, high=10**7)
     memory_mib: int = param(4096, 'memory limit of one search [MiB]', low=128, high=10**6)
@@ -127,7 +147,11 @@ class FastDownwardPlanner:
             waited = time.monotonic()
             worker.wait_until_ready()
             start += time.monotonic() - waited
-            result = self._search(worker, task, problem, start + timeout_s)
+            search = task.search or self.settings.search
+            if search == OPTIMAL and self.settings.engine == _FAST_DOWNWARD:
+                result = self._search_optimal(worker, task, problem, start + timeout_s)
+            else:
+                result = self._search(worker, task, problem, start + timeout_s, search)
             result = dataclasses.replace(result, seconds=time.monotonic() - start)
             if result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE):
                 self._cache[task] = result
@@ -147,13 +171,40 @@ class FastDownwardPlanner:
             self._worker = _Worker(self.settings)
         return self._worker
 
+    def _search_optimal(self, worker: _Worker, task: PlanningTask, problem: Problem,
+                        deadline: float) -> PlanningResult:
+        """Search for a shortest plan; if none is found in time, for any plan."""
+        static = read_schema(task.domain_pddl).static
+        facts = frozenset(atom for atom in problem.init if atom.predicate in static)
+        template = _anywhere(task.domain_pddl, tuple(problem.objects.items()), facts,
+                             problem.goal)
+        result = self._ask(worker, problem, deadline, {
+            'domain': task.domain_pddl, 'problem': template,
+            'state': [f'{atom.predicate}({", ".join(atom.args)})'
+                      for atom in problem.init - facts],
+            'search': SEARCHES[OPTIMAL], 'search_with_axioms': _WITH_AXIOMS,
+            'cpu_s': self.settings.optimal_timeout_s,
+            'wall_s': max((deadline - time.monotonic()) / 2, 0.001)})
+        if (result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE)
+                or not worker.alive()):
+            return result
+        other = self._search(worker, task, problem, deadline, _FALLBACK)
+        if other.status is PlanningStatus.SOLVED:
+            other = dataclasses.replace(
+                other, message=f'perhaps not the shortest plan: {result.message}')
+        return other
+
     def _search(self, worker: _Worker, task: PlanningTask, problem: Problem, deadline: float,
-                ) -> PlanningResult:
-        search = task.search or self.settings.search
+                search: str) -> PlanningResult:
+        return self._ask(worker, problem, deadline, {
+            'domain': task.domain_pddl, 'problem': task.problem_pddl,
+            'search': SEARCHES.get(search, search)})
+
+    def _ask(self, worker: _Worker, problem: Problem, deadline: float, request: dict[str, Any],
+             ) -> PlanningResult:
         try:
-            reply = worker.ask({'domain': task.domain_pddl, 'problem': task.problem_pddl,
-                                'search': SEARCHES.get(search, search),
-                                'memory_bytes': self.settings.memory_mib << 20}, deadline)
+            reply = worker.ask({**request, 'memory_bytes': self.settings.memory_mib << 20},
+                               deadline)
         except DeadlineError:
             worker.kill()
             with contextlib.suppress(PlannerError):
@@ -165,6 +216,16 @@ class FastDownwardPlanner:
         return _judge(reply, problem)
 
 
+@functools.lru_cache(maxsize=64)
+def _anywhere(domain_pddl: str, objects: tuple[tuple[str, str], ...], facts: State,
+              goal: tuple[Literal, ...]) -> str:
+    """Text of a problem in which every atom that an action can change is true at the start."""
+    schema = read_schema(domain_pddl)
+    problem = Problem('task', '', dict(objects), facts, goal, domain_pddl)
+    return write(schema, problem, facts.union(
+        atom for atom in InstantiatedModel(problem).atoms if atom.predicate not in schema.static))
+
+
 def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
     """What a reply of the worker means; see Fast Downward's documentation of its exit codes."""
     code, log = reply['code'], reply['log'].strip()
@@ -174,7 +235,7 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
     if code == 12:
         return PlanningResult(PlanningStatus.UNSOLVABLE,
                               message='the search space was exhausted without a plan')
-    if code in (21, 23):
+    if code in (21, 23, *_TIMERS):
         return PlanningResult(PlanningStatus.TIMEOUT, message=last_lines)
     if code in (20, 22, 24):
         return PlanningResult(PlanningStatus.CRASHED, message=f'out of memory\n{last_lines}')
