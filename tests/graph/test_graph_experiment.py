@@ -34,21 +34,23 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
     assert '[2/2]' in graph.text
 
 
-def test_on_ros_as_in_process(start, tmp_path) -> None:
-    """The same seeds give the same answers, actions and scores on ROS and in process."""
+@pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])
+def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
+    """The same seeds give the same answers, beliefs, actions and scores on ROS and in process."""
     from sightplan.runner import RunSettings, run
     options = {'table': 'gpt-4.1'}
     graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
-                  'failure_probability:=0.2', 'seed:=5')
-    run(RunSettings(split='medium', episodes=2, backend='noisy_oracle', backend_options=options,
+                  f'method:={method}', 'failure_probability:=0.2', 'seed:=5')
+    run(RunSettings(split='medium', method=method, episodes=2, backend='noisy_oracle', backend_options=options,
                     failure_probability=0.2, seed=5, out=str(tmp_path / 'inside')))
     assert graph.wait() == 0, graph.text
     inside = [json.loads(line)
               for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
     for here, there in zip(inside, graph.lines(), strict=True):
         for key in ('episode_id', 'solved', 'stop', 'steps', 'questions', 'predicates', 'actions',
-                    'checks', 'enumerations', 'looks', 'remaining', 'model'):
+                    'checks', 'enumerations', 'looks', 'remaining', 'model', 'beliefs'):
             assert here[key] == there[key], key
+        assert bool(here['beliefs']) is (method != 'ground'), 'noisy_oracle has no probabilities'
     identities = [json.loads((folder / 'run.json').read_text())['identity']
                   for folder in (tmp_path / 'inside', graph.out)]
     assert identities[0] == identities[1]

@@ -6,6 +6,8 @@ import dataclasses
 import itertools
 import math
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -220,3 +222,23 @@ def test_parts_share_no_constraint():
     for values in itertools.product([False, True], repeat=6):
         state = frozenset(a for a, v in zip(atoms, values, strict=True) if v)
         assert theory.possible(state) is all(part.possible(state) for part in parts)
+
+
+def test_the_process_keeps_its_signal_handlers():
+    """CP-SAT would reset SIGINT, so that Ctrl-C killed a run instead of ending it in order."""
+    code = """
+import os, signal
+import numpy as np
+from sightplan.grounding.solver import WorldSolver
+from sightplan.grounding.theory import Group, Theory
+from sightplan.model import Atom
+caught = []
+signal.signal(signal.SIGINT, lambda *_: caught.append(1))
+theory = Theory((Atom('p'), Atom('q')), (), (Group((0, 1), True),))
+WorldSolver(theory).near_best(np.array([1.0, 0.5]), 5.0, 10)
+os.kill(os.getpid(), signal.SIGINT)
+print('caught', len(caught))
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
+                          check=False)
+    assert done.stdout == 'caught 1\n', done.stderr

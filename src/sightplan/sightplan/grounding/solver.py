@@ -92,6 +92,8 @@ class WorldSolver:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 1
+        # Else it would leave the process with the default handler: Ctrl-C would kill at once.
+        solver.parameters.catch_sigint_signal = False
         solver.parameters.max_deterministic_time = _DETERMINISTIC_S
         status = solver.solve(model)
         if status == cp_model.UNKNOWN:  # out of time without any state: any possible one will do
