@@ -14,7 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.domains import Domain, domain_names, load_domain
-from sightplan.model import InfrastructureError, InputError, Problem, TruthSource, settings_fields
+from sightplan.grounding.rollouts import (
+    RolloutSettings,
+    draw_problems,
+    model_states,
+    world_states,
+)
+from sightplan.model import (
+    InfrastructureError,
+    InputError,
+    Problem,
+    TruthSource,
+    check_settings,
+    settings_fields,
+)
 
 if TYPE_CHECKING:
     from sightplan.grounding.constraint_learning import Count, Learned, LearnedRule, Sample
@@ -54,7 +67,6 @@ def add_parser(subparsers: Any) -> None:
 
     def add(name: str, main: Callable[[argparse.Namespace], int], about: str, description: str,
             ) -> argparse.ArgumentParser:
-        from sightplan.grounding.constraint_learning import RolloutSettings
         command: argparse.ArgumentParser = commands.add_parser(
             name, help=about, description=description)
         command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
@@ -122,7 +134,7 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 
 def learn_rules(arguments: argparse.Namespace) -> int:
     """Propose rules; returns the exit code."""
-    from sightplan.grounding.constraint_learning import RolloutSettings, learn, to_yaml
+    from sightplan.grounding.constraint_learning import learn, to_yaml
     if arguments.out is not None and arguments.out.exists():
         raise InputError(f'--out {arguments.out}: there is such a file (rules are reviewed by a '
                          'person, so nothing is overwritten: name another file)')
@@ -153,7 +165,7 @@ def learn_rules(arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def _learned_json(domain: Domain, settings: Any, learned: Learned, out: Path | None,
+def _learned_json(domain: Domain, settings: RolloutSettings, learned: Learned, out: Path | None,
                   ) -> dict[str, Any]:
     from sightplan.grounding.constraints import form
 
@@ -180,14 +192,8 @@ def _splits(arguments: argparse.Namespace, domain: Domain) -> tuple[str, ...]:
 
 def check_rules(arguments: argparse.Namespace) -> int:
     """Check rules; returns the exit code."""
-    from sightplan.grounding.constraint_learning import (
-        RolloutSettings,
-        completeness,
-        draw_problems,
-        model_states,
-    )
+    from sightplan.grounding.constraint_learning import Sample, completeness
     from sightplan.grounding.constraints import read_constraints
-    from sightplan.model import check_settings
     start = time.monotonic()
     settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
                                arguments.seed)
@@ -206,7 +212,6 @@ def check_rules(arguments: argparse.Namespace) -> int:
     problems, _ = draw_problems(domain, splits, settings.problems, rng)
     with _progress() as progress:
         def sampled(what: str, states: Callable[[Problem], Any]) -> list[Sample]:
-            from sightplan.grounding.constraint_learning import Sample
             samples = []
             for number, problem in enumerate(problems):
                 progress(what, number, len(problems))
@@ -243,7 +248,6 @@ def check_rules(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
     """Yields a function that gives the true states of the world, for a problem."""
-    from sightplan.grounding.constraint_learning import world_states
     from sightplan.runner import make_world
     world = make_world(domain.name)
     try:

@@ -100,6 +100,7 @@ def test_implications_and_their_simplification() -> None:
     assert clauses(unique) == {f'-in {t},b1 | -in {t},b2' for t in OBJECTS}
     assert clauses(theory_of('if: []\n  then: [dark]')) == {'dark'}
     assert clauses(theory_of('if: [dark]\n  then: [dark]')) == set()
+    assert clauses(theory_of("if: []\n  then: ['not dark', dark]")) == set()
     assert clauses(theory_of("if: [dark]\n  then: ['at(?t, hall)']")) == {
         f'-dark | at {t},hall' for t in OBJECTS}
 
@@ -114,8 +115,12 @@ def test_existence_needs_definitions_only_where_an_option_has_several_parts() ->
     assert clauses(theory) == {
         '(full c1 & in c1,b1) | (full c1 & in c1,b2 & open b2) | -open b1',
         '(full c1 & in c1,b1 & open b1) | (full c1 & in c1,b2) | -open b2'}
-    assert clauses(theory_of("if: [dark]\n  then_some: ['full(?c)', 'open(b1)']".replace(
-        'open(b1)', 'at(?c, hall)'))) == {'-dark | full c1', '-dark | at c1,hall'}
+    assert clauses(theory_of("if: [dark]\n  then_some: ['full(?c)', 'at(?c, hall)']")) == {
+        '-dark | full c1', '-dark | at c1,hall'}
+    # What the premise denies is no way out.
+    theory = theory_of("if: ['open(?a)']\n  then_some: ['not open(?b)', 'at(?b, hall)']")
+    assert clauses(theory) == {'-open b1 | -open b2', '-open b1 | at b2,hall',
+                               '-open b2 | at b1,hall'}
 
 
 def test_atoms_that_are_not_there_are_false() -> None:
@@ -433,6 +438,26 @@ def test_a_rule_made_by_hand_is_checked_when_it_is_used() -> None:
     rule = ImplicationRule('bad', (RuleLiteral(Pattern('in', ('?x',))),), ())
     with pytest.raises(DomainError, match=r'rule "bad": if: "in\(\?x\)" has 1 arguments'):
         instantiate(Constraints((rule,)), KITCHEN, OBJECTS)
+
+
+def test_what_follows_from_an_order() -> None:
+    def theory(line: str) -> Theory:
+        return instantiate(parse_constraints(f'rules:\n- name: r\n  {line}', BLOCKSWORLD.schema,
+                                             'x'), BLOCKSWORLD.schema,
+                           dict.fromkeys(('c1', 'c2', 'c3'), 'column'))
+
+    acyclic = theory('acyclic: leftof')
+    consequences = Consequences(acyclic.atoms)
+    consequences.add(theory("if: ['leftof(?x, ?y)', 'leftof(?y, ?z)']\n"
+                            "  then: ['leftof(?x, ?z)']"))
+    assert not consequences.imply(acyclic)
+    consequences.add(theory("if: ['leftof(?x, ?x)']\n  then: []"))
+    assert consequences.imply(acyclic)
+    assert not consequences.imply(theory('acyclic: rightof'))
+    alone = Consequences(acyclic.atoms)
+    alone.add(acyclic)
+    assert alone.imply(theory("if: ['leftof(?x, ?y)']\n  then: ['not leftof(?y, ?x)']"))
+    assert not alone.imply(theory("if: ['leftof(?x, ?y)']\n  then: ['rightof(?y, ?x)']"))
 
 
 def test_nothing_follows_about_other_atoms() -> None:

@@ -15,19 +15,14 @@ from sightplan.domains import load_domain
 from sightplan.grounding import constraint_learning
 from sightplan.grounding.constraint_learning import (
     Count,
-    RolloutSettings,
     Sample,
     candidates,
     completeness,
     count_all,
-    draw_problems,
     find_violation,
     learn,
-    model_states,
-    random_action,
     to_yaml,
     without_redundant,
-    world_states,
 )
 from sightplan.grounding.constraints import (
     Constraints,
@@ -37,6 +32,13 @@ from sightplan.grounding.constraints import (
     read_constraints,
 )
 from sightplan.grounding.possible_states import possible_states
+from sightplan.grounding.rollouts import (
+    RolloutSettings,
+    draw_problems,
+    model_states,
+    random_action,
+    world_states,
+)
 from sightplan.model import Atom, DomainError, InputError, Problem
 from test_grounding_constraints import ATOMS, KITCHEN, OBJECTS, rule_lines, rules_of, theory_of
 
@@ -152,6 +154,30 @@ def test_a_rule_without_support_is_not_proposed(monkeypatch) -> None:
     assert not any('acyclic' in form(item.rule) for item in found.rules)
     lonely = learn(BLOCKSWORLD, ('simple',), RolloutSettings(rollouts=1, min_support=10**6))
     assert lonely.rules == ()
+
+
+def test_one_problem_is_not_enough(monkeypatch) -> None:
+    def about_on(problems: list[Problem]) -> bool:
+        monkeypatch.setattr(constraint_learning, 'draw_problems', lambda *_: (problems, problems))
+        found = learn(BLOCKSWORLD, ('simple',), RolloutSettings(rollouts=1, min_support=2))
+        return {'acyclic': 'on'} in [form(item.rule) for item in found.rules]
+
+    simple = BLOCKSWORLD.split_problems('simple')[:2]
+    assert about_on(simple) and not about_on([one_block(0), simple[0]])
+
+
+def test_larger_sets_of_patterns_are_about_the_same_objects() -> None:
+    problems = [one_block(0), one_block(1)]
+    samples = [Sample.of(p, BLOCKSWORLD.schema, model_states(p, 1, 9, random.Random(0)))
+               for p in problems]
+    search = constraint_learning._Search(BLOCKSWORLD.schema, samples, 1)
+    for rule in candidates(BLOCKSWORLD.schema):
+        search.try_rule(rule)
+    search.grow()
+    sets = [rule.patterns for rule in search.found() if hasattr(rule, 'patterns')]
+    assert any(len(patterns) == 1 for patterns in sets)
+    for patterns in sets:
+        assert len({'?x' in pattern.terms for pattern in patterns}) == 1
 
 
 def test_rules_that_follow_from_others_are_dropped_and_early_ones_kept() -> None:

@@ -198,9 +198,9 @@ def test_optimal_plans_of_a_task_with_derived_variables(optimal) -> None:
     told = []
     for search in ('optimal', BLIND):
         result = optimal.plan(PlanningTask(AXIOMS, problem, search), LIMIT_S)
-        assert result.status is PlanningStatus.SOLVED, result.message
+        assert (result.status, result.message) == (PlanningStatus.SOLVED, '')
         told.append(len(result.plan))
-    assert told[0] == told[1] >= 4 and not result.message
+    assert told[0] == told[1] >= 4
     never = problem.replace('(lit d)', '(lit b)')
     assert optimal.plan(PlanningTask(AXIOMS, never, 'optimal'), LIMIT_S).status is (
         PlanningStatus.UNSOLVABLE)
@@ -218,7 +218,7 @@ def test_beyond_its_limit_the_optimal_search_gives_way() -> None:
     settings = PlannerSettings(search='optimal', optimal_timeout_s=0.2)
     with FastDownwardPlanner(settings) as planner:
         result = planner.plan(endless_task(9), LIMIT_S)
-        assert result.status is PlanningStatus.SOLVED and result.plan
+        assert result.status is PlanningStatus.SOLVED and result.plan and result.seconds < 15.0
         assert result.message.startswith('perhaps not the shortest plan: ')
         assert planner.plan(endless_task(9), LIMIT_S).cached
         pid = planner._worker._process.pid

@@ -36,19 +36,9 @@ from sightplan.grounding.constraints import (
     pattern_text,
 )
 from sightplan.grounding.possible_states import Consequences, possible_states
+from sightplan.grounding.rollouts import RolloutSettings, draw_problems, model_states
 from sightplan.grounding.theory import Acyclic, Group
-from sightplan.model import (
-    Action,
-    Atom,
-    DomainError,
-    EpisodeSpec,
-    Problem,
-    State,
-    TruthSource,
-    World,
-    check_settings,
-    param,
-)
+from sightplan.model import Atom, DomainError, Problem, State, check_settings
 
 Progress = Callable[[str, int, int], None]
 """Told what is done, how much of it, and how much there is."""
@@ -56,19 +46,6 @@ Progress = Callable[[str, int, int], None]
 _CHUNK = 4_000_000
 _MAX_ATOMS = 700
 _MAX_PATTERNS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutSettings:
-    """How states are drawn."""
-
-    problems: int = param(12, 'problems to draw states of; as many others are held out', low=1,
-                          high=10_000)
-    rollouts: int = param(2, 'rollouts of each problem', low=1, high=10_000)
-    steps: int = param(30, 'random legal actions of a rollout', low=1, high=100_000)
-    seed: int = param(0, 'seed of problems and actions', low=0, high=2**32 - 1)
-    min_support: int = param(20, 'how often a rule must say more than each simpler rule would',
-                             low=1, high=10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,69 +163,6 @@ def _table(rows: Sequence[Sequence[int]], filler: int) -> NDArray[np.intp]:
 def count_all(rule: Rule, samples: Iterable[Sample]) -> Count:
     """Count a rule's cases and violations in all samples."""
     return sum((sample.count(rule) for sample in samples), Count())
-
-
-# ------------------------------------------------------------------------------------ states
-
-
-def random_action(model: InstantiatedModel, state: State, rng: random.Random) -> Action | None:
-    """A legal action: first a schema is drawn, then its arguments; None if there is none."""
-    found: dict[str, list[Action]] = {}
-    for action in model.actions:
-        if model.applicable(action, state):
-            found.setdefault(action.name, []).append(action)
-    return rng.choice(found[rng.choice(list(found))]) if found else None
-
-
-def model_states(problem: Problem, rollouts: int, steps: int, rng: random.Random,
-                 ) -> Iterator[State]:
-    """The states of random rollouts from a problem's initial state, by the PDDL model."""
-    model = InstantiatedModel(problem)
-    for _ in range(rollouts):
-        state = problem.init
-        yield state
-        for _ in range(steps):
-            action = random_action(model, state, rng)
-            if action is None:
-                break
-            state = model.apply(action, state)
-            yield state
-
-
-def world_states(world: World, truth: TruthSource, problem: Problem, rollouts: int, steps: int,
-                 rng: random.Random, failure_probability: float) -> Iterator[State]:
-    """The true states of a world in which random legal actions are carried out.
-
-    Raises:
-        WorldError: the world broke down or cannot show the problem.
-    """
-    model = InstantiatedModel(problem)
-    for number in range(rollouts):
-        world.reset(EpisodeSpec(f'constraints/{problem.name}#{number}', problem, 'random',
-                                seed=rng.getrandbits(32),
-                                failure_probability=failure_probability))
-        yield truth.state()
-        for _ in range(steps):
-            action = random_action(model, truth.state(), rng)
-            if action is None:
-                break
-            world.execute(action)
-            yield truth.state()
-
-
-def draw_problems(domain: Domain, splits: Sequence[str], count: int, rng: random.Random,
-                  ) -> tuple[list[Problem], list[Problem]]:
-    """Problems to learn from and others to verify with; small ones first.
-
-    With a single problem the two are the same.
-    """
-    problems = [problem for split in splits for problem in domain.split_problems(split)]
-    rng.shuffle(problems)
-    first = min(count, (len(problems) + 1) // 2)
-    chosen, others = problems[:first], problems[first:first + count]
-    for some in (chosen, others):
-        some.sort(key=lambda problem: len(problem.objects))
-    return chosen, others or chosen
 
 
 # -------------------------------------------------------------------------------- candidates
@@ -528,8 +442,9 @@ class _Search:
             self.tried += 1
             self._known[key] = not any(sample.count(rule).broken for sample in self._samples)
             if self._known[key]:
-                simpler = [r for r in self._simpler(rule) if self.try_rule(r)]
-                if not simpler and self._is_supported(rule):
+                for simpler in self._simpler(rule):
+                    self.try_rule(simpler)
+                if self._is_supported(rule):
                     self._valid[key] = _named(rule)
         return self._known[key]
 
