@@ -34,9 +34,9 @@ from sightplan.model import (
 class MemoryWorld:
     """A World and TruthSource without pictures, for any domain.
 
-    Its "image" is a small array that depends on episode, state and number of actions, so that a
-    new action gives a new image and looking twice gives the same one. A failing action (with the
-    spec's probability) does nothing.
+    Its "image" is a small array that depends on episode, state and number of changes, so that a
+    change gives a new image, and looking twice gives the same one. A failing action (with the
+    spec's probability) does nothing: the image stays the same.
 
     Args:
         domain: a domain, or the name of one that is shipped.
@@ -62,6 +62,7 @@ class MemoryWorld:
         self.now_ns = 1_000
         self.outcome = ''
         self.actions = []
+        self.changes = 0
         self._states = {self.now_ns: spec.problem.init}
         self.resets += 1
 
@@ -69,7 +70,7 @@ class MemoryWorld:
         self.looks += 1
         self.now_ns += 1
         self._states[self.now_ns] = self._states[self.now_ns - 1]
-        key = f'{self.spec.seed}/{len(self.actions)}/{sorted(map(str, self.state()))}'
+        key = f'{self.spec.seed}/{self.changes}/{sorted(map(str, self.state()))}'
         pixels = np.frombuffer(hashlib.sha256(key.encode()).digest()[:12], np.uint8)
         names = (None if self.visible is None else
                  tuple(sorted(self.visible(self.spec.problem, self.state()))))
@@ -88,6 +89,7 @@ class MemoryWorld:
             self.outcome = 'no_op'
         else:
             self.outcome = 'success'
+            self.changes += 1
             self._states[self.now_ns] = self.model.apply(action, state)
         return Feedback(FeedbackStatus.EXECUTED, '', self.now_ns)
 

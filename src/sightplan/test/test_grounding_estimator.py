@@ -175,6 +175,19 @@ def test_without_constraints_atoms_are_independent():
     assert all(p == 0.5 for other, p in marginals.items() if other != atom)
 
 
+def test_the_best_states_of_independent_atoms_are_exact():
+    free = Estimator(BLOCKS, SMALL, Constraints((), 'none'), settings=EstimatorSettings(k=40),
+                     atoms=SMALL_ATOMS[:8])
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0.0, 2.0, len(free.atoms))
+    posterior = free.solve(scores)
+    everything = sorted((float(np.dot(row, scores)) for row in itertools.product(
+        [0, 1], repeat=len(free.atoms))), reverse=True)
+    assert posterior.scores.tolist() == pytest.approx(everything[:40])
+    assert len(np.unique(posterior.values, axis=0)) == 40
+    assert (posterior.values @ scores).tolist() == pytest.approx(posterior.scores.tolist())
+
+
 def test_a_foreign_atom_is_refused():
     with pytest.raises(InputError, match='on r,x'):
         EXACT.estimate([Evidence(Atom('on', ('r', 'x')), Verdict.YES)])

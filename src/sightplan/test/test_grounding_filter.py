@@ -83,15 +83,16 @@ def test_there_are_sixty_states():
 def test_it_is_an_exact_bayes_filter_where_nothing_is_cut_off(history):
     tracked = belief()
     weights = dict.fromkeys(STATES, 1.0)
-    moved, asked = False, set()
+    images, asked = 0, set()
+    tracked.look('image 0')
     for what, result in history:
         if isinstance(what, Action):
-            if result is FeedbackStatus.REJECTED and not moved:
-                continue  # widening before the first action is tested below
             tracked.act(what, result)
             weights = exact_step(weights, what, result, SLIPPERY)
             if result is FeedbackStatus.EXECUTED:
-                moved, asked = True, set()
+                images += 1
+                asked = set()
+                tracked.look(f'image {images}')
         else:
             tracked.answer([Evidence(what, result, 'i')])
             if what not in asked:
@@ -119,7 +120,7 @@ def test_answers_are_used_once_per_image_and_less_on_the_next():
     once = odds()
     tracked.answer([Evidence(atom, YES, 'a')])
     assert odds() == pytest.approx(once)
-    tracked.new_image()
+    tracked.look('b')
     tracked.answer([Evidence(atom, YES, 'b')])
     assert once + 0.1 < odds() < once + 0.7 * (once - prior)
 
@@ -134,6 +135,7 @@ def test_after_its_value_changed_an_atom_is_asked_afresh():
     assert tracked.state == start and tracked.confidence > 0.98
     action = Action('moveblock', ('r', 'c3'))
     tracked.act(action, FeedbackStatus.EXECUTED)
+    tracked.look('b')
     before = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
     tracked.answer([Evidence(Atom('incolumn', ('r', 'c3')), YES, 'b')])
     after = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
@@ -155,12 +157,104 @@ def test_a_rejection_speaks_against_its_preconditions():
     assert tracked.probability(fits) < 0.1 * before
 
 
+def test_a_rejection_is_not_forgotten_at_the_next_answer():
+    tracked = belief()
+    action = Action('moveblock', ('r', 'c1'))
+    for _ in range(2):
+        tracked.act(action, FeedbackStatus.REJECTED)
+    fits = MODEL.preconditions(action)
+    before = tracked.probability(fits)
+    tracked.answer([Evidence(Atom('on', ('g', 'b')), NO, 'a')])
+    assert tracked.probability(fits) < 2.0 * before < 0.1
+
+
+def test_rejections_bring_in_states_that_explain_them():
+    """Even where the states listed first all allow the action."""
+    hard = BLOCKS.split_problems('hard')[0]
+    model = BLOCKS.model(hard)
+    atoms = [a for a in model.atoms if a.predicate in ('on', 'clear', 'incolumn')]
+    tracked = BeliefFilter(Estimator(BLOCKS, hard, settings=EstimatorSettings(k=16), atoms=atoms),
+                           model)
+    known = set(tracked.states)
+    for action in model.actions[:6]:
+        tracked.act(action, FeedbackStatus.REJECTED)
+    assert not set(tracked.states) <= known
+    assert not any(model.applicable(a, tracked.state) for a in model.actions[:6])
+
+
+def test_the_same_picture_after_an_action_says_that_nothing_happened():
+    tracked = belief(rates=ObservationModel.default())
+    start = frozenset(Atom.parse(a) for a in (
+        'on r,g', 'incolumn r,c1', 'incolumn g,c1', 'clear r', 'incolumn b,c2', 'clear b'))
+    tracked.look('a')
+    tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
+    tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
+    assert tracked.state != start
+    tracked.look('a')
+    assert tracked.state == start
+    assert tracked.answered == set(ATOMS), 'there is nothing left to be asked about it'
+    tracked.look('b')
+    assert not tracked.answered
+
+
+def test_an_unreadable_answer_changes_nothing():
+    rates = ObservationModel.default()
+    atom = Atom('incolumn', ('r', 'c3'))
+    values = []
+    for unreadable in (False, True):
+        tracked = belief(repeats='dependent', rates=rates)
+        start = STATES[11] - {atom}
+        tracked.look('a')
+        tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
+        tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
+        tracked.look('b')
+        if unreadable:
+            tracked.answer([Evidence(atom, Verdict.UNPARSED, 'b')])
+            tracked.look('c')
+        tracked.answer([Evidence(atom, NO, 'c')])
+        values.append(tracked.marginals()[atom])
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+def test_the_order_of_objects_does_not_matter_over_time():
+    rng = random.Random(3)
+    hard = BLOCKS.split_problems('hard')[1]
+    supports = []
+    for _ in range(3):
+        objects = list(hard.objects.items())
+        rng.shuffle(objects)
+        shuffled = dataclasses.replace(hard, objects=dict(objects))
+        model = BLOCKS.model(shuffled)
+        atoms = {a for a in model.atoms if a.predicate in ('on', 'clear', 'incolumn')}
+        tracked = BeliefFilter(Estimator(BLOCKS, shuffled, settings=EstimatorSettings(k=16),
+                                         atoms=atoms), model, FilterSettings(k=16))
+        history = [tracked.informative(tracked.atoms, None, 4)]
+        tracked.answer([Evidence(a, YES if a in hard.init else NO) for a in sorted(atoms)[::3]])
+        action = min(a for a in model.actions if model.applicable(a, hard.init))
+        tracked.act(action, FeedbackStatus.EXECUTED)
+        history.append(tracked.informative(tracked.atoms, None, 4))
+        supports.append((history, tracked.states, tracked.weights.tolist()))
+    assert supports[0] == supports[1] == supports[2]
+
+
+@pytest.mark.parametrize('shares', [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+def test_certain_outcomes_are_no_error(shares):
+    rates = dataclasses.replace(ObservationModel.default(),
+                                other_action=ActionReliability(*shares))
+    tracked = belief(rates=rates)
+    tracked.act(MODEL.actions[0], FeedbackStatus.EXECUTED)
+    assert tracked.states
+
+
 def test_a_state_outside_of_the_belief_is_taken_in():
     tracked = BeliefFilter(estimator(4), MODEL, FilterSettings(k=4))
     truth, other = random.Random(5).sample(STATES, 2)
     tracked.answer([Evidence(a, YES if a in other else NO, 'a') for a in ATOMS])
-    tracked.new_image()
-    assert tracked.state == other and truth not in tracked.states
+    tracked.act(Action('moveblock', ('r', 'c1')), FeedbackStatus.WITHHELD)
+    tracked.act(next(a for a in MODEL.actions if MODEL.applicable(a, other)),
+                FeedbackStatus.EXECUTED)
+    tracked.look('b')
+    assert truth not in tracked.states and truth not in tracked.states
     for atom in ATOMS:
         tracked.answer([Evidence(atom, YES if atom in truth else NO, 'b')])
         tracked.escape()
@@ -201,6 +295,7 @@ def test_the_factorised_rival_stays_possible_and_follows_the_evidence():
     assert tracked.state == truth
     action = next(a for a in MODEL.actions if MODEL.applicable(a, truth))
     tracked.act(action, FeedbackStatus.EXECUTED)
+    tracked.look('b')
     after = MODEL.apply(action, truth)
     tracked.answer([Evidence(a, YES if a in after else NO, 'b') for a in ATOMS])
     assert tracked.state == after

@@ -25,8 +25,17 @@ from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.grounding.solver import Bools, Floats, Worlds, WorldSolver
-from sightplan.grounding.theory import Theory
-from sightplan.model import Atom, InputError, Problem, State, Verdict, check_settings, param
+from sightplan.grounding.theory import Clause, Theory
+from sightplan.model import (
+    Atom,
+    InputError,
+    Literal,
+    Problem,
+    State,
+    Verdict,
+    check_settings,
+    param,
+)
 
 FAINT = 1e-4
 """Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
@@ -83,6 +92,10 @@ class Estimate:
     worlds: tuple[tuple[State, float], ...]
     complete: bool
     seconds: float
+
+
+Unlikely = tuple[Sequence[Literal], float]
+"""A conjunction of literals, and what it costs where it holds [nats]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +157,15 @@ class Estimator:
         self.number: Mapping[Atom, int] = {atom: i for i, atom in enumerate(self.atoms)}
         self._parts = [
             (np.array([self.number[a] for a in part.atoms], np.intp),
-             WorldSolver(part, self.settings.seed),
-             bool(part.clauses or part.groups or part.acyclic)) for part in parts]
+             WorldSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Worlds] = {}
 
     def estimate(self, evidence: Sequence[Evidence]) -> Estimate:
         """The state, marginals and best joint states given all answers.
 
-        Answers about one atom on one image are one measurement (their weights are averaged, so
-        that contradicting ones cancel); on further images they count by what they add.
+        Readable answers about one atom on one image are one measurement (their weights are
+        averaged, so that contradicting ones cancel); on further images they count by what they
+        add.
 
         Args:
             evidence: in the order in which it came; may contradict itself, may be empty.
@@ -189,13 +202,13 @@ class Estimator:
             images.setdefault((self.number[item.atom], item.image), []).append(item)
         last: dict[int, Verdict] = {}
         for (number, _), items in images.items():
-            pairs = [self.log_likelihoods(item, last.get(number)) for item in items]
+            readable = [item for item in items if item.verdict is not Verdict.UNPARSED]
+            pairs = [self.log_likelihoods(item, last.get(number)) for item in readable or items]
             false, true = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
             scores[number] += true - false
             base += false
-            readable = [i.verdict for i in items if i.verdict is not Verdict.UNPARSED]
             if readable:
-                last[number] = readable[-1]
+                last[number] = readable[-1].verdict
         return scores, base
 
     def log_likelihoods(self, item: Evidence, last: Verdict | None) -> tuple[float, float]:
@@ -211,44 +224,59 @@ class Estimator:
         return model.repeated_log_likelihoods(item.atom.predicate, item.verdict, last,
                                               item.p_yes, item.p_no)
 
-    def solve(self, scores: Floats) -> Posterior:
+    def solve(self, scores: Floats, unlikely: Sequence[Unlikely] = ()) -> Posterior:
         """Posterior under any scores.
 
         Args:
             scores: (n,) what each atom adds to the log weight when true [nats].
+            unlikely: conjunctions of literals, and what each costs where it holds [nats]; one
+                whose atoms no constraint ties together is left out.
         """
         marginals, log_sum, complete = np.empty(len(self.atoms)), 0.0, True
         lists: list[tuple[Bools, Floats]] = []
-        for index, (columns, solver, tied) in enumerate(self._parts):
+        for index, (columns, solver) in enumerate(self._parts):
             part = scores[columns]
-            worlds = self._near_best(index, solver, part)
-            weights = np.exp(worlds.scores - worlds.scores[0])
-            if tied:
+            clauses = [clause for literals, cost in unlikely
+                       if (clause := _denial(solver.theory, literals, cost)) is not None]
+            if not clauses and not _tied(solver.theory):  # independent atoms: exact
+                worlds = _independent(part, self.settings.k)
+                marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
+                log_sum += float(np.logaddexp(0.0, part).sum())
+            else:
+                worlds = self._near_best(index, solver, part, clauses)
+                weights = np.exp(worlds.scores - worlds.scores[0])
                 marginals[columns] = weights @ worlds.values / weights.sum()
                 log_sum += float(worlds.scores[0] + np.log(weights.sum()))
                 complete = complete and worlds.complete
-            else:  # independent atoms: exact
-                marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
-                log_sum += float(np.logaddexp(0.0, part).sum())
             lists.append((worlds.values, worlds.scores))
         values, found = self._product(lists)
         return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
 
+    def ties(self, atoms: Sequence[Atom]) -> bool:
+        """Whether constraints tie some atoms together, or none is tied to any."""
+        return any(all(atom in solver.theory.number for atom in atoms)
+                   for _, solver in self._parts)
+
     def possible(self, row: Bools) -> bool:
         """Whether a row of values breaks no hard constraint."""
         state = self.state(row)
-        return all(solver.theory.possible(state) for _, solver, _ in self._parts)
+        return all(solver.theory.possible(state) for _, solver in self._parts)
 
     def state(self, row: Bools) -> State:
         """The state that a row of values stands for."""
         return frozenset(self.atoms[i] for i in np.flatnonzero(row))
 
-    def _near_best(self, index: int, solver: WorldSolver, scores: Floats) -> Worlds:
+    def _near_best(self, index: int, solver: WorldSolver, scores: Floats,
+                   clauses: Sequence[Clause]) -> Worlds:
+        window, limit = self.settings.window, self.settings.limit
+        if clauses:
+            theory = dataclasses.replace(
+                solver.theory, clauses=(*solver.theory.clauses, *clauses))
+            return WorldSolver(theory, self.settings.seed).near_best(scores, window, limit)
         if scores.any():
-            return solver.near_best(scores, self.settings.window, self.settings.limit)
+            return solver.near_best(scores, window, limit)
         if index not in self._unasked:
-            self._unasked[index] = solver.near_best(
-                scores, self.settings.window, self.settings.limit)
+            self._unasked[index] = solver.near_best(scores, window, limit)
         return self._unasked[index]
 
     def _product(self, lists: Sequence[tuple[Bools, Floats]]) -> tuple[Bools, Floats]:
@@ -260,7 +288,7 @@ class Estimator:
         while heap and len(rows) < self.settings.k:
             cost, choice = heapq.heappop(heap)
             row = np.zeros(len(self.atoms), np.bool_)
-            for (columns, _, _), (values, _), i in zip(self._parts, lists, choice, strict=True):
+            for (columns, _), (values, _), i in zip(self._parts, lists, choice, strict=True):
                 row[columns] = values[i]
             rows.append(row)
             found.append(-cost)
@@ -275,6 +303,45 @@ class Estimator:
 
 def _only(part: Theory, wanted: set[Atom]) -> Theory:
     """Of the atoms that nothing ties, the wanted ones; a tied part as a whole."""
-    if part.clauses or part.groups or part.acyclic:
+    if _tied(part):
         return part
     return dataclasses.replace(part, atoms=tuple(a for a in part.atoms if a in wanted))
+
+
+def _tied(theory: Theory) -> bool:
+    return bool(theory.clauses or theory.groups or theory.acyclic)
+
+
+def _denial(theory: Theory, literals: Sequence[Literal], cost: float) -> Clause | None:
+    """A soft clause: not all of the literals hold; None if the theory is not about them all."""
+    if not literals or not all(literal.atom in theory.number for literal in literals):
+        return None
+    return Clause(tuple((theory.number[literal.atom], not literal.positive)
+                        for literal in literals), cost)
+
+
+def _independent(scores: Floats, k: int) -> Worlds:
+    """The k best states of atoms that nothing ties.
+
+    Best first: the best state has every atom at its likelier value; the others flip some of them,
+    and a set of flips costs the sum of the scores' sizes (subsets in the order of their sums).
+    """
+    best = scores > 0.0
+    order = np.argsort(np.abs(scores), kind='stable')
+    costs = np.abs(scores)[order]
+    rows, found = [best], [0.0]
+    heap: list[tuple[float, tuple[int, ...]]] = [(float(costs[0]), (0,))] if len(costs) else []
+    while heap and len(rows) < k:
+        cost, flips = heapq.heappop(heap)
+        row = best.copy()
+        row[order[list(flips)]] ^= True
+        rows.append(row)
+        found.append(-cost)
+        following = flips[-1] + 1
+        if following < len(costs):
+            step = float(costs[following])
+            heapq.heappush(heap, (cost + step, (*flips, following)))
+            heapq.heappush(heap, (cost + step - float(costs[flips[-1]]),
+                                  (*flips[:-1], following)))
+    return Worlds(np.array(rows, np.bool_), np.array(found) + float(scores[best].sum()),
+                  len(rows) == 2 ** min(len(scores), 62))

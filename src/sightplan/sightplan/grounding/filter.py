@@ -86,8 +86,12 @@ class BeliefFilter:
         self._scores: Floats
         self._told = np.zeros(n)
         self._first: list[Evidence] = []  # answers before the first action
-        self._image_scores = np.zeros(n)  # what the answers about the current image say
-        self._answered: set[int] = set()  # atoms answered about the current image
+        self._rejected: list[Action] = []  # since the last action that was executed
+        self._image = ''  # the current one
+        # By image: the atoms asked about and the weight of each readable answer.
+        self._images: dict[str, dict[int, tuple[float, float] | None]] = {}
+        self._answered = self._images.setdefault('', {})  # those about the current image
+        self._image_scores = np.zeros(n)  # what they say
         self._last: dict[int, Verdict] = {}
         self._moved = False
         self._resolve()
@@ -163,8 +167,36 @@ class BeliefFilter:
         else:
             self.escape()
 
+    def look(self, image: str) -> None:
+        """Say which image the answers to come are about.
+
+        A picture seen before (nothing has changed since) says the same as before: what was asked
+        about it need not be asked again, and where an atom's value is now thought another one,
+        its old answer speaks about the new value.
+
+        Args:
+            image: id of the image; '': none is known, every look counts as a new image.
+        """
+        if image and image == self._image:
+            for column, weights in self._answered.items():
+                if weights is not None:
+                    now, then = self._values[:, column], self._last_values[:, column]
+                    gain = weights[1] - weights[0]
+                    self._scores = self._scores + np.where(
+                        now == then, 0.0, np.where(now, gain, -gain))
+                    self._last_values[:, column] = now
+            return
+        self._image = image
+        if not image:
+            self._images.pop('', None)
+        self._answered = self._images.setdefault(image, {})
+        self._image_scores[:] = 0.0
+        for column, weights in self._answered.items():
+            if weights is not None:
+                self._image_scores[column] = weights[1] - weights[0]
+
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """Take in answers about the current image.
+        """Take in answers about the image that was looked at last.
 
         The second answer about an atom on the same image says nothing new and is dropped.
 
@@ -179,17 +211,20 @@ class BeliefFilter:
                                  f'{len(self.atoms)} atoms of this problem)')
             if column in self._answered:
                 continue
-            self._answered.add(column)
+            self._answered[column] = (
+                None if item.verdict is Verdict.UNPARSED
+                else self._estimator.log_likelihoods(item, None))
             taken.append((column, item))
             false, true = self._weigh(column, item)
             self._image_scores[column] = np.mean(true - false)
             self._scores = self._scores + np.where(self._values[:, column], true, false)
         for column, item in taken:
-            self._last_values[:, column] = self._values[:, column]
             if item.verdict is not Verdict.UNPARSED:
+                self._last_values[:, column] = self._values[:, column]
                 self._last[column] = item.verdict
         if not self._moved and taken:
-            self._first += [item for _, item in taken]
+            self._first += [Evidence(item.atom, item.verdict, self._image, item.p_yes, item.p_no)
+                            for _, item in taken]
             self._resolve()
 
     def _weigh(self, column: int, item: Evidence) -> tuple[Floats, Floats]:
@@ -206,46 +241,36 @@ class BeliefFilter:
         """Take in that an action was sent, and what the world said.
 
         Executed: joint states in which it was not applicable lose weight; the others move, with
-        the reliabilities of the action. A new image is expected then. Rejected: joint states in
-        which it was applicable lose weight. Withheld: nothing happened.
+        the reliabilities of the action. Rejected: joint states in which it was applicable lose
+        weight. Withheld: nothing happened.
         """
         if status is FeedbackStatus.WITHHELD:
             return
-        applicable = self.satisfying(lambda state: self._model.applicable(action, state))
-        odds = self._observation_model
         if status is FeedbackStatus.REJECTED:
-            self._scores = self._scores + np.where(
-                applicable, math.log(odds.rejection),
-                math.log1p(-odds.execution_if_inapplicable))
-            if not self._moved and not applicable.any():
-                return
-            self._widen(action)
+            self._rejected.append(action)
+            if self._moved:
+                self._scores = self._scores + self._rejection(action)
+            else:
+                self._resolve()
             return
+        applicable = self._applicable(action)
+        odds = self._observation_model
         self._scores = self._scores + np.where(
             applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
         self._moved = True
         self._told[:] = 0.0
-        self._move(action, applicable)
-        self._image_scores[:] = 0.0
-        self._answered.clear()
         self._first.clear()
+        self._rejected.clear()
+        self._move(action, applicable)
 
-    def _widen(self, action: Action) -> None:
-        """After a rejection: if hardly a state explains it, look for others that do."""
-        if self._moved:
-            return
-        scores, _ = self._estimator.scores(self._first)
-        scores = scores + self._told
-        posterior = self._estimator.solve(scores)
-        rows = [row for row in posterior.values
-                if not self._model.applicable(action, self._estimator.state(row))]
-        self._add(np.array(rows, np.bool_).reshape(-1, len(self.atoms)), scores, 0.0)
+    def _applicable(self, action: Action) -> Bools:
+        return self.satisfying(lambda state: self._model.applicable(action, state))
 
-    def new_image(self) -> None:
-        """From now on answers are about another image of an unchanged scene."""
-        self._image_scores[:] = 0.0
-        self._answered.clear()
-        self._moved = True  # the first image's answers are final
+    def _rejection(self, action: Action) -> Floats:
+        """Log P(rejected | joint state), per joint state."""
+        odds = self._observation_model
+        return np.where(self._applicable(action), math.log(odds.rejection),
+                        math.log1p(-odds.execution_if_inapplicable))
 
     @property
     def answered(self) -> set[Atom]:
@@ -255,10 +280,19 @@ class BeliefFilter:
     # --- the mathematics ------------------------------------------------------------------------
 
     def _resolve(self) -> None:
-        """Before the first action all answers are about one image: find the best states anew."""
-        scores, _ = self._estimator.scores(self._first)
-        posterior = self._estimator.solve(scores + self._told)
-        self._values, self._scores = posterior.values, posterior.scores - posterior.scores[0]
+        """Before the first action took place, all is about one state: find the best ones anew."""
+        odds = self._observation_model
+        cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
+        refused = [(self._model.preconditions(action), cost) for action in self._rejected]
+        posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._told,
+                                          refused)
+        self._values, self._scores = posterior.values, posterior.scores
+        for action in self._rejected:  # exactly, where a precondition is no conjunction
+            self._scores = self._scores + self._rejection(action)
+        for literals, cost in refused:
+            if self._estimator.ties([literal.atom for literal in literals]):
+                self._scores = self._scores + cost * self.holds(literals)
+        self._scores = self._scores - self._scores.max()
         self._last_values = self._values.copy()
         self._prior = np.full(len(self.atoms), 0.5)
 
@@ -287,6 +321,8 @@ class BeliefFilter:
                 continue
             state = self._estimator.state(row)
             for after, chance in self._successes(action, state, row):
+                if reliability.success * chance <= 0.0:
+                    continue
                 put(after, history, float(score) + math.log(reliability.success * chance))
             slips = [s for s in siblings if self._model.applicable(s, state)]
             stays = reliability.no_op + (0.0 if slips else reliability.slip)
@@ -338,8 +374,8 @@ class BeliefFilter:
 
     def _siblings(self, action: Action) -> list[Action]:
         """The same schema with one other argument."""
-        return [other for other in self._model.actions if other.name == action.name
-                and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1]
+        return sorted(other for other in self._model.actions if other.name == action.name
+                      and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1)
 
     def escape(self) -> bool:
         """Take in states outside of the belief that the current image speaks for.
@@ -435,15 +471,14 @@ class FactorisedFilter(BeliefFilter):
 
     def _resolve(self) -> None:
         super()._resolve()
-        self._log_odds = self._estimator.scores(self._first)[0] + self._told
+        self._log_odds = self._estimator.scores(self._first)[0]
 
     def answer(self, answers: Sequence[Evidence]) -> None:
         """Add the evidence to the log-odds and project."""
         taken = [item for item in answers
                  if self._estimator.number.get(item.atom) not in self._answered]
-        moved = self._moved
         super().answer(answers)
-        if not moved:
+        if not self._moved:
             return
         for item in taken:
             false, true = self._estimator.log_likelihoods(item, None)
@@ -456,9 +491,11 @@ class FactorisedFilter(BeliefFilter):
         self._project()
 
     def _project(self) -> None:
-        posterior = self._estimator.solve(self._log_odds)
+        posterior = self._estimator.solve(self._log_odds + self._told)
         self._values = posterior.values[:self.settings.k]
         self._scores = posterior.scores[:self.settings.k] - posterior.scores[0]
+        for action in self._rejected:
+            self._scores = self._scores + self._rejection(action)
         self._last_values = self._values.copy()
 
     def escape(self) -> bool:

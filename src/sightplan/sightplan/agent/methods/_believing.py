@@ -32,6 +32,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
+_ALTERNATIVES = 8  # joint states to plan from if there is no plan from the likeliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,10 @@ class BelievingSettings:
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
     accept: float = param(0.9, 'Probability of the goal at which the episode is ended', low=0.5,
                           high=1.0)
-    settle: float = param(0.95, 'Probability that the plan works at which asking ends', low=0.5,
+    settle: float = param(0.9, 'Probability that the plan works at which asking ends', low=0.5,
                           high=1.0)
-    min_gain: float = param(0.02, 'Least expected information of a question [bit]', low=0.0,
+    min_gain: float = param(0.02, 'Least expected information of a question: about the plan, '
+                            'and a tenth of that about the state [bit]', low=0.0,
                             high=1.0)
     doubt: float = param(0.7, 'Probability of the goal below which one acts as if it did not '
                          'hold yet, though it is likelier than not', low=0.0, high=1.0)
@@ -130,6 +132,10 @@ class BelievingPolicy:
                             f'found out')
             state = other
         stop = self._have_plan(context, state)
+        for other_state in self._next_best(state) if stop is not None else ():
+            if self._have_plan(context, other_state) is None:
+                stop = None
+                break
         if stop is not None:
             return stop
         if not self._queue:  # the goal holds in what was thought another state
@@ -151,6 +157,13 @@ class BelievingPolicy:
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
+    def _next_best(self, state: State) -> list[State]:
+        """The likeliest of the other joint states."""
+        weights = self._filter.weights
+        order = np.argsort(-weights, kind='stable')[:_ALTERNATIVES + 1]
+        states = self._filter.states
+        return [states[i] for i in order if weights[i] > _FAINT and states[i] != state]
+
     # --- looking and asking ---------------------------------------------------------------------
 
     def _look(self, context: Context) -> None:
@@ -159,6 +172,7 @@ class BelievingPolicy:
             self._publish(context)
             return
         self._observation = context.observe()
+        self._filter.look(self._observation.image_id)
         self._filter.tell(self._observation.told)
         self._publish(context)
 
@@ -219,7 +233,8 @@ class BelievingPolicy:
         if self._looks >= self._settings.looks or not self.needs_grounder:
             return None
         belief = self._filter
-        weakest = min(context.problem.goal, key=lambda literal: belief.probability([literal]))
+        weakest = min(context.problem.goal,
+                      key=lambda literal: (belief.probability([literal]), literal))
         found = [action for action in context.model.actions
                  if action.name in context.domain.views
                  and set(action.args) & set(weakest.atom.args)
@@ -228,7 +243,8 @@ class BelievingPolicy:
         if not found:
             return None
         self._looks += 1
-        return found[0]
+        return max(found, key=lambda action: (
+            belief.probability(context.model.preconditions(action)), action))
 
     # --- planning -------------------------------------------------------------------------------
 
