@@ -183,6 +183,29 @@ def test_a_foreign_domain_without_constraints_warns(folder, capsys):
     assert found['marginals']['lit b'] == pytest.approx(0.81 / 0.82)
 
 
+def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
+    (folder / 'd.pddl').write_text(FOREIGN)
+    (folder / 'p.pddl').write_text(LAMPS)
+    (folder / 'constraints.yaml').write_text('rules: []\n')
+    write(folder / 'a.jsonl', [{'atom': 'lit a', 'answer': 'yes', 'model': 'm'}])
+    call = ('--problem', 'p.pddl', '--domain-file', 'd.pddl', '--answers', 'a.jsonl', '--json',
+            '--calibration', 'cal.json')
+
+    def calibrate(domain):
+        ObservationModel({'lit': AnswerRates(0.6, 0.4, learned='labels')}, model='m',
+                         questions_sha256='0123456789ab', domain=domain,
+                         learned='labels').write('cal.json')
+    calibrate('lamps')
+    code, [found], err = run(capsys, *call)
+    assert (code, err) == (0, '') and found['marginals']['lit a'] == pytest.approx(0.6)
+    write(folder / 'a.jsonl', [{'atom': 'lit a', 'answer': 'yes', 'model': 'another'}])
+    code, _, err = run(capsys, *call)
+    assert code == 2 and 'another model' in err
+    calibrate('blocksworld')
+    code, _, err = run(capsys, *call)
+    assert code == 2 and 'another domain' in err and "'lamps'" in err
+
+
 @pytest.mark.parametrize(('line', 'message'), [
     ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
     ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),

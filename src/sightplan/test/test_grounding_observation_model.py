@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
+from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import (
     ActionReliability,
     AnswerRates,
@@ -197,3 +200,37 @@ def test_it_knows_the_problems_it_learned_from() -> None:
 def test_rates_beyond_doubt_are_a_defect() -> None:
     with pytest.raises(ValueError, match='yes_true'):
         AnswerRates(yes_true=1.0)
+
+
+def test_a_crash_leaves_the_old_file_or_none(tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / 'cal.json'
+    crash = False
+
+    def dumped(*arguments: object) -> None:
+        assert (not path.exists()) or read_observation_model(path).rejection == 0.03
+        raise OSError(28, 'No space left on device')
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(observation_model.os, 'fsync', dumped)
+            with pytest.raises(InputError, match='cannot be written'):
+                replace(ObservationModel.default(), rejection=0.5).write(path)
+        assert path.exists() is crash and len(list(tmp_path.iterdir())) == int(crash)
+        ObservationModel.default().write(path)
+        crash = True
+    assert read_observation_model(path) == ObservationModel.default()
+    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def test_a_link_to_a_calibration_stays_one(tmp_path: Path) -> None:
+    (tmp_path / 'there').mkdir()
+    (tmp_path / 'link.json').symlink_to(tmp_path / 'there' / 'cal.json')
+    ObservationModel.default().write(tmp_path / 'link.json')
+    assert (tmp_path / 'link.json').is_symlink()
+    assert [p.name for p in (tmp_path / 'there').iterdir()] == ['cal.json']
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,6 +1,8 @@
 """Tables and plots of the belief study from run directories."""
 
+import dataclasses
 import json
+import random
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +14,16 @@ import yaml
 from doubles import MemoryWorld, SearchPlanner
 from sightplan import runner
 from sightplan.domains import load_domain
-from sightplan.model import InputError
-from sightplan.report import belief_study
-from sightplan.report.belief_cost import measure, noisy_answers, random_problem
+from sightplan.model import InputError, Verdict
+from sightplan.report import belief_cost, belief_study
+from sightplan.report.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
 from sightplan.report.belief_results import (
+    Cell,
+    Results,
+    fewer_questions,
+    mean_rate,
+    origin,
+    overview,
     read_results,
     reliability_of,
     score,
@@ -43,13 +51,20 @@ axes:
   table: [gpt-4.1]
   failure_probability: [0.0, 0.1]
 """
+PICTURES = """
+base: {episodes: 3, split: simple, table: perfect, seed: 7}
+axes:
+  kind: {ground: {method: ground}, belief: {method: belief, method_options.search: ''}}
+  failure_probability: [0.0, 0.1]
+exclude: [{kind: ground, failure_probability: 0.1}]
+"""
 COST = [{'blocks': 3, 'columns': 4, 'error': 0.02, 'answers': 56, 'median_s': 0.01,
          'max_s': 0.02, 'setup_s': 0.005, 'exact': 0.9}]
 
 
 @pytest.fixture(scope='module')
 def runs(tmp_path_factory):
-    """Two small sweeps and measured costs."""
+    """Small sweeps, one as if on pictures, and measured costs."""
     from sightplan.planning import symbolic
     folder = tmp_path_factory.mktemp('runs')
 
@@ -59,11 +74,16 @@ def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
         patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
-        for name, text in (('main', MAIN), ('parts', ABLATIONS)):
+        for name, text in (('main', MAIN), ('parts', ABLATIONS), ('pictures', PICTURES)):
             result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder, 1,
                                pool=threads)
             assert result['done'] == result['episodes'] and not result['failed_infrastructure']
+    index = json.loads((folder / 'pictures.sweep.json').read_text())
+    for cell in index['cells']:
+        cell['settings'] |= {'backend': 'embedded', 'backend_options': {}}
+    (folder / 'pictures.sweep.json').write_text(json.dumps(index))
     (folder / 'cost.json').write_text(json.dumps(COST))
+    (folder / 'fuzz.json').write_text(json.dumps(fuzz(len(KINDS), 0)))
     return folder
 
 
@@ -98,7 +118,14 @@ def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, cap
     assert len(rows(document, 'success-0.1')) == len(rows(document, 'effort-0')) == 5
     assert [row[0] for row in rows(document, 'ablations')] == ['full', 'factorised']
     assert rows(document, 'cost') == [['3', '4', '56', '2%', '10.0', '20.0', '.90', '5.0']]
-    assert '36 episodes in 12 runs' in document  # 10 and 4, of which 2 are in both sweeps
+    assert '45 episodes in 15 runs' in document  # 10, 4 of which 2 are in both sweeps, and 3
+    assert [row[:4] for row in rows(document, 'embedded')] == [
+        ['no failures', 'simple', '`ground`', '3'], ['no failures', 'simple', '`belief`', '3'],
+        ['10% of the actions fail', 'simple', '`belief`', '3']]
+    assert rows(document, 'embedded')[0][4] == '1.00 (.44–1.00)'
+    assert document.count('embedded |') == 0 and 'mean of 2 models' in document
+    assert [row[0] for row in rows(document, 'fuzz')] == [*KINDS, 'all']
+    assert rows(document, 'fuzz')[-1][1:5] == ['8', '0', '0', '0']
     again = document
     assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 0
     assert (tmp_path / 'belief.md').read_text() == again
@@ -142,8 +169,8 @@ def test_what_there_are_no_results_of_is_left_as_it_is(runs, tmp_path):
     (only / 'main.sweep.json').write_text(json.dumps(index))
     before = (tmp_path / 'belief.md').read_text()
     said = belief_study.regenerate([only], tmp_path)
-    assert 'left as they are, for want of results: success-0.1, effort-0.1, ablations, cost' in (
-        '\n'.join(said))
+    assert ('left as they are, for want of results: success-0.1, embedded, effort-0.1, ablations, '
+            'cost, fuzz') in '\n'.join(said)
     after = (tmp_path / 'belief.md').read_text()
     assert rows(after, 'ablations') == rows(before, 'ablations') != []
 
@@ -153,6 +180,8 @@ def test_wrong_use_is_explained(runs, tmp_path, capsys):
     assert 'holds no sweep' in capsys.readouterr().err
     assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 2
     assert 'belief.md: cannot be read' in capsys.readouterr().err
+    with pytest.raises(InputError, match='no finished episodes; make some with "sightplan sweep'):
+        origin(Results(()))
     with pytest.raises(InputError, match='no place for cost'):
         belief_study.fill('text', {'cost': '| |'})
 
@@ -162,7 +191,88 @@ def test_the_shipped_document_has_a_place_for_all_that_the_shipped_sweeps_give()
     failures = {cell.settings.failure_probability
                 for cell in read_sweep(ROOT / 'config' / 'sweeps' / 'belief.yaml').cells}
     assert names == {'origin', 'overview', 'questions', 'reliability', 'ablations', 'cost',
+                     'embedded', 'fuzz',
                      *(f'{kind}-{f:g}' for kind in ('success', 'effort') for f in failures)}
+
+
+def made(method, model, solved, questions, backend='noisy_oracle', split='hard'):
+    """A cell of episodes 0, 1, ..., solved or not."""
+    return Cell(f'{method}-{model}', method, backend, model, split, 0.0, '', tuple(
+        {'episode_id': str(i), 'solved': s, 'questions': q, 'steps': 4, 'seconds': 1.0}
+        for i, (s, q) in enumerate(zip(solved, questions, strict=True))), len(solved))
+
+
+def test_each_model_counts_the_same_in_a_mean():
+    cells = (made('ground', 'a', [1] * 8, [9] * 8), made('ground', 'b', [1, 0], [9, 9]),
+             made('ground', 'pictures', [0] * 6, [9] * 6, 'embedded'))
+    assert mean_rate(cells[:2], method='ground').startswith('.75 (')  # 9 of 10 episodes
+    assert mean_rate(cells, method='belief') == '–'
+    text = overview(Results(cells))
+    assert '`ground` (mean of 2 models)' in text and '| .75 (' in text
+
+
+def test_questions_are_compared_where_both_solve():
+    cells = (made('ground', 'a', [1, 1, 0], [100, 60, 1]),
+             made('belief', 'a', [0, 1, 1], [1, 20, 1]),
+             made('ground', 'b', [1, 1, 1], [50, 70, 60]),
+             made('belief', 'b', [1, 1, 1], [0, 0, 0]),
+             made('belief', 'pictures', [1], [5], 'embedded'),
+             made('ground', 'pictures', [1], [5], 'embedded'))
+    body = [line.split(' | ') for line in fewer_questions(Results(cells)).splitlines()[2:]]
+    assert [row[1:] for row in body] == [
+        ['a', '60.0 → 20.0 (3.0 times, n = 1) |'], ['b', '60.0 → 0.0 (n = 3) |'],
+        ['all models', '60.0 → 5.0 (12.0 times, n = 4) |']]
+
+
+def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch, capsys):
+    found = fuzz(3 * len(KINDS), 1)
+    assert list(found['kinds']) == list(KINDS) and found['faults'] == []
+    assert found['all']['cases'] == 24 and 0.0 < found['all']['median_s'] <= found['all']['max_s']
+    assert all(kind['cases'] == 3 for kind in found['kinds'].values())
+    assert {key: found['all'][key] for key in ('impossible', 'out_of_bounds', 'exceptions')} == (
+        dict.fromkeys(('impossible', 'out_of_bounds', 'exceptions'), 0))
+
+    class Faulty(belief_cost.Estimator):
+        def estimate(self, evidence):
+            if all(e.verdict is Verdict.YES for e in evidence[:1]):
+                raise ValueError('a defect')
+            good = super().estimate(evidence)
+            atom = next(iter(good.state))
+            return dataclasses.replace(good, state=frozenset(self.atoms),
+                                       marginals={**good.marginals, atom: 1.0})
+    monkeypatch.setattr(belief_cost, 'Estimator', Faulty)
+    bad = fuzz(len(KINDS), 1)
+    assert bad['kinds']['all yes']['exceptions'] == 1
+    assert bad['kinds']['all no']['impossible'] == bad['kinds']['all no']['out_of_bounds'] == 1
+    assert 'case 0 of seed 1 (all yes, simple problem_00): ValueError: a defect' in bad['faults']
+    copy = tmp_path / 'runs'
+    copy.mkdir()
+    for path in runs.iterdir():
+        (copy / path.name).symlink_to(path) if path.name != 'fuzz.json' else None
+    blank(tmp_path)
+    call = [str(copy), '--out', str(tmp_path), '--fuzz', '8', '--seed', '1']
+    assert belief_study.main(call) == 1
+    assert 'a defect' in capsys.readouterr().err
+    assert json.loads((copy / 'fuzz.json').read_text())['kinds']['all yes']['exceptions'] == 1
+    assert rows((tmp_path / 'belief.md').read_text(), 'fuzz')[0][:5] == [
+        'all yes', '1', '0', '0', '1']
+
+
+def test_kinds_of_evidence_are_what_they_say():
+    domain = load_domain('blocksworld')
+    problem = domain.split_problems('hard')[0]
+    atoms = set(domain.model(problem).atoms)
+    given = {kind: make(domain, problem, random.Random(3)) for kind, make in KINDS.items()}
+    for kind, evidence in given.items():
+        asked = {e.atom for e in evidence}
+        assert asked <= atoms and (len(asked) <= len(atoms) / 10 if kind == 'sparse'
+                                   else asked == atoms)
+    for kind, images in (('one image', 1), ('several images', 5)):
+        repeats = given[f'contradictory, {kind}']
+        assert len({e.image for e in repeats}) == images
+        for atom in atoms:
+            assert {Verdict.YES, Verdict.NO} <= {e.verdict for e in repeats if e.atom == atom}
+    assert {e.verdict for e in given['random']} == set(Verdict)
 
 
 def test_reliability_of_what_was_believed():
@@ -182,7 +292,6 @@ def test_costs_are_measured_on_states_of_any_size():
 
 
 def test_noisy_answers_are_as_often_wrong_as_told():
-    import random
     domain, rng = load_domain('blocksworld'), random.Random(1)
     problem = random_problem(domain, 12, 6, rng, 'p')
     answers = [a for _ in range(10) for a in noisy_answers(domain, problem, 0.1, rng)]

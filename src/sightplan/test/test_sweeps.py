@@ -18,6 +18,7 @@ import yaml
 from doubles import MemoryWorld, SearchPlanner
 from sightplan import cli, runner
 from sightplan.domains import load_domain
+from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, WorldError
 from sightplan.records import RunStore
@@ -378,6 +379,63 @@ def test_the_problems_of_a_calibration_are_drawn_once(tmp_path):
     first, second = calibration_runs(tmp_path, one), calibration_runs(tmp_path, two)
     assert first[0].problems == second[0].problems and first[0].out != second[0].out
     assert first[0].answers_log and first[0].backend_options == {'table': 'gpt-4.1'}
+
+
+def test_a_crash_while_problems_are_drawn_leaves_nothing_behind(tmp_path, monkeypatch):
+    [one, _] = sweep_of(CALIBRATED).calibrations
+    generator = load_domain('blocksworld').generator
+    real = generator.write_folder
+
+    def torn(domain, folder, settings, problems):
+        real(domain, folder, settings, problems)
+        (folder / 'index.yaml').write_text('settings: {')  # as far as it came
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch:
+        patch.setattr(generator, 'write_folder', torn)
+        with pytest.raises(KeyboardInterrupt):
+            calibration_runs(tmp_path, one)
+    assert not list((tmp_path / 'calibrations' / 'problems').iterdir())
+    [run] = calibration_runs(tmp_path, one)
+    folder = Path(run.problems)
+    assert len(list(folder.glob('*.pddl'))) == 3 and len(list(folder.parent.iterdir())) == 1
+
+
+def test_a_part_of_the_problems_of_a_calibration_is_drawn_again(tmp_path):
+    [one, _] = sweep_of(CALIBRATED).calibrations
+    folder = Path(calibration_runs(tmp_path, one)[0].problems)
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / 'index.yaml').unlink()
+    next(folder.glob('*.pddl')).unlink()
+    calibration_runs(tmp_path, one)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+
+
+def test_problems_that_another_sweep_has_drawn_meanwhile_are_taken(tmp_path, monkeypatch):
+    [one, _] = sweep_of(CALIBRATED).calibrations
+    generator = load_domain('blocksworld').generator
+    real = generator.write_folder
+    folder = tmp_path / 'calibrations' / 'problems' / 'blocksworld-simple-3-1000000'
+
+    def late(domain, path, settings, problems):
+        real(domain, path, settings, problems)
+        real(domain, folder, settings, problems)
+    monkeypatch.setattr(generator, 'write_folder', late)
+    [run] = calibration_runs(tmp_path, one)
+    assert Path(run.problems) == folder.resolve() and (folder / 'index.yaml').is_file()
+
+
+def test_a_crash_while_a_calibration_is_written_costs_that_calibration_only(
+        memory, tmp_path, monkeypatch):
+    sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
+
+    def full(path, text):
+        raise OSError(28, 'No space left on device')
+    with monkeypatch.context() as patch:
+        patch.setattr(observation_model, '_replace', full)
+        broken = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert broken['done'] == 0 and 'cannot be' in broken['failures'][0]['error']
+    whole = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (whole['done'], whole['failures']) == (2, [])
 
 
 # ------------------------------------------------------------------------------- command line

@@ -17,7 +17,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -251,7 +253,8 @@ class ObservationModel:
     def check(self, model: str, domain: Domain) -> None:
         """Check that the rates are about this model, these questions and this domain.
 
-        Seeds in the names of simulated models do not matter. The defaults fit anything.
+        Seeds in the names of simulated models do not matter. The defaults fit anything. A domain
+        without questions (of a domain file alone) is compared by its name.
 
         Raises:
             InputError: they are about others; names both and the remedy.
@@ -260,7 +263,8 @@ class ObservationModel:
             return
         for what, ours, theirs in (
                 ('model', self.model, model),
-                ('wording of the questions', self.questions_sha256, domain.question_hash),
+                ('wording of the questions', self.questions_sha256,
+                 domain.question_hash or self.questions_sha256),
                 ('domain', self.domain, domain.name)):
             if without_seed(ours) != without_seed(theirs):
                 raise InputError(
@@ -285,7 +289,7 @@ class ObservationModel:
             'actions': {k: _action_json(v) for k, v in sorted(self.actions.items())}}
 
     def write(self, path: Path | str) -> None:
-        """Write a calibration file.
+        """Write a calibration file; a crash leaves the old one, or none, never a part.
 
         Raises:
             InputError: the file cannot be written.
@@ -293,10 +297,23 @@ class ObservationModel:
         path = user_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n', 'utf-8')
+            _replace(path.resolve(), json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
         except OSError as error:
             raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
                              f'file') from error
+
+
+def _replace(path: Path, text: str) -> None:
+    if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
+        path.write_text(text, 'utf-8')
+        return
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f'.{path.name}.') as folder:
+        temporary = Path(folder, path.name)
+        with temporary.open('w', encoding='utf-8') as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
 
 
 def read_observation_model(path: Path | str) -> ObservationModel:

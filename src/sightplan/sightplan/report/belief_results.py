@@ -18,6 +18,9 @@ from sightplan.records import RunStore
 FULL = 'full'
 """The variant of the ablations that nothing was taken from."""
 
+SIMULATED, EMBEDDED = 'noisy_oracle', 'embedded'
+"""Backends: errors at the rates of a model without pictures; a small model on pictures."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -26,7 +29,8 @@ class Cell:
     Attributes:
         run: name of its directory; an ablation may share it with a run of the main study.
         method: name of the method.
-        model: whose errors the answers have; '' for methods that ask nothing.
+        backend: that answered; '' for methods that ask nothing.
+        model: whose errors the answers have; '' likewise.
         split: of the problems.
         failure: probability that an action fails.
         variant: of the method, in ablations; else ''.
@@ -36,6 +40,7 @@ class Cell:
 
     run: str
     method: str
+    backend: str
     model: str
     split: str
     failure: float
@@ -77,13 +82,21 @@ class Results:
 
     @property
     def main(self) -> tuple[Cell, ...]:
-        """Those that are no ablations."""
-        return tuple(cell for cell in self.cells if not cell.variant)
+        """Those with simulated answers, or none, that are no ablations."""
+        return tuple(cell for cell in self.cells
+                     if not cell.variant and cell.backend in (SIMULATED, ''))
 
     @property
     def ablations(self) -> tuple[Cell, ...]:
-        """Those that are."""
-        return tuple(cell for cell in self.cells if cell.variant)
+        """Those with simulated answers that are."""
+        return tuple(cell for cell in self.cells
+                     if cell.variant and cell.backend in (SIMULATED, ''))
+
+    @property
+    def embedded(self) -> tuple[Cell, ...]:
+        """Those on rendered pictures that are no ablations."""
+        return tuple(cell for cell in self.cells
+                     if not cell.variant and cell.backend == EMBEDDED)
 
 
 def read_results(folders: Sequence[Path]) -> Results:
@@ -109,7 +122,8 @@ def read_results(folders: Sequence[Path]) -> Results:
                 settings, labels = entry['settings'], entry['labels']
                 asks = needs_grounder(settings['method'])
                 table = settings['backend_options'].get('table', settings['backend'])
-                cell = Cell(entry['dir'], settings['method'], str(table) if asks else '',
+                cell = Cell(entry['dir'], settings['method'],
+                            settings['backend'] if asks else '', str(table) if asks else '',
                             settings['split'], float(settings['failure_probability']),
                             str(labels.get('variant', '')), lines, entry['episodes'])
                 cells[entry['dir'], cell.variant] = cell
@@ -189,8 +203,22 @@ def _failing(failure: float) -> str:
     return f'{failure:.0%} of the actions fail' if failure else 'no failures'
 
 
+def mean_rate(cells: Sequence[Cell], **wanted: Any) -> str:
+    """The mean over the models of the share of solved episodes; each model counts the same.
+
+    The interval is that of as many episodes as all models have, at this share.
+    """
+    scores = [score(lines) for model in values(cells, lambda c: c.model)
+              if (lines := lines_of(cells, model=model, **wanted))]
+    if not scores:
+        return '–'
+    rate, n = sum(s.rate for s in scores) / len(scores), sum(s.n for s in scores)
+    low, high = wilson(round(rate * n), n)
+    return f'{share(rate)} ({share(low)}–{share(high)})'
+
+
 def overview(results: Results) -> str:
-    """Success by method, over all models."""
+    """Success by method: the mean over all models."""
     cells = results.main
     splits, failures = values(cells, lambda c: c.split), values(cells, lambda c: c.failure)
     head = ['method', *(f'{split}, {_failing(f)}' for f in failures for split in splits)]
@@ -199,7 +227,7 @@ def overview(results: Results) -> str:
         models = sum(bool(m) for m in values(
             [c for c in cells if c.method == method], lambda c: c.model))
         name = f'`{method}`' + (f' (mean of {models} models)' if models > 1 else '')
-        rows.append([name, *(_rate(lines_of(cells, method=method, split=split, failure=f))
+        rows.append([name, *(mean_rate(cells, method=method, split=split, failure=f)
                              for f in failures for split in splits)])
     return table(head, rows)
 
@@ -228,7 +256,7 @@ def effort(results: Results, failure: float) -> str:
 
 
 def fewer_questions(results: Results, method: str = 'belief', against: str = 'ground') -> str:
-    """Questions of two methods on the episodes that both solve."""
+    """Questions of two methods on the (problem, trial) pairs that both solve, and their ratio."""
     cells = results.main
     splits = values(cells, lambda c: c.split)
     models = [m for m in values(cells, lambda c: c.model) if m]
@@ -243,8 +271,8 @@ def fewer_questions(results: Results, method: str = 'belief', against: str = 'gr
                     row.append('–')
                     continue
                 theirs, ours = (sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1))
-                row.append(f'{_number(theirs)} → {_number(ours)} '
-                           f'({theirs / max(ours, 1e-9):.1f} times, n = {len(pairs)})')
+                times = f'{theirs / ours:.1f} times, ' if ours else ''
+                row.append(f'{_number(theirs)} → {_number(ours)} ({times}n = {len(pairs)})')
             rows.append(row)
     return table(['', 'model', *splits], rows, 2)
 
@@ -261,6 +289,22 @@ def _pairs(cells: Iterable[Cell], method: str, against: str, models: Sequence[st
         found += [(asked[against][key], asked[method][key])
                   for key in asked[against] if key in asked[method]]
     return found
+
+
+def embedded(results: Results) -> str:
+    """Success, questions and actions of the small model on rendered pictures."""
+    cells = results.embedded
+    splits = values(cells, lambda c: c.split)
+    rows = []
+    for failure in values(cells, lambda c: c.failure):
+        for method in values([c for c in cells if c.failure == failure], lambda c: c.method):
+            for split in splits:
+                lines = lines_of(cells, method=method, split=split, failure=failure)
+                if lines:
+                    found = score(lines)
+                    rows.append([_failing(failure), split, f'`{method}`', str(found.n),
+                                 _rate(lines), _number(found.questions), _number(found.actions)])
+    return table(['', 'split', 'method', 'episodes', 'solved', 'questions', 'actions'], rows, 3)
 
 
 def ablations(results: Results) -> str:
@@ -299,14 +343,22 @@ def reliability_table(results: Results, method: str = 'belief') -> str:
 
 
 def origin(results: Results) -> str:
-    """What the figures come from."""
+    """What the figures come from.
+
+    Raises:
+        InputError: there is no finished episode.
+    """
+    if not results.cells:
+        raise InputError('the directories hold no finished episodes; make some with "sightplan '
+                         'sweep FILE --out RUNS"')
+    dates = [date for date in results.dates if date] or ['date unknown']
     runs = {cell.run: cell for cell in results.cells}.values()
     n = sum(len(cell.lines) for cell in runs)
     missing = sum(cell.planned for cell in runs) - n
     return (f'{n} episodes in {len(runs)} runs'
             + (f' ({missing} more are missing)' if missing else '')
             + f'; commits {", ".join(results.commits) or "unknown"}; '
-            + ' to '.join(dict.fromkeys((results.dates[0], results.dates[-1]))) + '.')
+            + ' to '.join(dict.fromkeys((dates[0], dates[-1]))) + '.')
 
 
 def cost_table(costs: Sequence[Mapping[str, Any]]) -> str:
@@ -317,3 +369,14 @@ def cost_table(costs: Sequence[Mapping[str, Any]]) -> str:
         [[str(c['blocks']), str(c['columns']), str(c['answers']), f'{c["error"]:.0%}',
           f'{1e3 * c["median_s"]:.1f}', f'{1e3 * c["max_s"]:.1f}', share(c['exact']),
           f'{1e3 * c["setup_s"]:.1f}'] for c in costs], 0)
+
+
+def fuzz_table(fuzz: Mapping[str, Any]) -> str:
+    """What became of estimates from evidence of any kind."""
+    return table(
+        ['evidence', 'cases', 'impossible states', 'P outside of (0, 1)', 'exceptions',
+         'median [ms]', 'slowest [ms]'],
+        [[kind, *(str(found[key]) for key in ('cases', 'impossible', 'out_of_bounds',
+                                              'exceptions')),
+          f'{1e3 * found["median_s"]:.1f}', f'{1e3 * found["max_s"]:.1f}']
+         for kind, found in (*fuzz['kinds'].items(), ('all', fuzz['all']))])

@@ -4,7 +4,8 @@ Use::
 
     sightplan sweep config/sweeps/belief.yaml --out runs/belief
     sightplan sweep config/sweeps/belief_ablations.yaml --out runs/belief
-    python -m sightplan.report.belief_study runs/belief --out docs --measure-cost
+    sightplan sweep config/sweeps/belief_embedded.yaml --out runs/belief
+    python -m sightplan.report.belief_study runs/belief --out docs --measure-cost --fuzz 10000
 
 The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
 ``<!-- end -->``. One for which there are no results is left as it is, and named.
@@ -27,7 +28,8 @@ from sightplan.report.belief_results import Results, read_results, values
 DOCUMENT = 'belief.md'
 PLOTS = 'belief'
 COST = 'cost.json'
-_DONE, _USAGE = 0, 2
+FUZZ = 'fuzz.json'
+_DONE, _FAULTS, _USAGE = 0, 1, 2
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 
@@ -42,18 +44,37 @@ def main(argv: Sequence[str] | None = None) -> int:
                         help=f'where {DOCUMENT} and the folder {PLOTS} are (default: docs)')
     parser.add_argument('--measure-cost', action='store_true',
                         help=f'time estimates on this machine first, into RUNS/{COST}')
+    parser.add_argument('--fuzz', type=int, default=0, metavar='N',
+                        help=f'estimate from so many cases of odd evidence first, into '
+                             f'RUNS/{FUZZ}; exit code {_FAULTS} if a state is impossible')
+    parser.add_argument('--seed', type=int, default=0, help='of --fuzz (default: 0)')
     arguments = parser.parse_args(argv)
+    faults: list[str] = []
     try:
+        if arguments.fuzz:
+            from sightplan.report.belief_cost import fuzz
+            found = fuzz(arguments.fuzz, arguments.seed)
+            faults = found['faults']
+            _store(arguments.runs[0] / FUZZ, found)
         if arguments.measure_cost:
             from sightplan.report.belief_cost import measure
-            path = arguments.runs[0] / COST
-            path.write_text(json.dumps(measure(), indent=1) + '\n', 'utf-8')
+            _store(arguments.runs[0] / COST, measure())
         for line in regenerate(arguments.runs, arguments.out):
             print(line)
     except InputError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)
         return _USAGE
-    return _DONE
+    for fault in faults:
+        print(f'{parser.prog}: {fault}', file=sys.stderr)
+    return _FAULTS if faults else _DONE
+
+
+def _store(path: Path, measured: object) -> None:
+    try:
+        path.write_text(json.dumps(measured, indent=1) + '\n', 'utf-8')
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written ({error.strerror}); name the directory of '
+                         f'the sweeps') from error
 
 
 def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
@@ -72,13 +93,15 @@ def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
     results = read_results(runs)
     costs = [entry for folder in runs if (folder / COST).is_file()
              for entry in json.loads((folder / COST).read_text('utf-8'))]
+    fuzzed = next((json.loads((folder / FUZZ).read_text('utf-8')) for folder in runs
+                   if (folder / FUZZ).is_file()), None)
     document = out / DOCUMENT
     try:
         before = document.read_text('utf-8')
     except OSError as error:
         raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
                          f'that has it') from error
-    made = make_tables(results, costs)
+    made = make_tables(results, costs, fuzzed)
     after = fill(before, made, str(document))
     document.write_text(after, 'utf-8')
     said = [f'{document}: tables {", ".join(made)}']
@@ -90,7 +113,8 @@ def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
     return said + [f'{path}' for path in make_plots(results, costs, folder)]
 
 
-def make_tables(results: Results, costs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def make_tables(results: Results, costs: Sequence[Mapping[str, Any]],
+                fuzzed: Mapping[str, Any] | None = None) -> dict[str, str]:
     """All tables for which there are results, by name."""
     made: dict[str, str] = {'origin': tables.origin(results)}
     if results.main:
@@ -103,10 +127,14 @@ def make_tables(results: Results, costs: Sequence[Mapping[str, Any]]) -> dict[st
             made['questions'] = tables.fewer_questions(results)
         if 'belief' in methods:
             made['reliability'] = tables.reliability_table(results)
+    if results.embedded:
+        made['embedded'] = tables.embedded(results)
     if results.ablations:
         made['ablations'] = tables.ablations(results)
     if costs:
         made['cost'] = tables.cost_table(costs)
+    if fuzzed:
+        made['fuzz'] = tables.fuzz_table(fuzzed)
     return made
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +17,9 @@ from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
 from sightplan.runner import RunSettings, select_problems
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
+
+INDEX = 'index.yaml'
+"""The file that a folder of problems has when it is whole."""
 
 
 def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
@@ -31,7 +37,7 @@ def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
     for split in calibration.like:
         folder = (out / 'calibrations' / 'problems'
                   / f'{domain.name}-{slug(split)}-{calibration.problems}-{calibration.seed}')
-        if not (folder / 'index.yaml').is_file():
+        if not (folder / INDEX).is_file():
             _draw_problems(domain, split, calibration, folder)
         runs.append(run_settings({
             **fields, 'problems': str(folder.resolve()), 'episodes': calibration.episodes,
@@ -50,7 +56,18 @@ def _draw_problems(domain: Domain, split: str, calibration: Calibration, folder:
     taken = {problem_key(p) for name in domain.splits for p in domain.split_problems(name)}
     drawn = list(generator.generate(domain, settings, calibration.problems, calibration.seed,
                                     accept=lambda p: problem_key(p) not in taken))
-    generator.write_folder(domain, folder, settings, drawn)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix='.new.') as temporary:
+            whole = Path(temporary, folder.name)
+            generator.write_folder(domain, whole, settings, drawn)
+            if folder.is_dir() and not (folder / INDEX).is_file():
+                shutil.rmtree(folder)  # a part, of something that crashed
+            os.rename(whole, folder)
+    except OSError as error:
+        if not (folder / INDEX).is_file():  # another sweep may have drawn the same ones
+            raise InputError(f'{folder}: cannot be written ({error.strerror}); choose another '
+                             f'--out') from error
 
 
 def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> None:
