@@ -31,6 +31,7 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
+from sightplan.planning.symbolic import FastDownwardPlanner
 
 BLOCKS = load_domain('blocksworld')
 SIMPLE = BLOCKS.split_problems('simple')
@@ -132,6 +133,18 @@ def test_the_initial_state_in_the_problem_changes_nothing():
 def test_nonsense_ends_in_an_ordinary_way(verdict):
     ended, _, _ = play('belief', SIMPLE[0], change=lambda *_: verdict)
     assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
+
+
+def test_a_model_that_guesses_solves_no_more_than_none():
+    """If it did, something but the answers would tell the truth."""
+    chosen = BLOCKS.split_problems('hard')[:3]
+
+    def coin(atom, truth, call):
+        return random.Random(f'{atom}/{call}').choice([Verdict.YES, Verdict.NO])
+    with FastDownwardPlanner() as planner:
+        solved = [play('belief', p, change=coin, planner=planner)[2] for p in chosen]
+        honest = play('belief', chosen[0], planner=planner)[2]
+    assert sum(solved) <= 1 and honest
 
 
 @pytest.mark.parametrize('options', [

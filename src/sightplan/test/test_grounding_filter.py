@@ -142,8 +142,7 @@ def test_after_its_value_changed_an_atom_is_asked_afresh():
     # Failed states kept the old "no": there a "yes" means that a right answer turned wrong.
     r, e = 0.5, 0.1
     ratio = 0.9 / (e * (1.0 - r) / (1.0 - e))
-    expected = before * ratio / (before * ratio + 1.0 - before)
-    assert after == pytest.approx(expected, abs=0.01)
+    assert (after / (1.0 - after)) / (before / (1.0 - before)) == pytest.approx(ratio, rel=0.1)
 
 
 def test_a_rejection_speaks_against_its_preconditions():
