@@ -264,6 +264,20 @@ def _requirements(site: Site) -> str:
     return 'install the requirements (requirements/jazzy.txt)'
 
 
+def check_solvers(site: Site) -> Check:
+    """The solvers of the belief load and solve."""
+    ok, said = site.trial(
+        'import importlib.metadata as metadata, numpy\n'
+        'from sightplan.grounding.solver import WorldSolver\n'
+        'from sightplan.grounding.theory import Group, Theory\n'
+        'from sightplan.model import Atom\n'
+        'theory = Theory((Atom("p"), Atom("q")), (), (Group((0, 1), True),))\n'
+        'worlds = WorldSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
+        'assert len(worlds.scores) == 2, worlds\n'
+        'print(*(f"{name} {metadata.version(name)}" for name in ("ortools", "clingo")), sep=", ")')
+    return Check('solvers', ok, said, '' if ok else _requirements(site))
+
+
 def check_torch(site: Site) -> Check:
     """Torch and transformers load; says whether they can use a GPU."""
     ok, said = site.trial(
@@ -351,8 +365,8 @@ def check_disk(site: Site) -> Check:
 
 CHECKS: tuple[Callable[[Site], Check], ...] = (
     check_python, check_ros, check_workspace, check_interfaces, check_launch, check_transport,
-    check_domain_id, check_simulator, check_planner, check_model, check_torch,
-    check_shared_memory, check_disk)
+    check_domain_id, check_simulator, check_planner, check_solvers, check_model,
+    check_torch, check_shared_memory, check_disk)
 
 
 def _run(check: Callable[[Site], Check], site: Site) -> Check:

@@ -165,6 +165,8 @@ def test_the_same_image_counts_once_and_a_new_one_in_part():
     assert once < more < prior + 2.0 * (once - prior)
     balanced = log_odds(Evidence(atom, Verdict.YES, 'a'), Evidence(atom, Verdict.NO, 'a'))
     assert balanced == pytest.approx(prior, abs=0.05)
+    unread = log_odds(Evidence(atom, Verdict.YES, 'a'), Evidence(atom, Verdict.UNPARSED, 'a'))
+    assert unread == pytest.approx(once)
 
 
 def test_without_constraints_atoms_are_independent():

@@ -1,6 +1,18 @@
-"""From questions about an image to verdicts: asking a backend and reading its replies."""
+"""From pixels to what holds: asking a model, weighing its answers, and believing.
+
+``Estimator`` turns answers about one scene into one consistent state, ``BeliefFilter`` follows it
+over time; both are usable without ROS and without the episode loop.
+"""
 
 from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.grounding.constraints import Constraints, read_constraints
+from sightplan.grounding.estimator import Estimate, Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.filter import BeliefFilter, FilterSettings
+from sightplan.grounding.observation_model import ObservationModel, read_observation_model
 from sightplan.grounding.parsing import PARSERS, parse_prefix, parse_yes_no
 
-__all__ = ['PARSERS', 'BackendGrounder', 'parse_prefix', 'parse_yes_no']
+__all__ = [
+    'PARSERS', 'BackendGrounder', 'BeliefFilter', 'Constraints', 'Estimate', 'Estimator',
+    'EstimatorSettings', 'Evidence', 'FilterSettings', 'ObservationModel', 'parse_prefix',
+    'parse_yes_no', 'read_constraints', 'read_observation_model',
+]
