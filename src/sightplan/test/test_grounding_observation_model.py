@@ -230,6 +230,19 @@ def test_a_link_to_a_calibration_stays_one(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / 'there').iterdir()] == ['cal.json']
 
 
+def test_a_calibration_can_be_written_into_a_pipe(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        ObservationModel.default().write(f'/dev/fd/{writer}')
+        found = json.loads(os.read(reader, 1 << 16))
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert found == ObservationModel.default().to_json()
+    with pytest.raises(InputError, match='Is a directory'):
+        ObservationModel.default().write(tmp_path)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -258,6 +258,13 @@ def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch
         'all yes', '1', '0', '0', '1']
 
 
+def test_what_leaves_nothing_to_chance_comes_once_per_problem():
+    kinds = [belief_cost._kind(number, 75) for number in range(10_000)]
+    counts = {kind: kinds.count(kind) for kind in KINDS}
+    assert list(counts.values())[:3] == [75] * 3
+    assert max(list(counts.values())[3:]) <= 1.01 * min(list(counts.values())[3:])
+
+
 def test_kinds_of_evidence_are_what_they_say():
     domain = load_domain('blocksworld')
     problem = domain.split_problems('hard')[0]

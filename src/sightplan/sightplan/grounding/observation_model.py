@@ -297,7 +297,7 @@ class ObservationModel:
         path = user_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path.resolve(), json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
+            _replace(path, json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
         except OSError as error:
             raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
                              f'file') from error
@@ -307,13 +307,13 @@ def _replace(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
         path.write_text(text, 'utf-8')
         return
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f'.{path.name}.') as folder:
+    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f'.{path.name}.') as folder:
         temporary = Path(folder, path.name)
         with temporary.open('w', encoding='utf-8') as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, path.resolve())
 
 
 def read_observation_model(path: Path | str) -> ObservationModel:
