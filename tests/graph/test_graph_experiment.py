@@ -41,8 +41,9 @@ def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     options = {'table': 'gpt-4.1'}
     graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
                   f'method:={method}', 'failure_probability:=0.2', 'seed:=5')
-    run(RunSettings(split='medium', method=method, episodes=2, backend='noisy_oracle', backend_options=options,
-                    failure_probability=0.2, seed=5, out=str(tmp_path / 'inside')))
+    run(RunSettings(split='medium', method=method, episodes=2, backend='noisy_oracle',
+                    backend_options=options, failure_probability=0.2, seed=5,
+                    out=str(tmp_path / 'inside')))
     assert graph.wait() == 0, graph.text
     inside = [json.loads(line)
               for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
