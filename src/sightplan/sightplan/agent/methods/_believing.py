@@ -47,7 +47,7 @@ class BelievingSettings:
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
-    accept: float = param(0.9, 'Probability of the goal at which the episode is ended', low=0.5,
+    accept: float = param(0.97, 'Probability of the goal at which the episode is ended', low=0.5,
                           high=1.0)
     settle: float = param(0.9, 'Probability that the plan works at which asking ends', low=0.5,
                           high=1.0)
@@ -56,6 +56,9 @@ class BelievingSettings:
                             high=1.0)
     doubt: float = param(0.7, 'Probability of the goal below which one acts as if it did not '
                          'hold yet, though it is likelier than not', low=0.0, high=1.0)
+    trials: int = param(2, 'Most times to do so below "accept" already: whatever comes of it '
+                        'gives another picture', low=0, high=100)
+    reserve: int = param(8, 'Actions that must be left for that', low=0, high=1000)
     looks: int = param(2, 'Most times to look again from elsewhere before the goal is accepted, '
                        'where the domain has actions for that', low=0, high=100)
     search: str = param('optimal', "Search of the planner; '' for what the other methods get")
@@ -68,7 +71,8 @@ class BelievingPolicy:
 
     The loop: ask until the plan in hand works with probability ``settle`` in the belief, or no
     question is worth ``min_gain``; act; move the belief by the action model; look at the new
-    picture, and ask again. The goal is accepted at probability ``accept``.
+    picture, and ask again. The goal is accepted at probability ``accept``; below, where there is
+    nothing left to ask, one looks again from elsewhere, or acts as if it did not hold.
     """
 
     needs_truth = False
@@ -101,7 +105,7 @@ class BelievingPolicy:
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
-        self._looks = 0
+        self._looks = self._trials = self._actions = 0
         self._relevant = context.model.conditions() | {
             literal.atom for literal in context.problem.goal}
         self._filter = self._make_filter(context)
@@ -125,7 +129,7 @@ class BelievingPolicy:
             look = self._way_to_look_again(context, state)
             if look is not None:
                 return Act(look)
-            other = belief.best_where(~at_goal) if probability < self._settings.doubt else None
+            other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
             if other is None:
                 return Stop(StopReason.PLAN_DONE,
                             f'the goal holds with P = {probability:.3f}, and nothing more can be '
@@ -142,8 +146,19 @@ class BelievingPolicy:
             return Stop(StopReason.PLAN_DONE)
         return Act(self._queue[0])
 
+    def _may_doubt(self, context: Context, probability: float) -> bool:
+        """Whether to go on as if the goal did not hold, although it is likelier that it does."""
+        if probability < self._settings.doubt:
+            return True
+        left = context.spec.max_actions - self._actions
+        if self._trials >= self._settings.trials or left < self._settings.reserve:
+            return False
+        self._trials += 1
+        return True
+
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
+        self._actions += 1
         self._filter.act(action, feedback.status)
         if feedback.status is not FeedbackStatus.EXECUTED:
             self._queue.clear()
@@ -190,7 +205,9 @@ class BelievingPolicy:
             works = self._plan_works(context)
             confidence = (self._filter.confidence if works is None
                           else float(self._filter.weights @ works))
-            if confidence > self._settings.settle and not probe:
+            enough = (self._settings.accept if works is not None and not self._queue
+                      else self._settings.settle)
+            if confidence > enough and not probe:
                 return
             chosen = [atom for atom, gain in self._filter.informative(
                 self._askable(), works, 1 if probe else self._batch())
