@@ -258,6 +258,8 @@ def test_what_is_missing_is_made_once(memory, tmp_path):
 
 def test_more_cells_later_and_another_sweep_share_what_is_done(memory, tmp_path):
     run_sweep(sweep_of(SIMPLE).only(['method=oracle']), tmp_path, 1, pool=threads)
+    index = json.loads((tmp_path / 'test.sweep.json').read_text())
+    assert len(index['cells']) == len(sweep_of(SIMPLE).cells), 'reports see what is done of all'
     result = run_sweep(sweep_of(SIMPLE), tmp_path, 1, pool=threads)
     assert (result['done'], result['new']) == (12, 8)
     other = sweep_of('{base: {episodes: 4, table: perfect}, axes: {method: [ground, idle]}}', 'o')

@@ -154,11 +154,19 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All cells of a file, each once, and the calibrations they want."""
+    """All cells of a file, each once, and the calibrations they want.
+
+    Attributes:
+        name: the file's stem.
+        cells: those to run.
+        source: the file.
+        others: cells of the file that were not selected.
+    """
 
     name: str
     cells: tuple[Cell, ...]
     source: str = ''
+    others: tuple[Cell, ...] = ()
 
     @property
     def calibrations(self) -> tuple[Calibration, ...]:
@@ -195,7 +203,8 @@ class Sweep:
                 values = dict.fromkeys(_text(value) for _, value in found)
                 raise InputError(f'--only {condition!r}: no cell is left; values of {key} are '
                                  f'{", ".join(values)}')
-        return dataclasses.replace(self, cells=tuple(cells))
+        others = tuple(cell for cell in self.cells if cell not in cells)
+        return dataclasses.replace(self, cells=tuple(cells), others=self.others + others)
 
     @property
     def axes(self) -> tuple[str, ...]:

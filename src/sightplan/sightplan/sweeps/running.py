@@ -239,11 +239,12 @@ class _Silent:
 
 
 def _write_index(sweep: Sweep, out: Path) -> None:
-    """``<name>.sweep.json``: directory, labels and settings of each cell, for reports."""
+    """``<name>.sweep.json``: directory, labels and settings of all cells, for reports."""
     index = {'sweep': sweep.name, 'source': sweep.source, 'cells': [
         {'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
          'calibration': cell.calibration.stem if cell.calibration else None,
-         'settings': dataclasses.asdict(cell.settings)} for cell in sweep.cells]}
+         'settings': dataclasses.asdict(cell.settings)}
+        for cell in (*sweep.cells, *sweep.others)]}
     path = out / f'{slug(sweep.name)}.sweep.json'
     try:
         out.mkdir(parents=True, exist_ok=True)
