@@ -13,8 +13,8 @@ from typing import Any
 import sightplan
 
 _PACKAGES = ('numpy', 'torch', 'transformers', 'pybullet', 'unified-planning',
-             'up-fast-downward', 'ortools', 'clingo', 'pillow', 'pyyaml', 'opencv-python-headless', 'rosbags', 'rclpy',
-             'ros-rclpy', 'ros-fastrtps', 'ros-rmw-fastrtps-cpp')
+             'up-fast-downward', 'ortools', 'clingo', 'pillow', 'pyyaml',
+             'opencv-python-headless', 'rosbags', 'rclpy', 'ros-rclpy', 'ros-fastrtps', 'ros-rmw-fastrtps-cpp')
 
 
 def provenance() -> dict[str, Any]:
