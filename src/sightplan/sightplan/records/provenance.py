@@ -14,7 +14,8 @@ import sightplan
 
 _PACKAGES = ('numpy', 'torch', 'transformers', 'pybullet', 'unified-planning',
              'up-fast-downward', 'ortools', 'clingo', 'pillow', 'pyyaml',
-             'opencv-python-headless', 'rosbags', 'rclpy', 'ros-rclpy', 'ros-fastrtps', 'ros-rmw-fastrtps-cpp')
+             'opencv-python-headless', 'rosbags', 'rclpy', 'ros-rclpy', 'ros-fastrtps',
+             'ros-rmw-fastrtps-cpp')
 
 
 def provenance() -> dict[str, Any]:
