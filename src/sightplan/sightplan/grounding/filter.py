@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import Estimator, Evidence
+from sightplan.grounding.estimator import FAINT, Estimator, Evidence
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -121,7 +121,7 @@ class BeliefFilter:
 
     def marginals(self) -> dict[Atom, float]:
         """P(atom is true), per atom."""
-        p = np.clip(self.weights @ self._values, 1e-4, 1.0 - 1e-4)
+        p = np.clip(self.weights @ self._values, FAINT, 1.0 - FAINT)
         return dict(zip(self.atoms, map(float, p), strict=True))
 
     def probability(self, literals: Iterable[Literal]) -> float:

@@ -154,14 +154,9 @@ class WorldSolver:
     def _penalties(self, row: Bools) -> float:
         if not self._soft:
             return 0.0
-        values = self._with_definitions(row)
+        values = self.theory.complete(row)
         return sum(c.penalty for c in self._soft
                    if not any(values[i] is wanted for i, wanted in c.literals))
-
-    def _with_definitions(self, row: Bools) -> list[bool]:
-        values = [bool(v) for v in row]
-        return values + [all(values[i] is wanted for i, wanted in parts)
-                         for parts in self.theory.definitions]
 
     def _sorted(self, rows: Bools, scores: Floats, complete: bool) -> Worlds:
         found = rows @ scores - np.array([self._penalties(row) for row in rows])

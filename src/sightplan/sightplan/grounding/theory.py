@@ -90,9 +90,13 @@ class Theory:
 
     def values(self, state: State) -> list[bool]:
         """The values of all variables in a state, those of ``definitions`` included."""
-        values = [atom in state for atom in self.atoms]
-        values += [all(values[i] is wanted for i, wanted in parts) for parts in self.definitions]
-        return values
+        return self.complete([atom in state for atom in self.atoms])
+
+    def complete(self, values: Iterable[bool]) -> list[bool]:
+        """The values of all variables, from those of the atoms."""
+        found = [bool(value) for value in values]
+        found += [all(found[i] is wanted for i, wanted in parts) for parts in self.definitions]
+        return found
 
     def broken(self, state: State) -> Iterator[Constraint]:
         """The constraints, hard and soft, that a state breaks."""

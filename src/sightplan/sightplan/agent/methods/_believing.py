@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.policy import Act, Context, Decision, Stop
-from sightplan.grounding.constraints import Constraints, read_constraints
-from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
-from sightplan.grounding.observation_model import ObservationModel, read_observation_model
 from sightplan.grounding.solver import Bools
 from sightplan.model import (
     Action,
@@ -85,9 +84,7 @@ class BelievingPolicy:
             InputError: it cannot be read.
         """
         self._settings = settings
-        self._rates = (read_observation_model(settings.calibration) if settings.calibration
-                       else ObservationModel.default())
-        self._estimators: dict[object, Estimator] = {}
+        self._estimators = Estimators(settings.calibration, settings.constraints)
         self._queue: deque[Action] = deque()
 
     @property
@@ -99,7 +96,7 @@ class BelievingPolicy:
 
     def begin(self, context: Context) -> Stop | None:
         """Look, and ask until a plan is likely to work."""
-        if self._rates.learned_from(context.problem):
+        if self._estimators.rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
                          context.spec.episode_id)
         self._queue.clear()
@@ -222,7 +219,7 @@ class BelievingPolicy:
         state = self._filter.state
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
-        self._rates.check(context.answering_model, context.domain)
+        self._estimators.rates.check(context.answering_model, context.domain)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])
@@ -313,18 +310,11 @@ class BelievingPolicy:
 
     def _make_filter(self, context: Context) -> BeliefFilter:
         settings = self._settings
-        key = (context.domain.name, context.domain.pddl,
-               tuple(sorted(context.problem.objects.items())), self._relevant)
-        if key not in self._estimators:
-            constraints = (read_constraints(context.domain) if settings.constraints
-                           else Constraints((), 'none'))
-            self._estimators[key] = Estimator(
-                context.domain, context.problem, constraints, self._rates,
-                EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
-                self._relevant)
+        estimator = self._estimators.get(
+            context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
+            self._relevant)
         return FILTERS[settings.inference](
-            self._estimators[key], context.model,
-            FilterSettings(k=settings.k, repeats=settings.repeats))
+            estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
     def _publish(self, context: Context) -> None:
         context.believe(self._filter.state, self._filter.marginals())

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.methods import ground
+from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.policy import Context
-from sightplan.grounding.constraints import Constraints, read_constraints
-from sightplan.grounding.estimator import Estimator, Evidence
-from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.estimator import Evidence
 from sightplan.model import Answer, param
 
 
@@ -38,10 +37,7 @@ class Policy(ground.Policy):
             InputError: it cannot be read.
         """
         super().__init__(settings)
-        self._constraints = settings.constraints
-        self._rates = (read_observation_model(settings.calibration) if settings.calibration
-                       else ObservationModel.default())
-        self._estimators: dict[object, Estimator] = {}
+        self._estimators = Estimators(settings.calibration, settings.constraints)
 
     def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
         """Replace the belief by the most probable possible state.
@@ -49,19 +45,10 @@ class Policy(ground.Policy):
         Raises:
             InputError: the calibration belongs to another model, wording or domain.
         """
-        self._rates.check(context.answering_model, context.domain)
+        self._estimators.rates.check(context.answering_model, context.domain)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
-        estimate = self._estimator(context).estimate(evidence)
+        estimate = self._estimators.get(context).estimate(evidence)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)
         context.believe(self._state(), self._probabilities)
-
-    def _estimator(self, context: Context) -> Estimator:
-        key = (context.domain.pddl, tuple(sorted(context.problem.objects.items())))
-        if key not in self._estimators:
-            constraints = (read_constraints(context.domain) if self._constraints
-                           else Constraints((), 'none'))
-            self._estimators[key] = Estimator(
-                context.domain, context.problem, constraints, self._rates)
-        return self._estimators[key]
