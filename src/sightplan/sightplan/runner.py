@@ -30,6 +30,7 @@ from sightplan.model import (
     EpisodeEvent,
     EpisodeSpec,
     Grounder,
+    GroundingPrompt,
     InputError,
     Observation,
     Problem,
@@ -135,9 +136,11 @@ class _NoGrounder:
     """For methods that ask nothing, so that no model need be loaded."""
 
     model = ''
+    usage = None
 
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         raise BackendError('this method was not expected to ask questions '
                            '(its Policy declares needs_grounder = False)')
 

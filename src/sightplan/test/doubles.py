@@ -19,6 +19,7 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
+    GroundingPrompt,
     Observation,
     PlanningResult,
     PlanningStatus,
@@ -111,6 +112,7 @@ class TruthGrounder:
     """
 
     model = 'truth'
+    usage = None
 
     def __init__(self, world: MemoryWorld,
                  change: Callable[[Atom, bool, int], Verdict | None] | None = None) -> None:
@@ -119,7 +121,8 @@ class TruthGrounder:
         self.asked: list[tuple[Atom, ...]] = []
 
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         state = self._world.state(observation.stamp_ns)
         answers = []
         for question in questions:
@@ -148,11 +151,13 @@ class GuessingGrounder:
     def __init__(self, world: MemoryWorld, guess: str = 'no', error: float = 0.0,
                  seed: int = 0) -> None:
         self._world, self._guess, self._error, self._seed = world, guess, error, seed
+        self.usage = None
         self.model = f'guessing {guess}, error {error:g}, seed {seed}'
         self.asked: list[tuple[Atom, ...]] = []
 
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         state = self._world.state(observation.stamp_ns)
         seen = observation.visible_objects
         answers = []

@@ -274,7 +274,7 @@ def test_probabilities_are_published_where_given_and_never_invented():
     world = MemoryWorld()
 
     class Unsure(TruthGrounder):
-        def ground(self, observation, questions, timeout_s=None):
+        def ground(self, observation, questions, timeout_s=None, prompt=None):
             answers = super().ground(observation, questions, timeout_s)
             return [Answer(a.atom, a.verdict, .6, .2) if a.atom.predicate == 'on' else a
                     for a in answers]

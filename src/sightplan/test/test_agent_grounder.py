@@ -13,7 +13,7 @@ QUESTIONS = tuple(Question(Atom('clear', (b,)), f'Is {b} clear?') for b in 'rgb'
 
 class FixedBackend:
     needs_truth = False
-    model = 'fixed 1.0'
+    generates, usage, model = False, None, 'fixed 1.0'
 
     def __init__(self, *replies):
         self.replies, self.requests, self.episodes = list(replies), [], []

@@ -249,7 +249,7 @@ def test_limits_reach_grounder_and_planner():
     class Grounder:
         model = 'm'
 
-        def ground(self, observation, questions, timeout_s=None):
+        def ground(self, observation, questions, timeout_s=None, prompt=None):
             seen['ground'] = timeout_s
             return []
 

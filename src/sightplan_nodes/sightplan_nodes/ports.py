@@ -33,6 +33,7 @@ from sightplan.model import (
     EpisodeSpec,
     EpisodeStarted,
     Feedback,
+    GroundingPrompt,
     InputError,
     Observation,
     Observed,
@@ -42,6 +43,7 @@ from sightplan.model import (
     Question,
     State,
     Stepped,
+    Usage,
 )
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, never
@@ -189,12 +191,18 @@ class RosGrounder:
         """
         self._ground.wait_until_there(timeout_s, self._cancelled)
 
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return None
+
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Name the episode in the questions to come."""
         self._episode_id, self._split = episode_id, split
 
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image; contract in the port."""
         if observation.image is None:
             raise InputError('the grounder needs an image; this observation has none')

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sightplan.agent.policy import Act, Policy, Stop
+from sightplan.agent.policy import Act, Forfeit, Policy, Stop
 from sightplan.model import (
+    BARE,
     Action,
     Answer,
     Asked,
@@ -29,20 +30,27 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Grounder,
+    InputError,
     Observation,
     Observed,
+    PastStep,
     Planned,
     PlannerError,
     PlanningResult,
     PlanningStatus,
     PlanningTask,
     Problem,
+    Proposal,
+    Proposed,
     Recorder,
     SightplanError,
     State,
     Stepped,
     StopReason,
     SymbolicPlanner,
+    Usage,
+    VisualPlanner,
+    VisualTask,
     World,
 )
 
@@ -58,11 +66,13 @@ class Limits:
 
     Attributes:
         ground_s: one call of the grounder; None leaves it to the grounder.
+        propose_s: one call of the visual planner; None leaves it to the planner.
         plan_s: one call of the planner (its own TIMEOUT status is a result of the method).
         episode_s: the whole episode; None: none.
     """
 
     ground_s: float | None = None
+    propose_s: float | None = None
     plan_s: float = 60.0
     episode_s: float | None = None
 
@@ -71,7 +81,8 @@ class _Session:
     """One episode's view of the ports (the Context of the policy), with its stopwatch."""
 
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
-                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain,
+                 planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
+                 recorder: Recorder, domain: Domain, prompt: str,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy is told neither.
         self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
@@ -80,9 +91,11 @@ class _Session:
         self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
         self.steps = 0
         self.stamp_ns = 0
-        self.timings_s = dict.fromkeys(('reset', 'observe', 'ground', 'plan', 'act'), 0.0)
+        self.timings_s = dict.fromkeys(
+            ('reset', 'observe', 'ground', 'plan', 'propose', 'act'), 0.0)
         self._full_spec = spec
         self._world, self._grounder, self._planner = world, grounder, planner
+        self._visual_planner, self._prompt = visual_planner, prompt
         self._recorder = recorder
         self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
@@ -128,19 +141,40 @@ class _Session:
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
-            observation: Observation | None = None) -> tuple[Answer, ...]:
+            observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
         if observation is None:
             observation = self.observe()
         questions = tuple(self.domain.question(atom) for atom in atoms)
         expectations = tuple(expected) if expected is not None else (None,) * len(questions)
         if len(expectations) != len(questions):
             raise ValueError(f'{len(expectations)} expectations for {len(questions)} questions')
-        before = self.timings_s['ground']
+        prompt = (self.domain.grounding_prompt(self._prompt, memory) if self._prompt
+                  else BARE)
+        before, spent = self.timings_s['ground'], _usage(self._grounder)
         with self._stage('ground'):
-            answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s))
+            answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s,
+                                                  prompt))
         self.record(Asked(observation, questions, answers, expectations, purpose, action,
-                          self.timings_s['ground'] - before, self._grounder.model))
+                          self.timings_s['ground'] - before, self._grounder.model,
+                          _prompt_text(prompt.name, prompt.sha256),
+                          _spent(spent, _usage(self._grounder))))
         return answers
+
+    def propose(self, history: Sequence[PastStep],
+                observation: Observation | None = None) -> Proposal:
+        if self._visual_planner is None:
+            raise InputError('the method lets a vision-language model plan, but none was given')
+        if observation is None:
+            observation = self.observe()
+        task = VisualTask(self.problem, self._prompt, tuple(history))
+        before, spent = self.timings_s['propose'], _usage(self._visual_planner)
+        with self._stage('propose'):
+            proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
+        proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
+        self.record(Proposed(observation, proposal,
+                             _prompt_text(self._prompt, proposal.prompt_sha256),
+                             _spent(spent, _usage(self._visual_planner))))
+        return proposal
 
     def plan(self, state: State, search: str = '') -> PlanningResult:
         task = PlanningTask(self.problem.domain_pddl or self.domain.pddl,
@@ -169,7 +203,12 @@ class _Session:
         self._step(action, feedback, self.stamp_ns, 0.0)
         return feedback
 
-    def _step(self, action: Action, feedback: Feedback, stamp_ns: int, seconds: float) -> None:
+    def forfeit(self, message: str) -> None:
+        self._step(None, Feedback(FeedbackStatus.INVALID, message, self.stamp_ns), self.stamp_ns,
+                   0.0)
+
+    def _step(self, action: Action | None, feedback: Feedback, stamp_ns: int,
+              seconds: float) -> None:
         self.record(Stepped(self.steps, action, feedback, stamp_ns, seconds))
         self.steps += 1
 
@@ -186,6 +225,18 @@ class _Session:
             self.timings_s[stage] += self._clock() - before
 
 
+def _usage(model: Grounder | VisualPlanner) -> Usage | None:
+    return getattr(model, 'usage', None)
+
+
+def _spent(before: Usage | None, after: Usage | None) -> Usage | None:
+    return None if after is None else after - (before or Usage())
+
+
+def _prompt_text(name: str, sha256: str) -> str:
+    return f'{name}@{sha256}' if sha256 else name
+
+
 def _drive(policy: Policy, session: _Session) -> Stop:
     """Reset, then decide, act and learn until someone stops or the budget is spent."""
     session.reset()
@@ -196,6 +247,9 @@ def _drive(policy: Policy, session: _Session) -> Stop:
         decision = policy.decide(session)
         if isinstance(decision, Stop):
             return decision
+        if isinstance(decision, Forfeit):
+            session.forfeit(decision.message)
+            continue
         feedback = (session.execute(decision.action) if isinstance(decision, Act)
                     else session.withhold(decision.action, decision.message))
         stop = policy.learn(session, decision.action, feedback)
@@ -212,6 +266,7 @@ def _is_true(cancelled: Callable[[], bool]) -> bool:
 
 def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Grounder,
                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
+                visual_planner: VisualPlanner | None = None,
                 cancelled: Callable[[], bool] = lambda: False, limits: Limits | None = None,
                 clock: Clock = time.monotonic) -> EpisodeEnded:
     """Run one episode and record its events.
@@ -228,6 +283,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         planner: finds its plans.
         recorder: takes all events, in order, from this thread.
         domain: the problem's domain.
+        visual_planner: plans for a policy that declares ``needs_visual_planner``.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
@@ -239,8 +295,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
     Raises:
         KeyboardInterrupt: after recording the episode as CANCELLED.
     """
-    session = _Session(spec, world, grounder, planner, recorder, domain, cancelled,
-                       limits or Limits(), clock)
+    session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
+                       policy.prompt, cancelled, limits or Limits(), clock)
     interrupt: KeyboardInterrupt | None = None
     try:
         stop = _drive(policy, session)

@@ -22,8 +22,10 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     Observation,
+    PastStep,
     PlanningResult,
     Problem,
+    Proposal,
     State,
     StopReason,
 )
@@ -48,6 +50,13 @@ class Withhold:
 
 
 @dataclass(frozen=True, slots=True)
+class Forfeit:
+    """Use one unit of the budget without an action: the model named none that could be sent."""
+
+    message: str = ''
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """End the episode."""
 
@@ -55,7 +64,7 @@ class Stop:
     message: str = ''
 
 
-Decision = Act | Withhold | Stop
+Decision = Act | Withhold | Forfeit | Stop
 
 
 class Context(Protocol):
@@ -90,7 +99,7 @@ class Context(Protocol):
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
-            observation: Observation | None = None) -> tuple[Answer, ...]:
+            observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
         """Ask whether atoms hold, all about one image, in one batch.
 
         Args:
@@ -99,6 +108,7 @@ class Context(Protocol):
             expected: what the policy expects, one per atom; None: nothing.
             action: whose preconditions or effects they are.
             observation: the look to ask about; a fresh one when None.
+            memory: text about an earlier attempt that is put before the questions.
 
         Returns:
             one answer per atom, in the same order.
@@ -115,6 +125,15 @@ class Context(Protocol):
             PlannerError: the planner could not run or crashed: the episode is unscored.
         """
 
+    def propose(self, history: Sequence[PastStep],
+                observation: Observation | None = None) -> Proposal:
+        """Let the vision-language model propose a plan or the next action.
+
+        Args:
+            history: earlier steps, as the prompt shall tell them.
+            observation: the look to show it; a fresh one when None.
+        """
+
     def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:
         """Publish the belief, for records and people; the loop makes no use of it."""
 
@@ -126,7 +145,13 @@ class Policy(Protocol):
     """Whether it is an oracle that must be given ground truth."""
 
     needs_grounder: bool
-    """Whether it asks questions; if not, no model need be loaded."""
+    """Whether it asks questions; if not, no model need be loaded to answer them."""
+
+    needs_visual_planner: bool
+    """Whether a vision-language model plans for it."""
+
+    prompt: str
+    """Name of the prompt file of its questions or proposals; '' if it needs no model."""
 
     @property
     def remaining(self) -> int:
@@ -139,4 +164,7 @@ class Policy(Protocol):
         """Choose what to do next; called only while the budget lasts."""
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Take in what became of ``action`` (also a withheld one); Stop ends the episode."""
+        """Take in what became of ``action`` (also a withheld one); Stop ends the episode.
+
+        It is not called after a Forfeit, of which the policy knows all itself.
+        """

@@ -34,6 +34,16 @@ def needs_grounder(name: str) -> bool:
     return bool(_module(name).Policy.needs_grounder)
 
 
+def needs_visual_planner(name: str) -> bool:
+    """Whether a vision-language model plans for the method."""
+    return bool(_module(name).Policy.needs_visual_planner)
+
+
+def prompt_name(name: str) -> str:
+    """Name of the prompt file that the method's questions or proposals use, '' for none."""
+    return str(_module(name).Policy.prompt)
+
+
 def policy_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
     """A method's settings with ``values`` over the defaults.
 

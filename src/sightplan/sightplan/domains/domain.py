@@ -23,6 +23,7 @@ from sightplan.domains.wording import Wording, read_yaml
 from sightplan.model import (
     Atom,
     DomainError,
+    GroundingPrompt,
     InputError,
     Problem,
     ProblemError,
@@ -149,6 +150,18 @@ class Domain:
             InputError: the atom does not fit the vocabulary.
         """
         return self.wording.question(atom)
+
+    def grounding_prompt(self, name: str, memory: str = '') -> GroundingPrompt:
+        """The words around yes/no questions.
+
+        Args:
+            name: of the prompt file: ``ground`` or ``ground_cot``.
+            memory: text about an earlier attempt, put before the questions; '' for none.
+
+        Raises:
+            InputError: there is no such prompt file.
+        """
+        return GroundingPrompt()
 
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence (line) for each object with goal facts."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightplan.grounding.parsing import Parser, parse_yes_no
-from sightplan.model import Answer, BackendError, Observation, Question
+from sightplan.model import (
+    BARE,
+    Answer,
+    BackendError,
+    GroundingPrompt,
+    Observation,
+    Question,
+    Usage,
+)
 from sightplan.vlm.api import Backend, YesNoRequest
 
 
@@ -25,6 +33,11 @@ class BackendGrounder:
         """Exact name and version of the model that answers."""
         return self._backend.model
 
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return self._backend.usage
+
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Tell a backend that keeps a history (``noisy_oracle``) that a new episode begins."""
         start = getattr(self._backend, 'start_episode', None)
@@ -32,7 +45,8 @@ class BackendGrounder:
             start(episode_id, split)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image, in order; contract in the port.
 
         Raises:
@@ -42,7 +56,8 @@ class BackendGrounder:
         """
         if not questions:
             return []
-        request = YesNoRequest(observation, tuple(questions), timeout_s)
+        request = YesNoRequest(observation, tuple(questions), timeout_s,
+                               prompt or BARE)
         replies = self._backend.answer(request)
         if len(replies) != len(questions):
             raise BackendError(f'{self.model} gave {len(replies)} replies to '

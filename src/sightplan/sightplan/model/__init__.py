@@ -15,6 +15,7 @@ from sightplan.model.episode import (
     FeedbackStatus,
     Observed,
     Planned,
+    Proposed,
     Stepped,
     StopReason,
 )
@@ -28,23 +29,51 @@ from sightplan.model.errors import (
     PlannerError,
     ProblemError,
     SightplanError,
+    SpendingCapError,
     WorldError,
 )
 from sightplan.model.paths import user_path
-from sightplan.model.perception import Answer, AskPurpose, Observation, Question, Verdict
-from sightplan.model.planning import PlanningResult, PlanningStatus, PlanningTask
-from sightplan.model.ports import Clock, Grounder, Recorder, SymbolicPlanner, TruthSource, World
+from sightplan.model.perception import (
+    BARE,
+    Answer,
+    AskPurpose,
+    GroundingPrompt,
+    Observation,
+    Question,
+    Verdict,
+)
+from sightplan.model.planning import (
+    PastStep,
+    PlanningResult,
+    PlanningStatus,
+    PlanningTask,
+    Proposal,
+    ProposalStatus,
+    VisualTask,
+)
+from sightplan.model.ports import (
+    Clock,
+    Grounder,
+    Recorder,
+    SymbolicPlanner,
+    TruthSource,
+    VisualPlanner,
+    World,
+)
 from sightplan.model.problem import Problem
 from sightplan.model.settings import check_settings, param, settings_fields
 from sightplan.model.symbols import Action, Atom, Literal, Plan, State
+from sightplan.model.usage import Usage
 
 __all__ = [
-    'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief', 'BeliefUpdated',
+    'BARE', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
+    'BeliefUpdated',
     'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded', 'EpisodeEvent',
-    'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Grounder',
-    'InfrastructureError', 'InputError', 'Literal', 'Observation', 'Observed', 'Plan', 'Planned',
-    'PlannerError', 'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Problem', 'ProblemError',
-    'Question', 'Recorder', 'SightplanError', 'State', 'Stepped', 'StopReason', 'SymbolicPlanner',
-    'TruthSource', 'Verdict', 'World', 'WorldError', 'check_settings', 'param',
-    'settings_fields', 'user_path',
+    'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Grounder', 'GroundingPrompt',
+    'InfrastructureError', 'InputError', 'Literal', 'Observation', 'Observed', 'PastStep', 'Plan',
+    'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Problem',
+    'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder',
+    'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'SymbolicPlanner',
+    'TruthSource', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError',
+    'check_settings', 'param', 'settings_fields', 'user_path',
 ]

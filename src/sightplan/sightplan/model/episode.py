@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from sightplan.model.belief import Belief
 from sightplan.model.perception import Answer, AskPurpose, Observation, Question
-from sightplan.model.planning import PlanningResult
+from sightplan.model.planning import PlanningResult, Proposal
 from sightplan.model.problem import Problem
 from sightplan.model.symbols import Action
+from sightplan.model.usage import Usage
 
 
 class FeedbackStatus(enum.Enum):
@@ -23,11 +24,13 @@ class FeedbackStatus(enum.Enum):
     EXECUTED: the world carried the action out as far as it can tell.
     REJECTED: the action was not legal in the world's state; nothing moved.
     WITHHELD: the policy itself held the action back (a precondition was judged false).
+    INVALID: the model's reply held no known action with known objects; nothing was sent.
     """
 
     EXECUTED = 'executed'
     REJECTED = 'rejected'
     WITHHELD = 'withheld'
+    INVALID = 'invalid'
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Feedback:
     """The world's reply to an action.
 
     Attributes:
-        status: executed, rejected or withheld.
+        status: executed, rejected, withheld or invalid.
         message: a short reason when it was not executed.
         stamp_ns: world time after which observations show the result [ns].
     """
@@ -59,6 +62,7 @@ class StopReason(enum.Enum):
     NO_PLAN = 'no_plan'
     PLANNER_TIMEOUT = 'planner_timeout'
     UNPARSED = 'unparsed'
+    EMPTY_PLAN = 'empty_plan'
     GAVE_UP = 'gave_up'
     CANCELLED = 'cancelled'
     ERROR = 'error'
@@ -79,7 +83,7 @@ class EpisodeSpec:
         method: name of the policy.
         split: name of the split, '' for problems from a folder.
         seed: seeds the world (looks, failures) and the policy.
-        max_actions: budget of actions; withheld and rejected ones count (ViPlan: 20).
+        max_actions: budget of actions; withheld, rejected and invalid ones count.
         failure_probability: chance that the world bungles a legal action, in [0, 1].
     """
 
@@ -119,6 +123,8 @@ class Asked:
         action: the action whose preconditions or effects they are, if any.
         seconds: wall-clock time of the grounder call [s].
         model: exact name of the model that answered.
+        prompt: name and hash of the prompt, for example ``ground_cot@0a1b2c3d4e5f``.
+        usage: what the call cost; None where nobody counted.
     """
 
     observation: Observation
@@ -129,6 +135,8 @@ class Asked:
     action: Action | None = None
     seconds: float = 0.0
     model: str = ''
+    prompt: str = ''
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +154,36 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """A vision-language model proposed what to do next.
+
+    Attributes:
+        observation: the look it was shown.
+        proposal: its reply, read.
+        prompt: name and hash of the prompt, for example ``plan_cot@0a1b2c3d4e5f``.
+        usage: what the call cost; None where nobody counted.
+    """
+
+    observation: Observation
+    proposal: Proposal
+    prompt: str = ''
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Stepped:
     """One action was decided and answered: it used one unit of the budget.
 
     Attributes:
         index: 0-based number of the step.
-        action: what was decided.
+        action: what was decided; None if the status is INVALID.
         feedback: what the world (or, if withheld, the policy) said.
         stamp_ns: world time before the action [ns].
         seconds: wall-clock time of the execution [s].
     """
 
     index: int
-    action: Action
+    action: Action | None
     feedback: Feedback
     stamp_ns: int = 0
     seconds: float = 0.0
@@ -175,7 +200,7 @@ class EpisodeEnded:
         remaining: actions of the current plan that were not carried out.
         stamp_ns: world time of the final state [ns].
         seconds: wall-clock time of the whole episode [s].
-        timings_s: wall-clock seconds per stage (reset, observe, ground, plan, act).
+        timings_s: wall-clock seconds per stage (reset, observe, ground, plan, propose, act).
     """
 
     reason: StopReason
@@ -188,4 +213,5 @@ class EpisodeEnded:
 
 
 EpisodeEvent = (
-    EpisodeStarted | Observed | Asked | BeliefUpdated | Planned | Stepped | EpisodeEnded)
+    EpisodeStarted | Observed | Asked | BeliefUpdated | Planned | Proposed | Stepped
+    | EpisodeEnded)

@@ -65,3 +65,9 @@ class CancelledError(SightplanError):
     """The work was cancelled from outside."""
 
     code = 20
+
+
+class SpendingCapError(CancelledError):
+    """A model's limit on tokens or cost is reached: the run stops cleanly, nothing is lost."""
+
+    code = 21

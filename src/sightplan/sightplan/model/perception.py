@@ -61,6 +61,44 @@ class Question:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class GroundingPrompt:
+    """The words around yes/no questions, the same for all questions of one request.
+
+    The model is shown: the system text; ``before_image``, the image, ``after_image``; then the
+    question put into ``question``. All that questions share stands before them, so that a backend
+    can encode it once.
+
+    Attributes:
+        name: name of the prompt file, such as ``ground_cot``; ``bare`` for none.
+        system: text of the system role, '' for none.
+        before_image: text before the image.
+        after_image: text between the image and the question (memory of an earlier attempt).
+        question: template of the question's text, with ``{question}``.
+        reasoning: whether the reply is an explanation and then an answer in
+            ``<answer></answer>`` tags; else it is one word.
+        max_tokens: most tokens of one reply.
+        sha256: SHA-256 of the files it was made from, first 12 hex digits; '' for none.
+    """
+
+    name: str = 'bare'
+    system: str = ''
+    before_image: str = ''
+    after_image: str = ''
+    question: str = '{question}'
+    reasoning: bool = False
+    max_tokens: int = 16
+    sha256: str = ''
+
+    def ask(self, question: str) -> str:
+        """The question in its template."""
+        return self.question.replace('{question}', question)
+
+
+BARE = GroundingPrompt()
+"""The questions alone."""
+
+
 class Verdict(enum.Enum):
     """What an answer says about its atom."""
 

@@ -1,10 +1,11 @@
-"""Requests to and replies from a symbolic planner."""
+"""Requests to and replies from planners: symbolic ones, and vision-language models that plan."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
+from sightplan.model.problem import Problem
 from sightplan.model.symbols import Plan
 
 
@@ -49,3 +50,77 @@ class PlanningResult:
     seconds: float = 0.0
     cached: bool = False
     message: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """One earlier step, as the next prompt tells it.
+
+    Attributes:
+        action: what was proposed, in the model's own form; '' if it could not be read.
+        outcome: what became of it, in words the agent may know.
+    """
+
+    action: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class VisualTask:
+    """What a vision-language model is asked to plan for.
+
+    Attributes:
+        problem: objects and goal, without an initial state (``Problem.for_agent``).
+        prompt: name of the prompt file: ``plan``, ``plan_cot``, ``action``, ``action_cot``.
+        history: earlier steps of the episode, in order.
+    """
+
+    problem: Problem
+    prompt: str
+    history: tuple[PastStep, ...] = ()
+
+
+class ProposalStatus(enum.Enum):
+    """How a model's proposal was read; only PLANNED carries actions.
+
+    UNPARSED: not JSON of the asked form, also after one bounded repair.
+    EMPTY: a plan without actions.
+    UNKNOWN_ACTION: the first action is none of the domain's.
+    WRONG_ARGUMENTS: the first action has a wrong number of arguments, or unknown or unfit ones.
+    """
+
+    PLANNED = 'planned'
+    UNPARSED = 'unparsed'
+    EMPTY = 'empty'
+    UNKNOWN_ACTION = 'unknown_action'
+    WRONG_ARGUMENTS = 'wrong_arguments'
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A vision-language model's plan, read and checked.
+
+    Attributes:
+        status: how it was read.
+        actions: the proposed actions up to the first that is not a known action with known
+            objects of fitting types; at least one if PLANNED, else none.
+        named: the first action as the model named it, for the history; '' if there is none.
+        message: why there is no action, in words fit for the next prompt; '' if PLANNED.
+        explanation: the model's reasoning, '' without.
+        repaired: whether the text had to be repaired before it could be read.
+        text: the raw reply.
+        model: exact name of the model that answered.
+        prompt_sha256: hash of the prompt files, first 12 hex digits.
+        seconds: wall-clock time of the call [s].
+    """
+
+    status: ProposalStatus
+    actions: Plan = ()
+    named: str = ''
+    message: str = ''
+    explanation: str = ''
+    repaired: bool = False
+    text: str = ''
+    model: str = ''
+    prompt_sha256: str = ''
+    seconds: float = 0.0

@@ -1,6 +1,6 @@
 """The ports of the episode loop: in process plain classes, on ROS service and action clients.
 
-A policy is given a World (without truth), a Grounder, a SymbolicPlanner and a Recorder. Only the
+A policy is given a World (without truth), a Grounder, planners and a Recorder. Only the
 scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a TruthSource.
 """
 
@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
-from sightplan.model.perception import Answer, Observation, Question
-from sightplan.model.planning import PlanningResult, PlanningTask
+from sightplan.model.perception import Answer, GroundingPrompt, Observation, Question
+from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
 from sightplan.model.symbols import Action, State
+from sightplan.model.usage import Usage
 
 Clock = Callable[[], float]
 """Monotonic seconds, for measuring durations."""
@@ -67,9 +68,20 @@ class Grounder(Protocol):
     def model(self) -> str:
         """Exact name and version of the model that answers."""
 
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+
     def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None) -> list[Answer]:
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image, in order, in one batch.
+
+        Args:
+            observation: what the model sees.
+            questions: what is asked.
+            timeout_s: wall-clock limit [s]; None for the grounder's own.
+            prompt: the words around the questions; None: the bare questions.
 
         Raises:
             BackendError: the model could not answer (an unreadable answer is no error: it is
@@ -87,6 +99,30 @@ class SymbolicPlanner(Protocol):
 
         Raises:
             PlannerError: the planner could not be started at all.
+        """
+
+
+@runtime_checkable
+class VisualPlanner(Protocol):
+    """A vision-language model that plans from an image."""
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that plans."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+
+    def propose(self, observation: Observation, task: VisualTask,
+                timeout_s: float | None = None) -> Proposal:
+        """Let the model propose a plan or the next action.
+
+        Raises:
+            BackendError: the model could not answer (an unreadable or impossible reply is no
+                error: it is the proposal's status).
+            DeadlineError: no reply within timeout_s.
+            SpendingCapError: a limit on tokens or cost is reached.
         """
 
 

@@ -1,5 +1,9 @@
 """Requests to and replies from vision-language backends, and how a backend is found.
 
+There are two kinds of request: many yes/no questions about one image, which a backend answers in
+one batch and, where it can, from probabilities without generating text; and a prompt of texts and
+images to which the model replies in free text.
+
 A backend is one module, ``sightplan.vlm.backends.<name>``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
 searching a model's name. Heavy libraries are imported only inside the module.
@@ -13,11 +17,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.model import (
+    BARE,
+    GroundingPrompt,
     InputError,
     Observation,
     Question,
     TruthSource,
+    Usage,
     check_settings,
     settings_fields,
 )
@@ -31,11 +41,14 @@ class YesNoRequest:
         observation: what the model sees.
         questions: the questions; a real model uses their ``text`` only.
         timeout_s: wall-clock limit of the whole batch [s]; None for the backend's own.
+        prompt: the words around the questions; a model that was made for bare questions
+            (``embedded``) or needs none (``noisy_oracle``) does without them.
     """
 
     observation: Observation
     questions: tuple[Question, ...]
     timeout_s: float | None = None
+    prompt: GroundingPrompt = BARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,40 @@ class YesNoReply:
     p_no: float | None = None
 
 
+Part = str | NDArray[np.uint8]
+"""A piece of a prompt: text, or an image of shape (H, W, 3), uint8 RGB."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextRequest:
+    """A prompt of texts and any number of images, to be answered in free text.
+
+    Attributes:
+        system: text of the system role, '' for none.
+        parts: what the user says, texts and images in their order.
+        max_tokens: most tokens of the reply.
+        timeout_s: wall-clock limit [s]; None for the backend's own.
+    """
+
+    system: str
+    parts: tuple[Part, ...]
+    max_tokens: int = 1024
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply:
+    """A model's reply in free text.
+
+    Attributes:
+        text: what it said.
+        truncated: whether it was cut off at ``max_tokens``.
+    """
+
+    text: str
+    truncated: bool = False
+
+
 class Backend(Protocol):
     """A way to run a vision-language model."""
 
@@ -62,9 +109,16 @@ class Backend(Protocol):
     needs_pixels: bool
     """Whether it looks at the image, so that a world without pictures is of no use to it."""
 
+    generates: bool
+    """Whether it can reply in free text, so that it can plan; else ``generate`` raises."""
+
     @property
     def model(self) -> str:
         """Exact name and version of the model that answers."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions, in order.
@@ -72,6 +126,17 @@ class Backend(Protocol):
         Raises:
             BackendError: the model could not answer.
             DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text.
+
+        Raises:
+            InputError: the backend cannot (``generates`` is false).
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
         """
 
 
@@ -122,6 +187,22 @@ def backend_needs_pixels(name: str) -> bool:
         InputError: an unknown backend.
     """
     return bool(_module(name).Backend.needs_pixels)
+
+
+def backend_generates(name: str) -> bool:
+    """Whether a backend can reply in free text, so that it can plan.
+
+    Raises:
+        InputError: an unknown backend.
+    """
+    return bool(_module(name).Backend.generates)
+
+
+def cannot_generate(name: str) -> InputError:
+    """The error of a backend that only answers yes/no questions."""
+    able = ', '.join(other for other in backend_names() if backend_generates(other)) or 'none'
+    return InputError(f'backend {name!r} answers yes/no questions only, it cannot plan; choose '
+                      f'one that can: {able}')
 
 
 def make_backend(name: str, values: Mapping[str, Any] | None = None,

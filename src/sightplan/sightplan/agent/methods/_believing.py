@@ -76,6 +76,8 @@ class BelievingPolicy:
 
     needs_truth = False
     needs_grounder = True
+    needs_visual_planner = False
+    prompt = 'ground'
 
     def __init__(self, settings: BelievingSettings) -> None:
         """Read the calibration.

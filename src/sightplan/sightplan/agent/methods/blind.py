@@ -24,3 +24,5 @@ class Policy(BelievingPolicy):
     """Act on a joint belief that only actions and their feedback change."""
 
     needs_grounder = False
+    needs_visual_planner = False
+    prompt = ''

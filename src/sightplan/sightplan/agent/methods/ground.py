@@ -47,6 +47,8 @@ class Policy:
 
     needs_truth = False
     needs_grounder = True
+    needs_visual_planner = False
+    prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""

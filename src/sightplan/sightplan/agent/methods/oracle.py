@@ -34,6 +34,8 @@ class Policy:
 
     needs_truth = True
     needs_grounder = False
+    needs_visual_planner = False
+    prompt = ''
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Keep the source of truth."""

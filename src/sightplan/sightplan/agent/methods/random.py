@@ -18,6 +18,8 @@ class Policy:
 
     needs_truth = False
     needs_grounder = False
+    needs_visual_planner = False
+    prompt = ''
     remaining = 0
 
     def __init__(self, settings: Settings) -> None:

@@ -21,7 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import BackendError, DeadlineError, param
-from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan.vlm.api import (
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    cannot_generate,
+)
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the model that comes with the package."""
@@ -53,6 +59,7 @@ class Backend:
     """
 
     needs_truth = False
+    generates = False
     needs_pixels = True
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -70,6 +77,18 @@ class Backend:
     def model(self) -> str:
         """Folder name and hash of the weights, for example ``embedded_model@0f3a5c...``."""
         return self._name
+
+    @property
+    def usage(self) -> None:
+        """Nobody counts."""
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """This backend cannot.
+
+        Raises:
+            InputError: always.
+        """
+        raise cannot_generate('embedded')
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image in one batched pass.

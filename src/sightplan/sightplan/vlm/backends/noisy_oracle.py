@@ -20,7 +20,13 @@ import hashlib
 from dataclasses import dataclass
 
 from sightplan.model import Atom, TruthSource, param
-from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan.vlm.api import (
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    cannot_generate,
+)
 from sightplan.vlm.backends._confusion import Rates, load_table
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
@@ -57,6 +63,7 @@ class Backend:
     """Answers from ground truth with a real model's errors."""
 
     needs_truth = True
+    generates = False
     needs_pixels = False
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
@@ -85,6 +92,18 @@ class Backend:
         self._new_episode(episode_id)
         if self._settings.split == 'auto':
             self._split = split
+
+    @property
+    def usage(self) -> None:
+        """Nobody counts."""
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """This backend cannot.
+
+        Raises:
+            InputError: always.
+        """
+        raise cannot_generate('noisy_oracle')
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image, in order.

@@ -1,0 +1,35 @@
+"""What using a model costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Requests, tokens and money spent on a model.
+
+    Attributes:
+        requests: calls of the model.
+        prompt_tokens: tokens that went in, those of images included where the model counts them.
+        completion_tokens: tokens that came out.
+        cost_usd: price of it all [USD]; None where no price is known.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum; its cost is that of the parts whose price is known."""
+        costs = [u.cost_usd for u in (self, other) if u.cost_usd is not None]
+        return Usage(self.requests + other.requests, self.prompt_tokens + other.prompt_tokens,
+                     self.completion_tokens + other.completion_tokens,
+                     sum(costs) if costs else None)
+
+    def __sub__(self, other: Usage) -> Usage:
+        """What was used since ``other``, an earlier reading of the same counter."""
+        cost = (None if self.cost_usd is None else self.cost_usd - (other.cost_usd or 0.0))
+        return Usage(self.requests - other.requests, self.prompt_tokens - other.prompt_tokens,
+                     self.completion_tokens - other.completion_tokens, cost)
