@@ -33,7 +33,8 @@ MOVE = Action('moveblock', ('r', 'c2'))
 class Script:
     """A policy that carries out prepared decisions, then stops."""
 
-    needs_truth = needs_grounder = False
+    needs_truth = needs_grounder = needs_visual_planner = False
+    prompt = ''
     remaining = 3
 
     def __init__(self, *decisions, begin=None, learn=None):
@@ -238,7 +239,8 @@ def test_stages_are_timed_with_the_given_clock():
         context.ask([Atom('clear', ('r',))], AskPurpose.GOAL)
         context.plan(frozenset())
     ended, events, _ = episode(Script(Act(MOVE), begin=begin), clock=tick)
-    assert ended.timings_s == {'reset': 1., 'observe': 1., 'ground': 1., 'plan': 1., 'act': 1.}
+    assert ended.timings_s == {'reset': 1., 'observe': 1., 'ground': 1., 'plan': 1.,
+                               'propose': 0., 'act': 1.}
     assert events.of(Asked)[0].seconds == events.of(Stepped)[0].seconds == 1.
     assert ended.seconds == 11.
 
