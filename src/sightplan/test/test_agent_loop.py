@@ -309,3 +309,41 @@ def test_the_grounder_is_told_about_each_episode():
 def test_bad_input_from_a_policy_is_an_error_not_a_crash():
     ended, _, _ = episode(Script(begin=raising(InputError('file x'))))
     assert ended.message == 'InputError: file x'
+
+
+SOLUTION = [Act(Action('moveblock', ('r', 'c2'))), Act(Action('moveblock', ('g', 'c2')))]
+
+
+def test_an_episode_may_end_at_its_goal():
+    world = MemoryWorld()
+    policy = Script(*SOLUTION, *SOLUTION)
+    spec = spec_of(stop_at_goal=True, max_actions=2)
+    ended, _, _ = episode(policy, spec, world,
+                          goal_reached=lambda: spec.problem.goal_met(world.state()))
+    assert (ended.reason, ended.steps) == (StopReason.GOAL_REACHED, 2)
+    assert len(policy.decisions) == 2
+
+
+def test_an_episode_whose_goal_holds_already_ends_before_the_policy_begins():
+    def begin(context):
+        raise AssertionError('begun')
+    ended, _, _ = episode(Script(begin=begin), spec_of(stop_at_goal=True),
+                          goal_reached=lambda: True)
+    assert (ended.reason, ended.steps) == (StopReason.GOAL_REACHED, 0)
+
+
+def test_nobody_is_asked_about_the_goal_unless_the_spec_says_so():
+    ended, _, _ = episode(Script(*SOLUTION), goal_reached=raising(AssertionError))
+    assert (ended.reason, ended.steps) == (StopReason.PLAN_DONE, 2)
+
+
+def test_who_is_to_stop_at_the_goal_must_be_able_to_tell():
+    ended, _, _ = episode(Script(*SOLUTION), spec_of(stop_at_goal=True))
+    assert ended.reason is StopReason.ERROR and 'goal_reached' in ended.message
+
+
+def test_the_decisions_own_end_counts_before_the_goal():
+    stop = Stop(StopReason.NO_PLAN, 'why')
+    ended, _, _ = episode(Script(*SOLUTION, learn=lambda c: stop), spec_of(stop_at_goal=True),
+                          goal_reached=iter([False, True]).__next__)
+    assert ended.reason is StopReason.NO_PLAN

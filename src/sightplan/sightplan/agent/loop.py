@@ -83,7 +83,8 @@ class _Session:
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
                  recorder: Recorder, domain: Domain, prompt: str,
-                 cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
+                 goal_reached: Callable[[], bool] | None, cancelled: Callable[[], bool],
+                 limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy is told neither.
         self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
                             failure_probability=0.0)
@@ -97,6 +98,7 @@ class _Session:
         self._world, self._grounder, self._planner = world, grounder, planner
         self._visual_planner, self._prompt = visual_planner, prompt
         self._recorder = recorder
+        self._goal_reached = goal_reached
         self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
@@ -166,7 +168,7 @@ class _Session:
             raise InputError('the method lets a vision-language model plan, but none was given')
         if observation is None:
             observation = self.observe()
-        task = VisualTask(self.problem, self._prompt, tuple(history))
+        task = VisualTask(self.problem, self._prompt, tuple(history), self.spec.stop_at_goal)
         before, spent = self.timings_s['propose'], _usage(self._visual_planner)
         with self._stage('propose'):
             proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
@@ -212,6 +214,17 @@ class _Session:
         self.record(Stepped(self.steps, action, feedback, stamp_ns, seconds))
         self.steps += 1
 
+    def at_goal(self) -> Stop | None:
+        """The end of an episode that is stopped at its goal, once that is reached."""
+        if not self.spec.stop_at_goal:
+            return None
+        if self._goal_reached is None:
+            raise InputError('the episode is to stop at its goal, but nobody can tell when that '
+                             'is reached (give run_episode goal_reached)')
+        if not self._goal_reached():
+            return None
+        return Stop(StopReason.GOAL_REACHED, 'the goal holds in the true state')
+
     @contextmanager
     def _stage(self, stage: str) -> Iterator[None]:
         if self._cancelled():
@@ -240,7 +253,7 @@ def _prompt_text(name: str, sha256: str) -> str:
 def _drive(policy: Policy, session: _Session) -> Stop:
     """Reset, then decide, act and learn until someone stops or the budget is spent."""
     session.reset()
-    stop = policy.begin(session)
+    stop = session.at_goal() or policy.begin(session)
     while stop is None:
         if session.steps >= session.spec.max_actions:
             return Stop(StopReason.BUDGET, f'{session.steps} actions used')
@@ -252,7 +265,7 @@ def _drive(policy: Policy, session: _Session) -> Stop:
             continue
         feedback = (session.execute(decision.action) if isinstance(decision, Act)
                     else session.withhold(decision.action, decision.message))
-        stop = policy.learn(session, decision.action, feedback)
+        stop = policy.learn(session, decision.action, feedback) or session.at_goal()
     return stop
 
 
@@ -267,6 +280,7 @@ def _is_true(cancelled: Callable[[], bool]) -> bool:
 def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Grounder,
                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
                 visual_planner: VisualPlanner | None = None,
+                goal_reached: Callable[[], bool] | None = None,
                 cancelled: Callable[[], bool] = lambda: False, limits: Limits | None = None,
                 clock: Clock = time.monotonic) -> EpisodeEnded:
     """Run one episode and record its events.
@@ -284,6 +298,9 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         recorder: takes all events, in order, from this thread.
         domain: the problem's domain.
         visual_planner: plans for a policy that declares ``needs_visual_planner``.
+        goal_reached: whether the goal holds in the true state now. Asked by the loop alone, after
+            the reset and after each step, and only if the spec says ``stop_at_goal``: all that
+            a policy learns from it is that its episode goes on.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
@@ -296,7 +313,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         KeyboardInterrupt: after recording the episode as CANCELLED.
     """
     session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
-                       policy.prompt, cancelled, limits or Limits(), clock)
+                       policy.prompt, goal_reached, cancelled, limits or Limits(), clock)
     interrupt: KeyboardInterrupt | None = None
     try:
         stop = _drive(policy, session)

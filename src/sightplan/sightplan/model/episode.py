@@ -52,11 +52,12 @@ class StopReason(enum.Enum):
     """Why an episode ended.
 
     Whether the problem was *solved* is decided by the scorer from ground truth, whatever the
-    reason. ERROR (infrastructure) and CANCELLED episodes are unscored: counted apart, never as
+    reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. ERROR (infrastructure) and CANCELLED episodes are unscored: counted apart, never as
     failures.
     """
 
     PLAN_DONE = 'plan_done'
+    GOAL_REACHED = 'goal_reached'
     BUDGET = 'budget'
     REPEATED_ILLEGAL = 'repeated_illegal'
     NO_PLAN = 'no_plan'
@@ -85,6 +86,8 @@ class EpisodeSpec:
         seed: seeds the world (looks, failures) and the policy.
         max_actions: budget of actions; withheld, rejected and invalid ones count.
         failure_probability: chance that the world bungles a legal action, in [0, 1].
+        stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
+            some papers grant, and no robot is told.
     """
 
     episode_id: str
@@ -94,6 +97,7 @@ class EpisodeSpec:
     seed: int = 0
     max_actions: int = 20
     failure_probability: float = 0.0
+    stop_at_goal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,11 +73,14 @@ class VisualTask:
         problem: objects and goal, without an initial state (``Problem.for_agent``).
         prompt: name of the prompt file: ``plan``, ``plan_cot``, ``action``, ``action_cot``.
         history: earlier steps of the episode, in order.
+        stops_at_goal: whether the episode ends by itself at the goal, so that the model need not
+            say when it is done.
     """
 
     problem: Problem
     prompt: str
     history: tuple[PastStep, ...] = ()
+    stops_at_goal: bool = False
 
 
 class ProposalStatus(enum.Enum):
