@@ -1,4 +1,4 @@
-"""Domains: one folder each, discovered; problems, ground models, questions, goal wording.
+"""Domains: one folder each, discovered; problems, ground models, questions, goal wording, prompts.
 
 PDDL is read by a small reader of our own (line numbers, milliseconds, no start-up time);
 unified-planning, which plans and validates, must agree with it: the contract tests compare.
@@ -6,5 +6,7 @@ unified-planning, which plans and validates, must agree with it: the contract te
 
 from sightplan.domains.domain import Domain, domain_names, load_domain, read_folder
 from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.domains.prompts import MemoryOf, PlanningPrompt
 
-__all__ = ['Domain', 'InstantiatedModel', 'domain_names', 'load_domain', 'read_folder']
+__all__ = ['Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt', 'domain_names',
+           'load_domain', 'read_folder']

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib
 import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,13 +19,16 @@ from sightplan.domains.problem_files import (
     read_text,
     write,
 )
+from sightplan.domains.prompts import MemoryOf, PlanningPrompt, Prompts
 from sightplan.domains.schema import Schema, read_schema
 from sightplan.domains.wording import Wording, read_yaml
 from sightplan.model import (
+    Action,
     Atom,
     DomainError,
     GroundingPrompt,
     InputError,
+    PastStep,
     Problem,
     ProblemError,
     Question,
@@ -39,7 +43,8 @@ class Domain:
 
     Args:
         folder: holds ``domain.pddl``, ``domain.yaml``, ``questions.yaml``, ``goal.yaml``,
-            ``problems/<split>/`` and, if it has one, ``generator.py``.
+            ``prompts.yaml``, ``problems/<split>/`` and, if it has them, ``generator.py`` and
+            templates of its own in ``prompts/``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: likewise, as text (a request from another machine carries no files).
 
@@ -66,6 +71,7 @@ class Domain:
             check_same_vocabulary(read_schema(read_text(own, DomainError), str(own)), self.schema,
                                   source)
         self.wording = Wording(folder, self.schema)
+        self.prompts = Prompts(folder, self.schema, self.wording)
         path = folder / 'domain.yaml'
         settings = read_yaml(path)
         self._closure = _closure(path, settings, self.schema)
@@ -151,17 +157,65 @@ class Domain:
         """
         return self.wording.question(atom)
 
+    @property
+    def prompt_names(self) -> tuple[str, ...]:
+        """Names of the prompts that vision-language models are given."""
+        return self.prompts.names
+
+    def prompt_hash(self, name: str) -> str:
+        """SHA-256 of all files that a prompt is made from, first 12 hex digits.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
+        return self.prompts.sha256(name)
+
     def grounding_prompt(self, name: str, memory: str = '') -> GroundingPrompt:
         """The words around yes/no questions.
 
         Args:
-            name: of the prompt file: ``ground`` or ``ground_cot``.
+            name: of the prompt, for example ``ground`` or ``ground_cot``.
             memory: text about an earlier attempt, put before the questions; '' for none.
 
         Raises:
-            InputError: there is no such prompt file.
+            InputError: there is no such prompt.
         """
-        return GroundingPrompt()
+        return self.prompts.grounding(name, memory)
+
+    def memory(self, name: str, outcome: MemoryOf, action: Action,
+               pairs: Sequence[tuple[str, str]]) -> str:
+        """What is said about an earlier attempt, for ``grounding_prompt``.
+
+        Args:
+            name: of the prompt, for example ``ground_mem``.
+            outcome: what became of the attempt.
+            action: what was attempted.
+            pairs: questions that were asked before it, and the answers.
+
+        Raises:
+            InputError: there is no such prompt, or it has no words for a memory.
+        """
+        return self.prompts.memory(name, outcome, action, pairs)
+
+    def planning_prompt(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
+                        told: Mapping[Atom, bool] | None = None,
+                        stops_at_goal: bool = False) -> PlanningPrompt:
+        """What a vision-language model is given to plan from, but for the picture.
+
+        Nothing of the problem's initial state is in it.
+
+        Args:
+            name: of the prompt, for example ``plan`` or ``action_cot``.
+            problem: objects and goal.
+            history: earlier steps, in order.
+            told: facts that a suite grants as privileged information.
+            stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
+                asked to say when it is reached.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
+        return self.prompts.planning(name, problem, history, told or {}, stops_at_goal)
 
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence (line) for each object with goal facts."""

@@ -86,7 +86,7 @@ class Wording:
         path = folder / 'questions.yaml'
         data = read_yaml(path)
         self.question_hash = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        self._questions = _templates(path, data, 'predicates', schema, complete=True)
+        self._questions = templates_of(path, data, 'predicates', schema, complete=True)
         self._names: dict[str, ObjectNames] = {}
         for kind, rule in dict(data.get('objects') or {}).items():
             try:
@@ -104,8 +104,8 @@ class Wording:
             self._last_separator: str = data['last_separator']
         except KeyError as error:
             raise DomainError(f'{path}:1: {error} is missing (add it)') from error
-        self._facts = {True: _templates(path, data, 'facts', schema, complete=False),
-                       False: _templates(path, data, 'negated_facts', schema, complete=False)}
+        self._facts = {True: templates_of(path, data, 'facts', schema, complete=False),
+                       False: templates_of(path, data, 'negated_facts', schema, complete=False)}
 
     def object_text(self, name: str, kind: str) -> str:
         """What an object of a type is called in a sentence, without an article."""
@@ -139,13 +139,13 @@ class Wording:
         Raises:
             InputError: the atom does not fit the vocabulary.
         """
-        return Question(atom, self._fill(self._questions, atom))
+        return Question(atom, self.fill(self._questions, atom))
 
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence for each object with goal facts, in object order."""
         sentences = []
         for name in (*problem.objects, *self._schema.constants):
-            facts = [self._fill(self._facts[literal.positive], literal.atom)
+            facts = [self.fill(self._facts[literal.positive], literal.atom)
                      for literal in problem.goal if literal.atom.args[:1] == (name,)]
             if facts:
                 kind = problem.objects.get(name) or self._schema.constants[name]
@@ -154,7 +154,12 @@ class Wording:
                 sentences.append(self._sentence.format(self.object_text(name, kind), facts=joined))
         return '\n'.join(sentences)
 
-    def _fill(self, templates: Mapping[str, str], atom: Atom) -> str:
+    def fill(self, templates: Mapping[str, str], atom: Atom) -> str:
+        """An atom's template with the names of its objects.
+
+        Raises:
+            InputError: the atom does not fit the vocabulary, or has no template.
+        """
         predicate = self._schema.predicates.get(atom.predicate)
         if predicate is None or len(atom.args) != len(predicate.parameters):
             known = ', '.join(f'{p.name}/{len(p.parameters)}'
@@ -181,8 +186,20 @@ def _place(problem: Problem, name: str) -> str:
     return f'{problem.source or problem.name}:{line}'
 
 
-def _templates(path: Path, data: Mapping[str, Any], key: str, schema: Schema, *,
-               complete: bool) -> dict[str, str]:
+def templates_of(path: Path, data: Mapping[str, Any], key: str, schema: Schema, *,
+                 complete: bool) -> dict[str, str]:
+    """A file's mapping from predicates to texts with {0}, {1}, ... and {name0}, {name1}, ...
+
+    Args:
+        path: the file, for messages.
+        data: its content.
+        key: of the mapping.
+        schema: the vocabulary.
+        complete: whether every predicate must have a text.
+
+    Raises:
+        DomainError: a predicate is unknown or missing, or a placeholder wrong.
+    """
     templates = data.get(key) or {}
     if not isinstance(templates, dict):
         raise DomainError(f'{path}:1: {key} is not a mapping (write "predicate: text" lines)')

@@ -52,8 +52,8 @@ class StopReason(enum.Enum):
     """Why an episode ended.
 
     Whether the problem was *solved* is decided by the scorer from ground truth, whatever the
-    reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. ERROR (infrastructure) and CANCELLED episodes are unscored: counted apart, never as
-    failures.
+    reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. ERROR (infrastructure)
+    and CANCELLED episodes are unscored: counted apart, never as failures.
     """
 
     PLAN_DONE = 'plan_done'
