@@ -81,6 +81,9 @@ def add_parser(subparsers: Any) -> None:
                        help=about['retry_errors'].description)
     where.add_argument('--answers-log', action='store_true',
                        help=about['answers_log'].description)
+    where.add_argument('--record', action='store_true', help=about['record'].description)
+    where.add_argument('--record-images', action='store_true',
+                       help=about['record_images'].description)
     where.add_argument('--json', action='store_true',
                        help='print the summary as one JSON object, the last line of standard '
                             'output; all else goes to standard error')
@@ -170,6 +173,8 @@ def main(arguments: argparse.Namespace) -> int:
             return _FAILED
     show(summary, sys.stderr if arguments.json else sys.stdout)
     if summary['interrupted']:
+        if summary['stopped_by']:
+            print(f'sightplan run: {summary["stopped_by"]}', file=sys.stderr)
         print(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
               f'episodes; the same command with --out {summary["out"]} goes on from there',
               file=sys.stderr)

@@ -40,15 +40,18 @@ from sightplan.model import (
     StopReason,
     SymbolicPlanner,
     TruthSource,
+    Usage,
     World,
     check_settings,
+    identity_values,
     param,
     settings_fields,
     user_path,
 )
 from sightplan.records import AnswersLog, RunStore, provenance
 from sightplan.suites import suite_for
-from sightplan.vlm.api import backend_needs_pixels, backend_settings, make_backend
+from sightplan.vlm import recording
+from sightplan.vlm.api import Backend, backend_needs_pixels, backend_settings, make_backend
 
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
@@ -86,6 +89,10 @@ class RunSettings:
     retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error')
     answers_log: bool = param(False, 'Write all answers and executed actions, with the truth, to '
                               'answers.jsonl in the run directory, for "sightplan calibrate"')
+    record: bool = param(False, 'Write all requests to and replies from the model to '
+                         f'{recording.NAME} in the run directory, for backend replay')
+    record_images: bool = param(False, 'With record: also write each image once, to '
+                                f'{recording.IMAGES}/ in the run directory')
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     method_options: Mapping[str, Any] = field(default_factory=dict)
     world_options: Mapping[str, Any] = field(default_factory=dict)
@@ -246,7 +253,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     problems = hashlib.sha256()
     for split, problem in pairs:
         problems.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
-    backend = (dataclasses.asdict(backend_settings(
+    backend = (identity_values(backend_settings(
         settings.backend, resolved_backend_options(settings))) if asks else {})
     return {
         'domain': domain.name,
@@ -318,8 +325,9 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
 
     Returns:
         the content of ``summary.json``: see ``metrics.summarise``, plus ``out``, ``problems``
-        (number), ``problems_skipped``, ``interrupted``, ``planned`` (episodes), and what was
-        run by which commit and versions: see ``RunStore.origin``.
+        (number), ``problems_skipped``, ``interrupted``, ``stopped_by`` (what interrupted it, with
+        the remedy: a spending cap; '' for a person), ``planned`` (episodes), and what was run by
+        which commit and versions: see ``RunStore.origin``.
 
     Raises:
         InputError: the settings are wrong, or ``out`` holds another run.
@@ -343,25 +351,35 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             raise InputError(f'the world of domain {domain.name!r} offers no ground truth, so '
                              f'that episodes cannot be scored in process')
         grounder: Grounder = _NoGrounder()
+        backend: Backend | None = None
         if asks:
             if backend_needs_pixels(settings.backend) and not getattr(world, 'pictures', True):
                 raise InputError(f'backend {settings.backend!r} looks at pictures, but this world '
                                  f'draws none (world option pictures=none); let it draw, or '
                                  f'choose a backend that needs no pictures, such as noisy_oracle')
-            grounder = BackendGrounder(make_backend(settings.backend, options, world),
-                                       PARSERS[settings.answers])
+            backend = make_backend(settings.backend, options, world)
+            _close_after(stack, backend)
         if planner is None:
             from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
             planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
             _close_after(stack, planner)
         policy = make_policy(settings.method, settings.method_options, world)
         store = stack.enter_context(RunStore(settings.out))
-        done = store.open(identity(settings, domain, pairs, grounder.model),
+        done = store.open(identity(settings, domain, pairs, backend.model if backend else ''),
                           session(settings, world), settings.resume)
         skipped = [str(error) for error in errors]
         store.note('problems_skipped', skipped)
         if settings.retry_errors and store.drop_unscored():
             done = store.done()
+        spending = _Spending(store, backend)
+        if backend is not None:
+            if settings.record or settings.record_images:
+                backend = recording.recorded(
+                    backend, store.folder / recording.NAME, name=settings.backend,
+                    settings=backend_settings(settings.backend, options),
+                    images=settings.record_images)
+                _close_after(stack, backend)
+            grounder = BackendGrounder(backend, PARSERS[settings.answers])
         progress.started(store.folder, store.lines(), len(specs), skipped)
         scorer = EpisodeScorer(world)
         recorder: Recorder = scorer
@@ -371,7 +389,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             log.open(done)
             recorder = _Both(scorer, log)
         limits = Limits(ground_s=settings.grounder_timeout_s, plan_s=settings.planner_timeout_s)
-        interrupted = False
+        interrupted, stopped_by = False, ''
         try:
             for spec in specs:
                 if spec.episode_id in done:
@@ -383,21 +401,45 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                                     cancelled=cancelled, limits=limits)
                 if ended.reason is StopReason.CANCELLED:
                     interrupted = True
+                    stopped_by = '' if cancelled() else ended.message
                     break
                 line = scorer.result()
                 if log is not None:
                     log.commit()
                 store.append(line)
+                spending.note()
                 progress.episode(line)
         except KeyboardInterrupt:
             interrupted = True
             raise
         finally:
+            spending.note()
             summary = summarise(store.lines())
             summary.update(out=str(store.folder), planned=len(specs), problems=len(pairs),
-                           problems_skipped=skipped, interrupted=interrupted)
+                           problems_skipped=skipped, interrupted=interrupted,
+                           stopped_by=stopped_by)
             summary = store.write_summary(summary)
     return summary
+
+
+class _Spending:
+    """Keeps in ``run.json`` what all sessions of a run spent on a backend that has caps.
+
+    That is more than the lines of the episodes tell: what was spent on episodes that were broken
+    off, or ended in an error and were repeated, is in it.
+    """
+
+    def __init__(self, store: RunStore, backend: Backend | None) -> None:
+        carry_over = getattr(backend, 'carry_over', None)
+        self._store = store
+        self._backend = backend if carry_over is not None else None
+        self._earlier = Usage(**store.run_info().get('spent') or {})
+        if carry_over is not None:
+            carry_over(self._earlier)
+
+    def note(self) -> None:
+        if self._backend is not None and self._backend.usage is not None:
+            self._store.note('spent', dataclasses.asdict(self._earlier + self._backend.usage))
 
 
 def _close_after(stack: ExitStack, thing: object) -> None:

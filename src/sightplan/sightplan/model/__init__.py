@@ -61,7 +61,7 @@ from sightplan.model.ports import (
     World,
 )
 from sightplan.model.problem import Problem
-from sightplan.model.settings import check_settings, param, settings_fields
+from sightplan.model.settings import check_settings, identity_values, param, settings_fields
 from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage
 
@@ -75,5 +75,5 @@ __all__ = [
     'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder',
     'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'SymbolicPlanner',
     'TruthSource', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError',
-    'check_settings', 'param', 'settings_fields', 'user_path',
+    'check_settings', 'identity_values', 'param', 'settings_fields', 'user_path',
 ]

@@ -24,13 +24,25 @@ class SettingField:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] | None = None
+    identity: bool = True
 
 
 def param(default: Any, description: str, *, low: float | None = None,
-          high: float | None = None, choices: Sequence[str] | None = None) -> Any:
-    """Declare a field of a settings dataclass with its description and bounds."""
+          high: float | None = None, choices: Sequence[str] | None = None,
+          identity: bool = True) -> Any:
+    """Declare a field of a settings dataclass with its description and bounds.
+
+    Args:
+        default: its default, which also gives its type.
+        description: for people.
+        low: least value.
+        high: greatest value.
+        choices: the only values.
+        identity: whether results depend on it; a run may be resumed with another value of a
+            setting that only says how fast, how patiently or how expensively it is done.
+    """
     metadata = {'description': description, 'low': low, 'high': high,
-                'choices': tuple(choices) if choices else None}
+                'choices': tuple(choices) if choices else None, 'identity': identity}
     if isinstance(default, (list, tuple)):
         default = tuple(default)
     return dataclasses.field(default=default, metadata=metadata)
@@ -40,8 +52,15 @@ def settings_fields(cls: type) -> tuple[SettingField, ...]:
     """The declared fields of a settings dataclass, in order; types come from the defaults."""
     return tuple(
         SettingField(f.name, type(f.default), f.default, f.metadata['description'],
-                     f.metadata['low'], f.metadata['high'], f.metadata['choices'])
+                     f.metadata['low'], f.metadata['high'], f.metadata['choices'],
+                     f.metadata['identity'])
         for f in dataclasses.fields(cls) if 'description' in f.metadata)
+
+
+def identity_values(settings: Any) -> dict[str, Any]:
+    """The values of the settings that results depend on, by name."""
+    return {field.name: getattr(settings, field.name)
+            for field in settings_fields(type(settings)) if field.identity}
 
 
 def check_settings(settings: Any, source: str = '') -> None:

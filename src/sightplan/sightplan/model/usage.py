@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_DIGITS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Requests, tokens and money spent on a model.
+
+    Sums and differences of costs are rounded to a millionth of a millionth dollar, so that they
+    do not depend on the order of adding.
 
     Attributes:
         requests: calls of the model.
@@ -26,10 +31,11 @@ class Usage:
         costs = [u.cost_usd for u in (self, other) if u.cost_usd is not None]
         return Usage(self.requests + other.requests, self.prompt_tokens + other.prompt_tokens,
                      self.completion_tokens + other.completion_tokens,
-                     sum(costs) if costs else None)
+                     round(sum(costs), _DIGITS) if costs else None)
 
     def __sub__(self, other: Usage) -> Usage:
         """What was used since ``other``, an earlier reading of the same counter."""
-        cost = (None if self.cost_usd is None else self.cost_usd - (other.cost_usd or 0.0))
+        cost = (None if self.cost_usd is None
+                else round(self.cost_usd - (other.cost_usd or 0.0), _DIGITS))
         return Usage(self.requests - other.requests, self.prompt_tokens - other.prompt_tokens,
                      self.completion_tokens - other.completion_tokens, cost)

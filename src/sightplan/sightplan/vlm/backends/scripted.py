@@ -1,0 +1,195 @@
+"""``scripted``: replies from a file; no model. For dry runs of methods, and for tests.
+
+The file is YAML or JSON::
+
+    replies:                     # to prompts; a list begins anew with each episode
+      - {plan: [{action: moveblock, parameters: [r, c2]}]}    # data is sent as JSON text
+      - 'I think that the plan is done.'
+    repeat: last                 # after the end of a list: last, or error (the default)
+    answers:                     # to yes/no questions, by their text
+      'Is the red block on top of the green block?': 'Yes'
+      'Is the red block the topmost of its column?': {text: 'Yes', p_yes: 0.9, p_no: 0.1}
+      default: 'No'
+
+``replies`` may also be a mapping of episodes to lists: by episode id, by the name of the problem,
+or ``default``. A file that is a list holds replies alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.model import BackendError, InputError, Usage, param, user_path
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+
+_KEYS = ('replies', 'repeat', 'answers')
+_DEFAULT = 'default'
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``scripted``."""
+
+    script: str = param('', 'File of replies, .yaml or .json; its form stands in the '
+                        'documentation of sightplan.vlm.backends.scripted')
+
+
+class Backend:
+    """Says what a file says."""
+
+    needs_truth = False
+    needs_pixels = False
+    generates = True
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the file.
+
+        Raises:
+            InputError: it is not given, not there, or not of the form; names file and field.
+        """
+        if not settings.script:
+            raise InputError('backend scripted: script is missing; name a file of replies with '
+                             '--backend-option script=replies.yaml')
+        self._path = user_path(settings.script)
+        raw, data = _load(self._path)
+        where = str(self._path)
+        if isinstance(data, list):
+            data = {'replies': data}
+        if not isinstance(data, dict) or not data or set(data) - set(_KEYS):
+            raise InputError(f'{where}: must be a list of replies, or a mapping of '
+                             f'{", ".join(_KEYS)}')
+        self._lists = _lists(data.get('replies', []), where)
+        self._answers = _answers(data.get('answers', {}), where)
+        if data.get('repeat', 'error') not in ('error', 'last'):
+            raise InputError(f'{where}: repeat must be error or last, not {data["repeat"]!r}')
+        self._repeats = data.get('repeat') == 'last'
+        self._model = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
+        self._episode = ''
+        self._given = 0
+        self._requests = 0
+
+    @property
+    def model(self) -> str:
+        """Name and hash of the file."""
+        return self._model
+
+    @property
+    def usage(self) -> Usage:
+        """Requests so far."""
+        return Usage(self._requests)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Begin the list of an episode."""
+        self._episode = episode_id
+        self._given = 0
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer by the texts of the questions.
+
+        Raises:
+            BackendError: the file has no answer to one of them, and no default.
+        """
+        replies = []
+        for question in request.questions:
+            reply = self._answers.get(question.text, self._answers.get(_DEFAULT))
+            if reply is None:
+                raise BackendError(f'{self._path}: answers has no entry {question.text!r}; add '
+                                   f'it, or an entry {_DEFAULT!r}')
+            replies.append(reply)
+        self._requests += len(replies)
+        return replies
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """The next reply of the episode's list.
+
+        Raises:
+            BackendError: there is none left, or no list for this episode.
+        """
+        found = next((name for name in _names(self._episode) if name in self._lists), None)
+        if found is None:
+            raise BackendError(f'{self._path}: replies has no list for episode '
+                               f'{self._episode or "(none)"}; add it, or one named {_DEFAULT!r}')
+        replies = self._lists[found]
+        if self._given >= len(replies) and not (self._repeats and replies):
+            raise BackendError(f'{self._path}: all {len(replies)} replies of list {found!r} are '
+                               f'used up in episode {self._episode or "(none)"}; add more, or '
+                               f'"repeat: last"')
+        text = replies[min(self._given, len(replies) - 1)]
+        self._given += 1
+        self._requests += 1
+        return TextReply(text)
+
+
+def _names(episode_id: str) -> Iterator[str]:
+    """Names of an episode's list, the most telling first."""
+    yield episode_id
+    without_trial = episode_id.rpartition('#')[0] or episode_id
+    yield without_trial
+    yield without_trial.rpartition('/')[2]
+    yield _DEFAULT
+
+
+def _load(path: Path) -> tuple[bytes, Any]:
+    """The file, and its content; JSON is YAML, too."""
+    try:
+        raw = path.read_bytes()
+        return raw, yaml.safe_load(raw.decode())
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); name a file of '
+                         f'replies') from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise InputError(f'{path}: is neither YAML nor JSON ({error})') from error
+
+
+def _lists(data: Any, where: str) -> dict[str, list[str]]:
+    if isinstance(data, list):
+        data = {_DEFAULT: data}
+    if not isinstance(data, dict) or not all(isinstance(item, list) for item in data.values()):
+        raise InputError(f'{where}: replies must be a list, or a mapping of episodes or problems '
+                         f'to lists')
+    return {str(name): [_text(item, f'{where}: replies of {name}[{number}]')
+                        for number, item in enumerate(items)]
+            for name, items in data.items()}
+
+
+def _answers(data: Any, where: str) -> dict[str, YesNoReply]:
+    if not isinstance(data, dict):
+        raise InputError(f'{where}: answers must be a mapping of questions to replies')
+    return {str(question): _answer(value, f'{where}: answers[{question!r}]')
+            for question, value in data.items()}
+
+
+def _answer(value: Any, where: str) -> YesNoReply:
+    if not isinstance(value, Mapping):
+        return YesNoReply(_text(value, where))
+    if 'text' not in value or set(value) - {'text', 'p_yes', 'p_no'}:
+        raise InputError(f'{where}: must be a text, or a mapping of text, p_yes and p_no')
+    shares = []
+    for name in ('p_yes', 'p_no'):
+        share = value.get(name)
+        if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float))
+                                  or not 0 <= share <= 1):
+            raise InputError(f'{where}: {name} = {share!r} must lie in [0, 1]')
+        shares.append(None if share is None else float(share))
+    return YesNoReply(_text(value['text'], where), shares[0], shares[1])
+
+
+def _text(value: Any, where: str) -> str:
+    """A reply's text; an unquoted yes or no is a truth value in YAML."""
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (Mapping, Sequence)):
+        try:
+            return json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f'{where}: cannot be sent as JSON ({error}); quote it') from error
+    raise InputError(f'{where}: {value!r} must be a text (quote it), or data to be sent as JSON')

@@ -1,0 +1,432 @@
+"""Recording of a backend's requests and replies, and reading them back.
+
+A recording is a file of JSON lines, written as the replies come:
+
+* ``recording``, the first line: format, exact name of the model, backend and its settings;
+* ``episode``: an episode begins. If it begins once more (a resumed run repeats what was broken
+  off), only what follows the last start counts;
+* ``prompt``: the words around yes/no questions, once per file and session; ``yes_no`` lines name
+  it by its hash;
+* ``yes_no``: one question about one image, and the reply; ``text``: a prompt and its reply.
+
+A request is known by its key: SHA-256 over the canonical JSON of all that a model is shown, with
+images by the hash of their shape and exact bytes, and of the limits of the reply. The backend
+``replay`` answers from such a file. Nothing is written about calls that failed. Each call of the
+backend is written at once; a last line that a crash cut off is left out by readers, and removed
+before more is appended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from sightplan.model import (
+    GroundingPrompt,
+    InfrastructureError,
+    InputError,
+    Observation,
+    Usage,
+    user_path,
+)
+from sightplan.vlm.api import Backend, Part, TextReply, TextRequest, YesNoReply, YesNoRequest
+
+FORMAT = 1
+NAME = 'replies.jsonl'
+"""Name of the recording in a run directory."""
+IMAGES = 'images'
+"""Folder of the images beside a recording, as ``<image_id>.png``."""
+
+
+def recorded(backend: Backend, path: Path | str, *, name: str = '',
+             settings: object = None, images: bool = False) -> RecordingBackend:
+    """The backend, with all its requests and replies appended to a file.
+
+    Args:
+        backend: any backend.
+        path: the file; made, with its folder, if it is not there.
+        name: name of the backend, for the file's first line.
+        settings: the backend's settings dataclass, likewise (backends keep secrets out of it).
+        images: also write each image once, as PNG, to ``images/<image_id>.png`` beside the file.
+
+    Raises:
+        InputError: the file cannot be written, is in use, is no recording, or is one of another
+            model.
+    """
+    about = dataclasses.asdict(cast(Any, settings)) if settings is not None else {}
+    return RecordingBackend(backend, path, name=name, settings=about, images=images)
+
+
+def part_id(part: Part) -> str:
+    """The hash of an image of a prompt, as ``Observation.image_id``; '' for text."""
+    return '' if isinstance(part, str) else Observation(image=part).image_id
+
+
+def yes_no_keys(request: YesNoRequest) -> list[str]:
+    """One key per question: see the module."""
+    prompt, seen = request.prompt, request.observation
+    shared = {'kind': 'yes_no', 'image': seen.image_id, 'observation': seen.text,
+              **_prompt_content(prompt)}
+    return [_digest({**shared, 'question': prompt.ask(question.text)})
+            for question in request.questions]
+
+
+def text_key(request: TextRequest) -> str:
+    """The key of a prompt: see the module."""
+    return _digest({'kind': 'text', 'system': request.system, 'parts': _parts(request),
+                    'max_tokens': request.max_tokens})
+
+
+def has_image(request: YesNoRequest | TextRequest) -> bool:
+    """Whether a request shows an image, so that its key tells situations apart."""
+    if isinstance(request, YesNoRequest):
+        return request.observation.image is not None
+    return any(not isinstance(part, str) for part in request.parts)
+
+
+class RecordingBackend:
+    """A backend whose requests and replies are written down; else it is the one it wraps."""
+
+    def __init__(self, backend: Backend, path: Path | str, *, name: str = '',
+                 settings: Mapping[str, Any] | None = None, images: bool = False) -> None:
+        """Open the file; see ``recorded``.
+
+        Raises:
+            InputError: see ``recorded``.
+        """
+        self.needs_truth = backend.needs_truth
+        self.needs_pixels = backend.needs_pixels
+        self.generates = backend.generates
+        self._backend = backend
+        self._images = images
+        self._episode = ''
+        self._prompts: dict[GroundingPrompt, str] = {}
+        self._drawn: set[str] = set()
+        self._lock = threading.Lock()
+        self.path = user_path(path).resolve()
+        self._file = _Appended(self.path, {
+            'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
+            'settings': dict(settings or {}), 'counted': backend.usage is not None})
+
+    @property
+    def model(self) -> str:
+        """As the wrapped backend."""
+        return self._backend.model
+
+    @property
+    def usage(self) -> Usage | None:
+        """As the wrapped backend."""
+        return self._backend.usage
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Note the episode, and tell the wrapped backend if it cares."""
+        self._episode = episode_id
+        self._file.write([{'kind': 'episode', 'episode': episode_id, 'split': split}])
+        start = getattr(self._backend, 'start_episode', None)
+        if start is not None:
+            start(episode_id, split)
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions, in order, and write them down; contract in ``Backend``.
+
+        Raises:
+            InfrastructureError: the file cannot be written (disk full).
+        """
+        with self._lock:
+            before = self._backend.usage
+            replies = self._backend.answer(request)
+            prompt, lines = self._prompt(request.prompt)
+            image = request.observation.image_id
+            for question, key, reply in zip(request.questions, yes_no_keys(request), replies,
+                                            strict=False):
+                lines.append({
+                    'kind': 'yes_no', 'episode': self._episode, 'key': key, 'image': image,
+                    'prompt': prompt, 'question': question.text, 'text': reply.text,
+                    'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no)})
+            self._commit(lines, before, [request.observation.image])
+        return replies
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text, and write it down; contract in ``Backend``.
+
+        Raises:
+            InfrastructureError: the file cannot be written (disk full).
+        """
+        with self._lock:
+            before = self._backend.usage
+            reply = self._backend.generate(request)
+            self._commit([{
+                'kind': 'text', 'episode': self._episode, 'key': text_key(request),
+                'system': request.system, 'parts': _parts(request),
+                'max_tokens': request.max_tokens, 'text': reply.text,
+                'truncated': reply.truncated}], before, request.parts)
+        return reply
+
+    def carry_over(self, spent: Usage) -> None:
+        """Tell a backend with a cap what earlier sessions of the run spent."""
+        carry = getattr(self._backend, 'carry_over', None)
+        if carry is not None:
+            carry(spent)
+
+    def close(self) -> None:
+        """Close the file, and the wrapped backend if it can be closed."""
+        self._file.close()
+        close = getattr(self._backend, 'close', None)
+        if close is not None:
+            close()
+
+    def _prompt(self, prompt: GroundingPrompt) -> tuple[str, list[dict[str, Any]]]:
+        """Hash of a prompt, and the line that tells it if that is not written yet."""
+        if prompt in self._prompts:
+            return self._prompts[prompt], []
+        digest = self._prompts[prompt] = _digest(_prompt_content(prompt))[:16]
+        return digest, [{'kind': 'prompt', 'prompt': digest, **dataclasses.asdict(prompt)}]
+
+    def _commit(self, lines: list[dict[str, Any]], before: Usage | None,
+                parts: Sequence[Part | None]) -> None:
+        """Write the lines of one call; the last one bears what the call cost."""
+        after = self._backend.usage
+        if after is not None and lines:
+            lines[-1]['usage'] = dataclasses.asdict(after - (before or Usage()))
+        if self._images:
+            self._draw(parts)
+        self._file.write(lines)
+
+    def _draw(self, parts: Sequence[Part | None]) -> None:
+        from sightplan.vlm.backends._images import encode
+
+        for part in parts:
+            if part is None or isinstance(part, str) or part_id(part) in self._drawn:
+                continue
+            self._drawn.add(part_id(part))
+            path = self.path.parent / IMAGES / f'{part_id(part)}.png'
+            if path.exists():
+                continue
+            try:
+                path.parent.mkdir(exist_ok=True)
+                temporary = path.with_name(f'.{path.name}.{os.getpid()}')
+                temporary.write_bytes(encode(part, 'png'))
+                os.replace(temporary, path)
+            except OSError as error:
+                raise InfrastructureError(f'{path}: cannot be written '
+                                          f'({error.strerror})') from error
+
+
+class _Appended:
+    """The file being written: one process at a time, whole lines only."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise InputError(f'{path}: cannot be written ({error.strerror}); record to another '
+                             f'file') from error
+        try:
+            self._take_up(header)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_up(self, header: Mapping[str, Any]) -> None:
+        assert self._fd is not None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f'{self._path}: another process is recording to it; record to '
+                             f'another file') from error
+        whole, first = 0, b''
+        with open(self._path, 'rb') as file:
+            for line in file:
+                if line.endswith(b'\n'):
+                    first = first or line
+                    whole += len(line)
+        if first:
+            there = _header(first, self._path)
+            if there['model'] != header['model']:
+                raise InputError(f'{self._path}: holds replies of {there["model"]!r}, not of '
+                                 f'{header["model"]!r}; record to another file')
+        os.ftruncate(self._fd, whole)
+        if not first:
+            self.write([header])
+
+    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Append lines with one call.
+
+        Raises:
+            InfrastructureError: they could not be written; nothing is left of them.
+        """
+        content = ''.join(json.dumps(line) + '\n' for line in lines).encode()
+        with self._lock:
+            if self._fd is None:
+                raise InfrastructureError(f'{self._path}: is closed, nothing more is recorded')
+            size = os.fstat(self._fd).st_size
+            try:
+                if os.write(self._fd, content) < len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._fd, size)
+                raise InfrastructureError(f'{self._path}: a reply could not be recorded '
+                                          f'({error.strerror})') from error
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded reply.
+
+    Attributes:
+        key: of the request.
+        reply: to it.
+        images: ids of the images it showed.
+        question: text of the question, '' for a prompt.
+        usage: what the call cost whose last reply this is; None if nobody counted.
+    """
+
+    key: str
+    reply: YesNoReply | TextReply
+    images: tuple[str, ...] = ()
+    question: str = ''
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a file holds.
+
+    Attributes:
+        path: the file.
+        model: exact name of the recorded model.
+        counted: whether usage was counted.
+        episodes: episode id ('' before any began) to its entries, in order.
+    """
+
+    path: Path
+    model: str
+    counted: bool
+    episodes: Mapping[str, Sequence[Entry]]
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a file; a last line that was cut off is left out.
+
+    Raises:
+        InputError: there is no such file, or it is no recording; names file and line.
+    """
+    try:
+        with open(path, 'rb') as file:
+            lines = _whole_lines(file, path)
+            header = _header(next(lines, b''), path)
+            episodes = _entries(lines, path)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); name a recording, made with '
+                         f'"sightplan run --record"') from error
+    return Recording(path, header['model'], bool(header.get('counted')), episodes)
+
+
+def _whole_lines(file: Any, path: Path) -> Iterator[bytes]:
+    for line in file:
+        if line.endswith(b'\n'):
+            yield line
+
+
+def _header(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get('kind') != 'recording':
+        raise InputError(f'{path}:1: this is no recording of replies (made with "sightplan run '
+                         f'--record"); name another file')
+    if header.get('format') != FORMAT or not isinstance(header.get('model'), str):
+        raise InputError(f'{path}:1: is a recording of format {header.get("format")!r}; this '
+                         f'version reads format {FORMAT}')
+    return header
+
+
+def _entries(lines: Iterator[bytes], path: Path) -> dict[str, list[Entry]]:
+    episodes: dict[str, list[Entry]] = {'': []}
+    for number, line in enumerate(lines, start=2):
+        try:
+            data = json.loads(line)
+            kind = data['kind']
+            if kind == 'episode':
+                episodes[_typed(data, 'episode', str)] = []
+            elif kind == 'yes_no':
+                episodes.setdefault(_typed(data, 'episode', str), []).append(_yes_no(data))
+            elif kind == 'text':
+                episodes.setdefault(_typed(data, 'episode', str), []).append(_text(data))
+            elif kind != 'prompt':
+                raise ValueError(f'unknown kind {kind!r}')
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(f'{path}:{number}: is not a line of a recording '
+                             f'({type(error).__name__}: {error}); remove it by hand') from error
+    return episodes
+
+
+def _yes_no(data: Mapping[str, Any]) -> Entry:
+    image = _typed(data, 'image', str)
+    reply = YesNoReply(_typed(data, 'text', str), _number(data['p_yes']), _number(data['p_no']))
+    return Entry(_typed(data, 'key', str), reply, (image,) if image else (),
+                 _typed(data, 'question', str), _usage(data))
+
+
+def _text(data: Mapping[str, Any]) -> Entry:
+    images = tuple(_typed(part, 'image', str) for part in _typed(data, 'parts', list)
+                   if not isinstance(part, str))
+    reply = TextReply(_typed(data, 'text', str), _typed(data, 'truncated', bool))
+    return Entry(_typed(data, 'key', str), reply, images, '', _usage(data))
+
+
+def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = data[key]
+    if not isinstance(value, kind):
+        raise ValueError(f'{key} must be a {kind.__name__}')
+    return value
+
+
+def _usage(data: Mapping[str, Any]) -> Usage | None:
+    counts = data.get('usage')
+    if counts is None:
+        return None
+    cost = counts['cost_usd']
+    requests, given, said = (_typed(counts, key, int)
+                             for key in ('requests', 'prompt_tokens', 'completion_tokens'))
+    return Usage(requests, given, said, _number(cost))
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _prompt_content(prompt: GroundingPrompt) -> dict[str, Any]:
+    return {'system': prompt.system, 'before_image': prompt.before_image,
+            'after_image': prompt.after_image, 'template': prompt.question,
+            'reasoning': prompt.reasoning, 'max_tokens': prompt.max_tokens}
+
+
+def _parts(request: TextRequest) -> list[Any]:
+    """Texts as they are, images by hash."""
+    return [part if isinstance(part, str) else {'image': part_id(part)} for part in request.parts]
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()

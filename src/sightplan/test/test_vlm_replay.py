@@ -1,0 +1,459 @@
+"""Recording of requests and replies, and the backend ``replay``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from sightplan.model import (
+    BARE,
+    Atom,
+    BackendError,
+    GroundingPrompt,
+    InfrastructureError,
+    InputError,
+    Observation,
+    Question,
+    Usage,
+)
+from sightplan.records import RunStore
+from sightplan.runner import RunSettings, run
+from sightplan.vlm import recording
+from sightplan.vlm.api import (
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    backend_generates,
+    backend_needs_pixels,
+    make_backend,
+)
+
+
+def image(seed: int) -> Any:
+    return np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8)
+
+
+def ask(*texts: str, seed: int | None = 0, prompt: GroundingPrompt = BARE) -> YesNoRequest:
+    seen = Observation(None if seed is None else image(seed))
+    return YesNoRequest(seen, tuple(Question(Atom('p'), text) for text in texts), prompt=prompt)
+
+
+class Counting:
+    """A model whose every reply is another one, and costs another sum."""
+
+    needs_truth, needs_pixels, generates = False, True, True
+    model = 'counting@1'
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.usage: Usage | None = Usage(cost_usd=0.0)
+        self.closed = 0
+        self.carried: Usage | None = None
+
+    def _spend(self, number: int) -> None:
+        assert self.usage is not None
+        self.usage += Usage(number, 100 * number, number, 0.1 * self.calls)
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        replies = []
+        for _ in request.questions:
+            self.calls += 1
+            replies.append(YesNoReply(f'Yes {self.calls}', 1 / (self.calls + 2), None))
+        self._spend(len(replies))
+        return replies
+
+    def generate(self, request: TextRequest) -> TextReply:
+        self.calls += 1
+        self._spend(1)
+        return TextReply(f'text {self.calls} \ud800', self.calls % 2 == 0)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def carry_over(self, spent: Usage) -> None:
+        self.carried = spent
+
+
+def replay(path: Path) -> Any:
+    return make_backend('replay', {'path': str(path)})
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_replies_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
+    path = tmp_path / 'deep' / 'replies.jsonl'
+    backend = recording.recorded(Counting(), path, name='counting')
+    text = TextRequest('system', ('look', image(3), 'at this'), 77)
+    requests = [ask('a?', 'b?'), text, ask('a?'), ask('a?', seed=1), text]
+    said, spent = [], []
+
+    def step(model: Any, request: Any) -> None:
+        before = model.usage
+        said.append(model.answer(request) if isinstance(request, YesNoRequest)
+                    else model.generate(request))
+        spent.append(model.usage - before)
+
+    backend.start_episode('e', 'simple')
+    for request in requests:
+        step(backend, request)
+    backend.close()
+    again = replay(path)
+    again.start_episode('e', 'simple')
+    for request in requests:
+        step(again, request)
+    assert said[:5] == said[5:] and spent[:5] == spent[5:]
+    assert len({str(reply) for reply in said[:5]}) == 5
+    assert again.model == 'counting@1'
+    assert [line['kind'] for line in lines(path)] == [
+        'recording', 'episode', 'prompt', 'yes_no', 'yes_no', 'text', 'yes_no', 'yes_no', 'text']
+
+
+def test_the_wrapper_is_the_backend_it_wraps(tmp_path: Path) -> None:
+    inner = Counting()
+    backend = recording.recorded(inner, tmp_path / 'r.jsonl')
+    assert (backend.needs_truth, backend.needs_pixels, backend.generates) == (False, True, True)
+    assert backend.model == inner.model and backend.usage == inner.usage
+    backend.carry_over(Usage(3))
+    backend.close()
+    assert inner.carried == Usage(3) and inner.closed == 1
+    with pytest.raises(InfrastructureError, match='closed'):
+        backend.answer(ask('a?'))
+
+
+def test_replay_is_chosen_by_name_and_needs_neither_pictures_nor_model() -> None:
+    assert backend_generates('replay') and not backend_needs_pixels('replay')
+
+
+@pytest.mark.parametrize('other', [
+    ask('b?'), ask('a?', seed=1), ask('a?', seed=None),
+    ask('a?', prompt=GroundingPrompt(system='s')), ask('a?', prompt=GroundingPrompt(max_tokens=9)),
+    ask('a?', prompt=GroundingPrompt(after_image='m')),
+    ask('a?', prompt=GroundingPrompt(reasoning=True)),
+    ask('a?', prompt=GroundingPrompt(question='{question} Be brief.'))])
+def test_whatever_the_model_is_shown_changes_the_key(other: YesNoRequest) -> None:
+    assert recording.yes_no_keys(other) != recording.yes_no_keys(ask('a?'))
+    assert recording.yes_no_keys(ask('a?')) == recording.yes_no_keys(
+        ask('a?', prompt=GroundingPrompt(name='other', sha256='12')))
+
+
+@pytest.mark.parametrize('other', [
+    TextRequest('t', ('a', image(0)), 5), TextRequest('s', ('b', image(0)), 5),
+    TextRequest('s', ('a', image(1)), 5), TextRequest('s', ('a', image(0)), 6),
+    TextRequest('s', (image(0), 'a'), 5), TextRequest('s', ('a', image(0), ''), 5),
+    TextRequest('s', ('a', image(0).reshape(8, 6, 3)), 5)])
+def test_whatever_a_prompt_holds_changes_the_key(other: TextRequest) -> None:
+    assert recording.text_key(other) != recording.text_key(TextRequest('s', ('a', image(0)), 5))
+
+
+def test_an_episode_that_was_begun_again_counts_from_its_last_start(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    for _ in range(2):
+        backend.start_episode('e')
+        backend.answer(ask('a?'))
+    backend.start_episode('f')
+    backend.answer(ask('a?'))
+    backend.close()
+    again = replay(path)
+    for episode, text in (('f', 'Yes 3'), ('e', 'Yes 2'), ('f', 'Yes 3')):
+        again.start_episode(episode)
+        assert again.answer(ask('a?'))[0].text == text
+
+
+def test_by_the_key_alone_where_an_image_tells_situations_apart(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    backend.start_episode('e')
+    backend.answer(ask('a?'))
+    backend.answer(ask('a?', seed=None))
+    backend.close()
+    again = replay(path)
+    again.start_episode('another')
+    assert [again.answer(ask('a?'))[0].text for _ in range(3)] == ['Yes 1'] * 3
+    with pytest.raises(BackendError, match='episode was not recorded'):
+        again.answer(ask('a?', seed=None))
+    again.start_episode('e')
+    assert again.answer(ask('a?', seed=None))[0].text == 'Yes 2'
+    with pytest.raises(BackendError, match='less often'):
+        again.answer(ask('a?', seed=None))
+
+
+def test_what_was_not_recorded_is_named_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    backend.start_episode('e')
+    backend.answer(ask('a?'))
+    backend.close()
+    again = replay(path)
+    again.start_episode('e')
+    for request, why in ((ask('Is it?'), 'never asked'), (ask('a?', seed=5), 'not in the rec'),
+                         (ask('a?', prompt=GroundingPrompt('mine', 's')), 'asked otherwise')):
+        with pytest.raises(BackendError, match=why) as caught:
+            again.answer(request)
+        message = str(caught.value)
+        assert request.questions[0].text in message and '--record' in message
+        assert request.observation.image_id in message and str(path) in message
+    with pytest.raises(BackendError, match="begins 'Plan!'"):
+        again.generate(TextRequest('', ('Plan!', image(0))))
+
+
+def test_a_torn_last_line_is_left_out_and_cut_off_before_appending(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    backend.start_episode('e')
+    backend.answer(ask('a?', 'b?'))
+    backend.close()
+    whole = path.read_bytes()
+    last = whole.splitlines(keepends=True)[-1]
+    for cut in (1, 10, len(last) - 1):
+        path.write_bytes(whole[:-cut])
+        again = replay(path)
+        again.start_episode('e')
+        assert again.answer(ask('a?'))[0].text == 'Yes 1'
+        with pytest.raises(BackendError):
+            again.answer(ask('b?'))
+        backend = recording.recorded(Counting(), path)
+        backend.answer(ask('c?'))
+        backend.close()
+        assert path.read_bytes().startswith(whole[:-len(last)])
+        assert lines(path)[-1]['question'] == 'c?'
+        path.write_bytes(whole)
+
+
+def test_even_a_torn_first_line_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    path.write_text('{"kind": "rec')
+    recording.recorded(Counting(), path).close()
+    assert replay(path).model == 'counting@1'
+
+
+def test_a_killed_process_leaves_what_was_answered(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    code = textwrap.dedent(f'''
+        import os, signal
+        from test_vlm_replay import Counting, ask, recording
+        backend = recording.recorded(Counting(), {str(path)!r})
+        backend.start_episode('e')
+        backend.answer(ask('a?', 'b?'))
+        os.kill(os.getpid(), signal.SIGKILL)
+        ''')
+    done = subprocess.run([sys.executable, '-c', code], cwd=Path(__file__).parent,
+                          env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+    assert done.returncode == -signal.SIGKILL
+    assert [reply.text for reply in replay(path).answer(ask('a?', 'b?'))] == ['Yes 1', 'Yes 2']
+
+
+def test_one_writer_and_one_model_a_file(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    first = recording.recorded(Counting(), path)
+    with pytest.raises(InputError, match='another process'):
+        recording.recorded(Counting(), path)
+    first.close()
+    other = Counting()
+    other.model = 'other@2'
+    with pytest.raises(InputError, match=r'counting@1.*other@2'):
+        recording.recorded(other, path)
+    path.write_text('{"not": "ours"}\n')
+    with pytest.raises(InputError, match='no recording'):
+        recording.recorded(Counting(), path)
+    assert path.read_text() == '{"not": "ours"}\n'
+    with pytest.raises(InputError, match='cannot be written'):
+        recording.recorded(Counting(), path / 'below')
+
+
+def test_a_full_disk_is_named_and_leaves_whole_lines(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    size = path.stat().st_size
+    write = os.write
+    monkeypatch.setattr(recording.os, 'write', lambda fd, data: write(fd, data[:20]))
+    with pytest.raises(InfrastructureError, match='No space left'):
+        backend.answer(ask('a?'))
+    assert path.stat().st_size == size
+
+
+def test_images_are_saved_once_and_exactly(tmp_path: Path) -> None:
+    from PIL import Image
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path, images=True)
+    backend.answer(ask('a?'))
+    backend.answer(ask('b?'))
+    backend.generate(TextRequest('', ('t', image(1))))
+    backend.close()
+    saved = sorted((tmp_path / 'images').iterdir())
+    assert len(saved) == 2
+    for file in saved:
+        pixels = np.asarray(Image.open(file))
+        assert Observation(pixels).image_id == file.stem
+    assert {line['image'] for line in lines(path) if line['kind'] == 'yes_no'} <= {
+        file.stem for file in saved}
+
+
+def test_a_folder_of_recordings_is_read_as_one(tmp_path: Path) -> None:
+    for name, text in (('replies.jsonl', 'a?'), ('replies-planner.jsonl', 'b?')):
+        backend = recording.recorded(Counting(), tmp_path / name)
+        backend.answer(ask(text))
+        backend.close()
+    assert len(replay(tmp_path).answer(ask('a?', 'b?'))) == 2
+    other = Counting()
+    other.model = 'other@2'
+    recording.recorded(other, tmp_path / 'replies-2.jsonl').close()
+    with pytest.raises(InputError, match=r'other@2'):
+        replay(tmp_path)
+
+
+@pytest.mark.parametrize(('content', 'reason'), [
+    (None, 'cannot be read'), ('', ':1: this is no recording'), ('[]\n', ':1:'),
+    ('{"kind": "recording", "format": 2, "model": "m"}\n', 'format 2'),
+    ('HEAD\nnonsense\n', ':2:.*remove'), ('HEAD\n{}\n', ':2:'), ('HEAD\n{"kind": "x"}\n', ':2:'),
+    (('HEAD\n{"kind": "yes_no", "episode": "", "key": "k", "image": "", "question": "", '
+     '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a str'),
+    (('HEAD\n{"kind": "text", "episode": "", "key": "k", "parts": [{}], "text": "", '
+     '"truncated": false}\n'), ':2:')])
+def test_damaged_files_are_named(tmp_path: Path, content: str | None, reason: str) -> None:
+    path = tmp_path / 'r.jsonl'
+    if content is not None:
+        path.write_text(content.replace(
+            'HEAD', '{"kind": "recording", "format": 1, "model": "m"}'))
+    with pytest.raises(InputError, match=reason):
+        replay(path)
+
+
+def test_the_path_must_be_given(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='path is missing'):
+        make_backend('replay')
+    with pytest.raises(InputError, match='holds no recording'):
+        replay(tmp_path)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(['kind', 'episode', 'key', 'image', 'text', 'p_yes', 'p_no', 'parts',
+                         'truncated', 'usage', 'question']), inner, max_size=9),
+    max_leaves=12), max_size=3), st.sampled_from(['yes_no', 'text', 'episode', None]))
+def test_any_file_is_read_or_refused(tmp_path_factory: Any, data: list[Any],
+                                     kind: str | None) -> None:
+    path = tmp_path_factory.getbasetemp() / 'any.jsonl'
+    for item in data:
+        if isinstance(item, dict) and kind:
+            item['kind'] = kind
+    path.write_text('{"kind": "recording", "format": 1, "model": "m"}\n'
+                    + ''.join(json.dumps(item) + '\n' for item in data))
+    try:
+        backend = replay(path)
+    except InputError:
+        return
+    assert backend.model == 'm'
+
+
+# Whole runs.
+
+_TIMES = {'seconds', 'timings_s'}
+
+
+def timeless(data: Any) -> Any:
+    """Without wall-clock times."""
+    if isinstance(data, dict):
+        return {key: timeless(value) for key, value in data.items() if key not in _TIMES}
+    return [timeless(item) for item in data] if isinstance(data, list) else data
+
+
+def results(folder: Path) -> list[Any]:
+    return [timeless(line) for line in RunStore(folder).lines()]
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> dict[str, Any]:
+    table = tmp_path / 'table.json'
+    table.write_text('{"rates": {"default": {"p_yes_true": 0.93, "p_yes_false": 0.06, '
+                     '"p_unparsed": 0.02}}}')
+    return {'backend': 'noisy_oracle', 'backend_options': {'table': str(table)},
+            'failure_probability': 0.3}
+
+
+def test_a_run_is_repeated_from_its_recording_without_truth(
+        tmp_path: Path, noisy: dict[str, Any]) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    for name in 'abcdef':
+        (problems / f'{name}.pddl').write_text(TWO_BLOCKS)
+
+    def go(out: str, **values: Any) -> dict[str, Any]:
+        return run(RunSettings(problems=str(problems), out=str(tmp_path / out), **values),
+                   world=MemoryWorld(), planner=SearchPlanner())
+    go('first', record=True, **noisy)
+    assert not lines(tmp_path / 'first' / recording.NAME)[-1].get('usage')
+    first = results(tmp_path / 'first')
+    assert any(line['wrong'] for line in first) and any(line['solved'] for line in first)
+    summary = go('second', backend='replay', failure_probability=0.3,
+                 backend_options={'path': str(tmp_path / 'first')})
+    assert results(tmp_path / 'second') == first
+    assert summary['model'].startswith('noisy_oracle(')
+    go('plain', **noisy)
+    assert results(tmp_path / 'plain') == first
+
+
+@pytest.mark.parametrize('pictures', ['none', 'pybullet'])
+def test_the_shipped_worlds_replay(tmp_path: Path, noisy: dict[str, Any], pictures: str) -> None:
+    if pictures != 'none':
+        pytest.importorskip('pybullet')
+    common = {'episodes': 3, 'world_options': {'pictures': pictures}, 'failure_probability': 0.3,
+              'max_actions': 6, 'seed': 3}
+    run(RunSettings(out=str(tmp_path / 'first'), record_images=True, **{**noisy, **common}),
+        planner=SearchPlanner(limit=40_000))
+    run(RunSettings(out=str(tmp_path / 'second'), backend='replay',
+                    backend_options={'path': str(tmp_path / 'first')}, **common),
+        planner=SearchPlanner(limit=40_000))
+    first = results(tmp_path / 'first')
+    assert first == results(tmp_path / 'second') and any(line['wrong'] for line in first)
+    assert list((tmp_path / 'first' / recording.IMAGES).glob('*.png'))
+
+
+def test_a_resumed_recording_replays_the_committed_episodes(
+        tmp_path: Path, noisy: dict[str, Any]) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    for name in 'abc':
+        (problems / f'{name}.pddl').write_text(TWO_BLOCKS)
+
+    class BreaksOff(MemoryWorld):
+        left = 9
+
+        def observe(self) -> Observation:
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+            return super().observe()
+
+    def go(out: str, world: MemoryWorld, **values: Any) -> dict[str, Any]:
+        return run(RunSettings(problems=str(problems), out=str(tmp_path / out), **values),
+                   world=world, planner=SearchPlanner())
+    with pytest.raises(KeyboardInterrupt):
+        go('first', BreaksOff(), record=True, **noisy)
+    broken = len(lines(tmp_path / 'first' / recording.NAME))
+    assert 0 < len(results(tmp_path / 'first')) < 3
+    go('first', MemoryWorld(), record=True, **noisy)
+    starts = [line['episode'] for line in lines(tmp_path / 'first' / recording.NAME)
+              if line['kind'] == 'episode']
+    assert len(starts) == 4 and len(set(starts)) == 3
+    assert len(lines(tmp_path / 'first' / recording.NAME)) > broken
+    go('second', MemoryWorld(), backend='replay', failure_probability=0.3,
+       backend_options={'path': str(tmp_path / 'first')})
+    assert results(tmp_path / 'second') == results(tmp_path / 'first')

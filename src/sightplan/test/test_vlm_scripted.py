@@ -1,0 +1,137 @@
+"""The backend ``scripted``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from sightplan.model import Atom, BackendError, InputError, Observation, Question, Usage
+from sightplan.runner import RunSettings, run
+from sightplan.vlm.api import (
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    backend_generates,
+    make_backend,
+)
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Any:
+    def make(text: str, name: str = 'replies.yaml') -> Any:
+        (tmp_path / name).write_text(text)
+        return make_backend('scripted', {'script': str(tmp_path / name)})
+    return make
+
+
+def said(backend: Any, times: int = 1) -> list[str]:
+    return [backend.generate(TextRequest('', ('?',))).text for _ in range(times)]
+
+
+def asked(backend: Any, *texts: str) -> list[YesNoReply]:
+    return list(backend.answer(YesNoRequest(
+        Observation(), tuple(Question(Atom('p'), text) for text in texts))))
+
+
+def test_a_list_is_used_in_order_and_anew_in_each_episode(scripted: Any) -> None:
+    backend = scripted('[one, "two", {plan: [{action: a, parameters: {block: R}}]}]')
+    assert said(backend, 3) == ['one', 'two',
+                                '{"plan": [{"action": "a", "parameters": {"block": "R"}}]}']
+    with pytest.raises(BackendError, match=r'all 3 replies.*repeat: last'):
+        said(backend)
+    backend.start_episode('d/s/p#0')
+    assert said(backend) == ['one']
+    assert backend.usage == Usage(4)
+    assert backend.model.startswith('scripted(replies.yaml@')
+
+
+def test_the_last_reply_may_be_repeated(scripted: Any) -> None:
+    assert said(scripted('{replies: [a, b], repeat: last}'), 4) == ['a', 'b', 'b', 'b']
+
+
+def test_episodes_find_their_lists_by_id_problem_or_default(scripted: Any) -> None:
+    backend = scripted('''
+        replies:
+          blocksworld/simple/problem_1#1: [the trial]
+          problem_1: [the problem]
+          default: [the rest]''')
+    for episode, text in (('blocksworld/simple/problem_1#1', 'the trial'),
+                          ('blocksworld/simple/problem_1#0', 'the problem'),
+                          ('blocksworld/hard/problem_1#2', 'the problem'),
+                          ('blocksworld/simple/problem_2#0', 'the rest')):
+        backend.start_episode(episode)
+        assert said(backend) == [text]
+    backend = scripted('{replies: {problem_1: [x]}}')
+    backend.start_episode('d/s/other#0')
+    with pytest.raises(BackendError, match='no list for episode d/s/other#0'):
+        said(backend)
+
+
+def test_answers_by_question_or_default(scripted: Any) -> None:
+    backend = scripted('''
+        answers:
+          'Is it?': yes
+          'Is it red?': {text: Surely not., p_yes: 0, p_no: 0.75}
+          default: No''')
+    assert asked(backend, 'Is it?', 'Is it red?', 'What?') == [
+        YesNoReply('yes'), YesNoReply('Surely not.', 0.0, 0.75), YesNoReply('no')]
+    assert backend.usage == Usage(3)
+    backend = scripted('{"answers": {"Is it?": "Yes"}}', 'replies.json')
+    assert asked(backend, 'Is it?') == [YesNoReply('Yes')]
+    with pytest.raises(BackendError, match=r"no entry 'What\?'.*default"):
+        asked(backend, 'What?')
+    with pytest.raises(BackendError, match='no list'):
+        said(scripted('{answers: {default: x}, replies: {}}'))
+
+
+@pytest.mark.parametrize(('text', 'reason'), [
+    ('a: [', 'neither YAML nor JSON'), ('3', 'must be a list'), ('{}', 'must be a list'),
+    ('{reply: [a]}', 'mapping of replies, repeat, answers'),
+    ('{replies: a}', 'replies must be'), ('{replies: {a: b}}', 'replies must be'),
+    ('{replies: [null]}', r'replies of default\[0\]'), ('{replies: {p: [a, 3]}}', r'p\[1\]'),
+    ('{replies: [2020-01-01]}', 'must be a text'), ('{replies: [{a: 2020-01-01}]}', 'JSON'),
+    ('{answers: [a]}', 'answers must be'), ('{answers: {q: {p_yes: 1}}}', r"answers\['q'\]"),
+    ('{answers: {q: {text: a, p_yes: 2}}}', 'p_yes = 2'),
+    ('{answers: {q: {text: a, p_no: .nan}}}', 'p_no = nan'),
+    ('{replies: [a], repeat: first}', "not 'first'")])
+def test_bad_files_are_named(scripted: Any, text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        scripted(text)
+    assert 'replies.yaml' in str(caught.value)
+
+
+def test_the_file_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='script is missing'):
+        make_backend('scripted')
+    with pytest.raises(InputError, match='cannot be read'):
+        make_backend('scripted', {'script': str(tmp_path / 'none.yaml')})
+    assert backend_generates('scripted')
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.text('{}[]:,-\'" \nrepliesanswers', max_size=60))
+def test_any_file_is_read_or_refused(tmp_path_factory: Any, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / 'any.yaml'
+    path.write_text(text, 'utf-8')
+    try:
+        backend = make_backend('scripted', {'script': str(path)})
+    except InputError:
+        return
+    assert backend.model
+
+
+def test_a_run_by_the_script(tmp_path: Path) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    (problems / 'two.pddl').write_text(TWO_BLOCKS)
+    (tmp_path / 's.yaml').write_text('answers: {default: perhaps}')
+    summary = run(RunSettings(problems=str(problems), backend='scripted', out=str(tmp_path / 'o'),
+                              backend_options={'script': str(tmp_path / 's.yaml')}),
+                  world=MemoryWorld(), planner=SearchPlanner())
+    assert summary['scored'] == 1 and summary['solved'] == 0
+    assert summary['unparsed'] == summary['questions'] > 0
