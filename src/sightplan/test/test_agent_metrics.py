@@ -128,10 +128,13 @@ class Timeline:
         return self.outcomes.pop(0)
 
 
+IMAGE = Observation(np.zeros((1, 1, 3), np.uint8))
+
+
 def asked(stamp, purpose, answers, expected=None, action=None):
     """``answers``: atom text to verdict; ``expected``: atom text to bool."""
     atoms = [Atom.parse(text) for text in answers]
-    return Asked(Observation(np.zeros((1, 1, 3), np.uint8), stamp),
+    return Asked(Observation(IMAGE.image, stamp),
                  tuple(Question(a, str(a)) for a in atoms),
                  tuple(Answer(a, v) for a, v in zip(atoms, answers.values(), strict=True)),
                  tuple((expected or {}).get(text) for text in answers), purpose, action, .5, 'vlm')
@@ -251,17 +254,21 @@ def test_by_hand_what_the_checks_were_worth(by_hand):
 
 
 def test_by_hand_every_wrong_answer_is_listed(by_hand):
+    image = IMAGE.image_id
     assert by_hand['wrong'] == [
-        ['enumeration', 'clear g', 'unparsed', 0], ['enumeration', 'on r,g', 'no', 0],
-        ['precondition', 'clear g', 'no', 1], ['precondition', 'incolumn r,c2', 'no', 2],
-        ['effect', 'on g,r', 'yes', 5], ['effect', 'clear r', 'unparsed', 6]]
+        ['enumeration', 'clear g', 'unparsed', 0, image, 10, False],
+        ['enumeration', 'on r,g', 'no', 0, image, 10, True],
+        ['precondition', 'clear g', 'no', 1, image, 21, True],
+        ['precondition', 'incolumn r,c2', 'no', 2, image, 21, True],
+        ['effect', 'on g,r', 'yes', 5, image, 50, False],
+        ['effect', 'clear r', 'unparsed', 6, image, 61, False]]
 
 
 def test_by_hand_plans(by_hand):
     assert by_hand['plans'] == [
-        {'status': 'solved', 'length': 2, 'seconds': .25, 'cached': False},
-        {'status': 'solved', 'length': 1, 'seconds': .25, 'cached': False},
-        {'status': 'unsolvable', 'length': None, 'seconds': .25, 'cached': False}]
+        {'status': 'solved', 'step': 0, 'length': 2, 'seconds': .25, 'cached': False},
+        {'status': 'solved', 'step': 2, 'length': 1, 'seconds': .25, 'cached': False},
+        {'status': 'unsolvable', 'step': 6, 'length': None, 'seconds': .25, 'cached': False}]
 
 
 def test_by_hand_summary(by_hand):

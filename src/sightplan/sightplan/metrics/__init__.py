@@ -1,11 +1,13 @@
 """Scores of episodes and runs, and their intervals."""
 
 from sightplan.metrics.calibration import Bin, Reliability, reliability, reliability_of_sums
+from sightplan.metrics.failures import RULES, Cause, Failure, cause_of, failure_of
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.scorer import EpisodeScorer
-from sightplan.metrics.summary import belief_reliability, summarise
+from sightplan.metrics.summary import belief_reliability, failure_counts, summarise
 
 __all__ = [
-    'Bin', 'EpisodeScorer', 'Reliability', 'belief_reliability', 'mean_sem', 'reliability',
-    'reliability_of_sums', 'sem', 'summarise', 'wilson',
+    'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'RULES', 'Reliability', 'belief_reliability',
+    'cause_of', 'failure_counts', 'failure_of', 'mean_sem', 'reliability', 'reliability_of_sums',
+    'sem', 'summarise', 'wilson',
 ]

@@ -9,13 +9,17 @@ The paper's rules are those of ViPlan's evaluation:
   any plan counts as one action that is not right.
 
 Ours, beside them, say what the checks were worth: how often a check raised the alarm and whether
-there was one to raise, and how many withheld actions were withheld rightly.
+there was one to raise, and how many withheld actions were withheld rightly; and why an episode
+failed (``metrics.failures``).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+from sightplan.metrics.failures import failure_of
+from sightplan.metrics.judgements import CHECKS, Judged, Judgements, is_wrong
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -27,24 +31,27 @@ from sightplan.model import (
     EpisodeStarted,
     FeedbackStatus,
     InfrastructureError,
+    Observation,
     Observed,
     Planned,
     PlanningStatus,
+    ProposalStatus,
+    Proposed,
     State,
     Stepped,
     TruthSource,
+    Usage,
     Verdict,
 )
 
 COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed')
 """Per predicate: ``asked`` holds the unparsed ones too; yes_ and no_ are keyed by the truth."""
 
-CHECKS = ('alarm_right', 'alarm_wrong', 'quiet_right', 'quiet_wrong')
-"""Checks of an action by their outcome: alarm (an answer differs from what was expected) or quiet,
-right or wrong by the truth of the same atoms."""
-
 BELIEF_BINS = 20
 """Bins of equal width into which the probabilities of beliefs are counted."""
+
+MOST_TEXTS, MOST_CHARACTERS = 5, 600
+"""So many unreadable replies of a planning model are kept, cut to so many characters."""
 
 
 class EpisodeScorer:
@@ -71,10 +78,18 @@ class EpisodeScorer:
         elif isinstance(event, Observed):
             self._line['looks'] += 1
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
+            self._looked(event.observation)
         elif isinstance(event, BeliefUpdated):
             self._belief = (self._now_ns, event.belief)
+            self._judgements.believe(event.belief)
         elif isinstance(event, Asked):
+            self._looked(event.observation)
+            self._spent(event)
             self._asked(event)
+        elif isinstance(event, Proposed):
+            self._looked(event.observation)
+            self._spent(event)
+            self._proposed(event)
         elif isinstance(event, Planned):
             self._planned(event)
         elif isinstance(event, Stepped):
@@ -86,7 +101,14 @@ class EpisodeScorer:
         """The finished episode as one line of results (plain JSON data).
 
         Besides counts it lists all ``wrong`` answers: purpose, atom, answer, number of actions
-        before; and all ``actions`` with their status for the agent and their true outcome.
+        before, id and stamp of the image [ns], truth; and all ``actions``: what was decided (or
+        what the model named, if that was invalid), its status for the agent and its true outcome,
+        the image it was decided on, whether it was legal (``applicable``), what the check of its
+        ``effects`` was worth (one of ``CHECKS``), and the wrong answers that ``misled`` the method
+        there. ``goal_unmet`` are the literals of the goal that did not hold at the end, each with
+        the last answer about it. ``proposals`` counts the replies of a planning model by status;
+        ``usage`` is what the models cost, None where nobody counted. ``failure`` says why an
+        episode that is not solved failed, see ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
         by bin: number, sum of the probabilities, number of true atoms; empty without any.
 
@@ -105,6 +127,9 @@ class EpisodeScorer:
         self._preconditions_right = True
         self._now_ns = 0
         self._belief = None
+        self._judgements = Judgements(spec.problem)
+        self._usage: Usage | None = None
+        self._named = self._reply = ''
         self._line: dict[str, Any] = {
             'episode_id': spec.episode_id,
             'domain': spec.problem.domain,
@@ -115,10 +140,11 @@ class EpisodeScorer:
             'seed': spec.seed,
             'max_actions': spec.max_actions,
             'failure_probability': spec.failure_probability,
+            'stop_at_goal': spec.stop_at_goal,
             'optimal_length': spec.problem.optimal_length,
             'scored': False, 'solved': False, 'stop': '', 'message': '', 'error': None,
-            'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'remaining': 0,
-            'withheld_rightly': 0,
+            'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'invalid': 0,
+            'remaining': 0, 'withheld_rightly': 0,
             'plans': [], 'actions': [],
             'actions_right': 0, 'actions_counted': 0,
             'looks': 0,
@@ -126,8 +152,15 @@ class EpisodeScorer:
             'predicates': {},
             'wrong': [],
             'enumerations': [],
+            'enumerated_at': [],
+            'proposals': {}, 'repaired': 0, 'unreadable': [],
+            'prompts': {},
+            'usage': None,
             'checks': {},
             'beliefs': [],
+            'last_look': None,
+            'goal_unmet': [],
+            'failure': None,
             'timings_s': {},
             'seconds': 0.0,
         }
@@ -145,6 +178,30 @@ class EpisodeScorer:
             self._states[stamp_ns] = state
         return state
 
+    def _looked(self, observation: Observation) -> None:
+        self._line['last_look'] = {'image_id': observation.image_id,
+                                   'stamp_ns': observation.stamp_ns}
+
+    def _spent(self, event: Asked | Proposed) -> None:
+        """Note the prompt that was used, and what the call cost."""
+        if event.prompt:
+            prompts = self._line['prompts']
+            prompts[event.prompt] = prompts.get(event.prompt, 0) + 1
+        if event.usage is not None:
+            self._usage = (self._usage or Usage()) + event.usage
+
+    def _proposed(self, event: Proposed) -> None:
+        line, proposal = self._line, event.proposal
+        status = proposal.status.value
+        line['model'] = proposal.model or line['model']
+        line['proposals'][status] = line['proposals'].get(status, 0) + 1
+        line['repaired'] += proposal.repaired
+        self._named, self._reply = proposal.named, status
+        if proposal.status is ProposalStatus.UNPARSED and len(line['unreadable']) < MOST_TEXTS:
+            text = proposal.text
+            line['unreadable'].append(text if len(text) <= MOST_CHARACTERS else
+                                      f'{text[:MOST_CHARACTERS]} ... ({len(text)} characters)')
+
     def _asked(self, event: Asked) -> None:
         line = self._line
         line['questions'] += len(event.questions)
@@ -155,11 +212,14 @@ class EpisodeScorer:
         table = line['predicates'].setdefault(event.purpose.value, {})
         all_right = True
         alarm = true_alarm = False
+        false_alarms: list[Judged] = []
+        missed: list[Judged] = []
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
                                               strict=True):
             truth = question.atom in state
+            judged = self._judgements.take(event, question, answer, truth, line['steps'])
             unparsed = answer.verdict is Verdict.UNPARSED
-            right = not unparsed and (answer.verdict is Verdict.YES) is truth
+            right = not is_wrong(judged)
             counts = table.setdefault(question.atom.predicate, dict.fromkeys(COUNTS, 0))
             side = 'yes' if truth else 'no'
             counts['asked'] += 1
@@ -169,17 +229,22 @@ class EpisodeScorer:
             counts[f'{side}_right'] += right
             all_right = all_right and right
             if not right:
-                line['wrong'].append([event.purpose.value, str(question.atom),
-                                      answer.verdict.value, line['steps']])
+                line['wrong'].append([judged[key] for key in (
+                    'purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')])
             if expected is not None:
-                alarm = alarm or (not unparsed and (answer.verdict is Verdict.YES) != expected)
+                differs = not unparsed and (answer.verdict is Verdict.YES) != expected
+                alarm = alarm or differs
                 true_alarm = true_alarm or truth != expected
+                if not right:
+                    (missed if truth != expected else false_alarms).append(judged)
         if event.purpose is AskPurpose.ENUMERATION:
             line['enumerations'].append(all_right)
+            line['enumerated_at'].append(line['steps'])
         elif event.purpose in (AskPurpose.PRECONDITION, AskPurpose.EFFECT):
             checks = line['checks'].setdefault(event.purpose.value, dict.fromkeys(CHECKS, 0))
-            kind = 'alarm' if alarm else 'quiet'
-            checks[f'{kind}_{"right" if alarm == true_alarm else "wrong"}'] += 1
+            check = (f'{"alarm" if alarm else "quiet"}_'
+                     f'{"right" if alarm == true_alarm else "wrong"}')
+            checks[check] += 1
             if event.purpose is AskPurpose.PRECONDITION:
                 self._preconditions_right = all_right
                 self._precondition_broken = true_alarm
@@ -187,11 +252,15 @@ class EpisodeScorer:
                 # The effects of the action that was executed last.
                 step = line['actions'][-1]
                 step['right'] = step['right'] and all_right
+                self._judgements.effects(step, check, {
+                    'alarm_wrong': [j for j in false_alarms
+                                    if j['answer'] != Verdict.UNPARSED.value],
+                    'quiet_wrong': missed}.get(check, []))
 
     def _planned(self, event: Planned) -> None:
         result = event.result
         solved = result.status is PlanningStatus.SOLVED
-        self._line['plans'].append({'status': result.status.value,
+        self._line['plans'].append({'status': result.status.value, 'step': self._line['steps'],
                                     'length': len(result.plan) if solved else None,
                                     'seconds': result.seconds, 'cached': result.cached})
 
@@ -217,19 +286,37 @@ class EpisodeScorer:
         self._now_ns = max(self._now_ns, event.feedback.stamp_ns)
         line, status = self._line, event.feedback.status
         outcome = ''
-        if status is not FeedbackStatus.WITHHELD:
+        if status in (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED):
             try:
                 outcome = self._truth.last_outcome()
             except InfrastructureError as error:
                 self._failure = self._failure or f'no ground truth: {error}'
-        elif self._precondition_broken:
+        elif status is FeedbackStatus.WITHHELD and self._precondition_broken:
             line['withheld_rightly'] += 1
+        look = line['last_look'] or {'image_id': '', 'stamp_ns': 0}
+        entry = {
+            'action': str(event.action) if event.action is not None else self._named,
+            'status': status.value, 'outcome': outcome,
+            'right': status is FeedbackStatus.EXECUTED and self._preconditions_right,
+            **look, 'applicable': None, 'effects': None, 'misled': []}
+        if status is FeedbackStatus.INVALID:
+            entry['proposal'] = self._reply
+        self._judgements.step(line['steps'], event.action, status,
+                              self._state_before(event, look['stamp_ns']), entry)
+        line['actions'].append(entry)
         line['steps'] += 1
         line[status.value] += 1
-        line['actions'].append({
-            'action': str(event.action), 'status': status.value, 'outcome': outcome,
-            'right': status is FeedbackStatus.EXECUTED and self._preconditions_right})
         self._preconditions_right, self._precondition_broken = True, False
+
+    def _state_before(self, event: Stepped, looked_ns: int) -> State | None:
+        """The true state before a step that was not carried out; None if it is not known."""
+        stamp_ns = max(event.stamp_ns, looked_ns)
+        if event.feedback.status is FeedbackStatus.EXECUTED or not stamp_ns:
+            return None
+        failure = self._failure
+        state = self._true_state(stamp_ns)
+        self._failure = failure  # the score does not need it
+        return state
 
     def _ended(self, event: EpisodeEnded) -> None:
         assert self._spec is not None
@@ -240,6 +327,7 @@ class EpisodeScorer:
             final = self._true_state(event.stamp_ns or None)
             if final is not None:
                 line['solved'] = self._spec.problem.goal_met(final)
+                line['goal_unmet'] = self._judgements.unmet(final)
         if self._failure:
             # What cannot be compared with truth must not count, neither way.
             scored, line['solved'] = False, False
@@ -251,7 +339,13 @@ class EpisodeScorer:
             remaining=event.remaining, seconds=event.seconds, timings_s=dict(event.timings_s),
             actions_right=sum(step['right'] for step in line['actions']),
             actions_counted=(len(line['actions']) + event.remaining
-                             if planned or line['actions'] else 1))
+                             if planned or line['actions'] else 1),
+            usage=None if self._usage is None else dataclasses.asdict(self._usage))
+        failure = failure_of(line)
+        if failure is not None:
+            line['failure'] = failure.to_json()
+            for answer in line['failure']['evidence']['answers']:
+                answer['question'] = self._judgements.texts.get(answer['atom'], '')
         self._result = line
         self._spec = None
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sightplan.metrics.calibration import Reliability, reliability_of_sums
+from sightplan.metrics.failures import Cause, cause_of
 from sightplan.metrics.intervals import mean_sem, sem, wilson
-from sightplan.metrics.scorer import CHECKS, COUNTS
-from sightplan.model import AskPurpose
+from sightplan.metrics.judgements import CHECKS
+from sightplan.metrics.scorer import COUNTS
+from sightplan.model import AskPurpose, Usage
 
-_STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_rightly')
+_STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_rightly', 'invalid')
+_USAGE = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -23,7 +27,8 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     episodes, too.
 
     Args:
-        lines: results of ``EpisodeScorer``, one per episode, of one method and one model.
+        lines: results of ``EpisodeScorer``, one per episode, of one method and one model; those of
+            earlier versions, which lack fields, are counted as far as they go.
 
     Returns:
         plain JSON data:
@@ -36,7 +41,13 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           purposes;
         * ``predicates``: purpose to predicate to counts and accuracy split by truth;
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
-        * ``action_accuracy`` (None for methods that ask nothing), ``actions``, ``checks``;
+        * ``action_accuracy``: the paper's, which is about answers (None for methods that ask
+          nothing); ``executable``: share of the actions that were decided on and not withheld
+          which the world carried out (None without any); ``actions``, ``checks``;
+        * ``proposals`` of a model that plans, by status, and ``repaired``; ``prompts`` that were
+          used, and how often; ``usage`` of models over all episodes, None where nobody counted;
+        * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
+          each (see ``metrics.failures``), and ``shares`` of the failed episodes;
         * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``looks``;
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
           and ``interval95`` of the probabilities believed at each step, ``n`` of them;
@@ -63,7 +74,15 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     right, counted = (sum(line[key] for line in scored)
                       for key in ('actions_right', 'actions_counted'))
     summary['action_accuracy'] = right / counted if asks and counted else None
-    summary['actions'] = {key: sum(line[key] for line in scored) for key in _STEPS}
+    steps = {key: sum(line.get(key, 0) for line in scored) for key in _STEPS}
+    summary['actions'] = steps
+    summary['executable'] = _ratio(steps['executed'],
+                                   steps['executed'] + steps['rejected'] + steps['invalid'])
+    summary['proposals'] = _sums(line.get('proposals', {}) for line in scored)
+    summary['repaired'] = sum(line.get('repaired', 0) for line in scored)
+    summary['prompts'] = _sums(line.get('prompts', {}) for line in lines)
+    summary['usage'] = _usage(lines)
+    summary['failures'] = failure_counts(lines)
     summary['checks'] = {
         purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in scored)
                   for kind in CHECKS}
@@ -94,6 +113,25 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             'success_rate': _mean(s['success_rate'] for s in rated),
             'sem': mean_sem([s['sem'] for s in rated])}
     return summary
+
+
+def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """How often each cause made an episode fail.
+
+    Args:
+        lines: results of ``EpisodeScorer``; where no cause was recorded, today's rules find it.
+
+    Returns:
+        ``episodes``: number of failed ones; ``causes``: cause to count, in the order of
+        ``Cause``, without those that never occurred; ``shares``: likewise, of the failed ones.
+    """
+    found = _tally(cause for line in lines if (cause := cause_of(line)) is not None)
+    order = [cause.value for cause in Cause]
+    counts = {cause: found[cause] for cause in sorted(
+        found, key=lambda name: (order.index(name) if name in order else len(order), name))}
+    failed = sum(counts.values())
+    return {'episodes': failed, 'causes': counts,
+            'shares': {cause: count / failed for cause, count in counts.items()}}
 
 
 def belief_reliability(lines: Sequence[Mapping[str, Any]], resamples: int = 1000,
@@ -176,6 +214,23 @@ def _plans(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'actions_per_solved': _mean(line['executed'] for line in scored if line['solved']),
         'length_ratio': {'mean': _mean(ratios), 'max': max(ratios, default=None)},
     }
+
+
+def _usage(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    total: Usage | None = None
+    for line in lines:
+        if line.get('usage'):
+            total = (total or Usage()) + Usage(*(line['usage'][key] for key in _USAGE))
+    return None if total is None else dataclasses.asdict(total)
+
+
+def _sums(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Sums of counts, key by key."""
+    sums: dict[str, int] = {}
+    for table in tables:
+        for key, count in table.items():
+            sums[key] = sums.get(key, 0) + count
+    return dict(sorted(sums.items()))
 
 
 def _tally(values: Iterable[str]) -> dict[str, int]:

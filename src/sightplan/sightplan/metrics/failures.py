@@ -1,0 +1,561 @@
+"""Why an episode failed: one cause for each, by rules, with the step and the image that show it.
+
+The ViPlan paper sorts failures by hand (appendix A); here rules do it, on nothing but an episode's
+line of results. That line holds what happened and, since metrics may see the truth, which answers
+were wrong, so that runs can be sorted again later, also those of another machine.
+
+``RULES`` are in order of precedence: an episode's cause is that of the first rule that applies.
+Two ideas are behind the order.
+
+* **How it ended comes first.** A method that says "done" has failed in another way than one that
+  found no plan. Then the last cycle counts: what happened since the plan in hand was made, and
+  what made the method start over (its last *setback*: an action that was withheld or rejected,
+  or effects that were answered otherwise than expected).
+* **A wrong answer is a deeper cause than the pattern that it leads to.** That an illegal action is
+  tried twice says less than which precondition was taken for true. Patterns in the actions
+  (oscillation, repetition) are the cause where no answer was asked for, as with a model that plans
+  itself, or none was wrong.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
+
+REPEATED = 2
+"""So often in a row the same thing must fail at the end to be a pattern."""
+
+OSCILLATION = 4
+"""So many steps at the end must alternate between two actions: A, B, A, B."""
+
+MOST_ANSWERS = 8
+"""At most so many answers are kept as evidence."""
+
+
+class Cause(enum.Enum):
+    """Causes of failure; ``RULES`` says when each applies."""
+
+    INFRASTRUCTURE = 'infrastructure'
+    UNPARSABLE = 'unparsable'
+    PRECONDITION_JUDGED_FALSE = 'precondition_judged_false'
+    PRECONDITION_JUDGED_TRUE = 'precondition_judged_true'
+    EFFECT_MISREAD = 'effect_misread'
+    GOAL_MISJUDGED = 'goal_misjudged'
+    NO_PLAN = 'planner_found_nothing'
+    STATE_MISJUDGED = 'state_misjudged'
+    OSCILLATION = 'oscillation'
+    REPEATED_ILLEGAL = 'repeated_illegal'
+    BUDGET = 'budget'
+    STOPPED_EARLY = 'stopped_early'
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one episode failed.
+
+    Attributes:
+        cause: the one cause.
+        step: number of the step that shows it, from 0: as many actions had been used before.
+        text: one sentence for people.
+        image_id: id of the image that shows it; '' if there is none, or it is not known.
+        stamp_ns: time of that image on the world's clock [ns]; 0 if it is not known.
+        action: the action it is about; '' if there is none.
+        answers: the answers that decided, as in ``line['actions'][i]['misled']``; at most
+            ``MOST_ANSWERS``.
+        answer_count: how many there were.
+    """
+
+    cause: Cause
+    step: int
+    text: str
+    image_id: str = ''
+    stamp_ns: int = 0
+    action: str = ''
+    answers: tuple[Mapping[str, Any], ...] = ()
+    answer_count: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in an episode's line of results."""
+        return {'cause': self.cause.value, 'step': self.step, 'image_id': self.image_id,
+                'evidence': {'text': self.text, 'stamp_ns': self.stamp_ns, 'action': self.action,
+                             'answers': [dict(answer) for answer in self.answers],
+                             'answer_count': self.answer_count}}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        cause: what it finds.
+        when: when it applies.
+        example: an example.
+        find: the failure if it applies, else None.
+    """
+
+    cause: Cause
+    when: str
+    example: str
+    find: Callable[[_Episode], Failure | None] = field(repr=False)
+
+
+def failure_of(line: Mapping[str, Any]) -> Failure | None:
+    """Why an episode failed.
+
+    Args:
+        line: its line of results, of ``EpisodeScorer`` or of an earlier version of it; what it
+            lacks is taken as unknown, and leads to a cause that needs less.
+
+    Returns:
+        the failure; None if the episode was solved, or was cancelled.
+    """
+    if line.get('solved') or line.get('stop') == StopReason.CANCELLED.value:
+        return None
+    episode = _Episode(line)
+    for rule in RULES:
+        found = rule.find(episode)
+        if found is not None:
+            return found
+    raise AssertionError('the last rule applies to every episode')
+
+
+def cause_of(line: Mapping[str, Any]) -> str | None:
+    """Name of the cause: the recorded one, or by today's rules where none was recorded."""
+    recorded = line.get('failure')
+    if isinstance(recorded, Mapping) and recorded.get('cause'):
+        return str(recorded['cause'])
+    found = failure_of(line)
+    return None if found is None else found.cause.value
+
+
+class _Step:
+    """One step of an episode, as far as the line tells."""
+
+    def __init__(self, index: int, entry: Mapping[str, Any]) -> None:
+        self.index = index
+        self.action = str(entry.get('action') or '')
+        self.status = str(entry.get('status') or '')
+        self.outcome = str(entry.get('outcome') or '')
+        self.proposal = str(entry.get('proposal') or '')
+        self.applicable = entry.get('applicable')
+        self.effects = str(entry.get('effects') or '')
+        self.image_id = str(entry.get('image_id') or '')
+        self.stamp_ns = int(entry.get('stamp_ns') or 0)
+        self.misled: list[Mapping[str, Any]] = list(entry.get('misled') or ())
+
+    @property
+    def refused(self) -> bool:
+        """Whether what was wanted could not be done: illegal, or no known action at all."""
+        return bool(self.action) and self.status in (FeedbackStatus.REJECTED.value,
+                                                     FeedbackStatus.INVALID.value)
+
+    @property
+    def unreadable(self) -> bool:
+        return (self.status == FeedbackStatus.INVALID.value
+                and self.proposal == ProposalStatus.UNPARSED.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setback:
+    """What made the method start over; without a cause it was no mistake of a judgement."""
+
+    step: _Step
+    cause: Cause | None
+    answers: Sequence[Mapping[str, Any]]
+    text: str
+
+
+class _Episode:
+    """A line of results, read for the rules."""
+
+    def __init__(self, line: Mapping[str, Any]) -> None:
+        self.line = line
+        self.stop = str(line.get('stop') or '')
+        self.steps = [_Step(index, entry) for index, entry in enumerate(line.get('actions') or ())]
+        self.used = int(line.get('steps') or len(self.steps))
+        self._wrong = [_answer(entry) for entry in line.get('wrong') or ()]
+        self._starts = ([int(p['step']) for p in line.get('plans') or () if 'step' in p]
+                        + [int(step) for step in line.get('enumerated_at') or ()])
+        self.setback = self._last_setback()
+
+    def ended(self, *reasons: StopReason) -> bool:
+        return self.stop in {reason.value for reason in reasons}
+
+    def answers_now(self) -> list[Mapping[str, Any]]:
+        """The wrong answers after the last step."""
+        return [answer for answer in self._wrong if answer['step'] == self.used]
+
+    def wrong(self, purpose: AskPurpose, step: int) -> list[Mapping[str, Any]]:
+        """The wrong answers to questions of one purpose, asked after so many steps."""
+        return [answer for answer in self._wrong
+                if answer['purpose'] == purpose.value and answer['step'] == step]
+
+    def enumeration(self) -> tuple[int, list[Mapping[str, Any]]]:
+        """Step of the last enumeration (-1: none is known of) and its wrong answers."""
+        at = max([int(step) for step in self.line.get('enumerated_at') or ()]
+                 or [answer['step'] for answer in self._wrong
+                     if answer['purpose'] == AskPurpose.ENUMERATION.value], default=-1)
+        return at, self.wrong(AskPurpose.ENUMERATION, at)
+
+    def failure(self, cause: Cause, text: str, step: int | _Step | None = None,
+                answers: Sequence[Mapping[str, Any]] = ()) -> Failure:
+        """A failure, shown by the image of its first answer, else of its step, else the last."""
+        number, action = self.used, ''
+        look = self.line.get('last_look') or {}
+        image = str(look.get('image_id') or ''), int(look.get('stamp_ns') or 0)
+        if isinstance(step, _Step):
+            number, action = step.index, step.action
+            image = step.image_id, step.stamp_ns
+        elif step is not None:
+            number = step
+        if answers:
+            image = answers[0]['image_id'], answers[0]['stamp_ns']
+        return Failure(cause, number, text, *image, action, tuple(answers[:MOST_ANSWERS]),
+                       len(answers))
+
+    def judged(self, cause: Cause, text: str, step: int | _Step | None,
+               answers: Sequence[Mapping[str, Any]]) -> Failure:
+        """As ``failure``; where nothing but unreadable answers decided, they are the cause."""
+        if answers and all(a['answer'] == Verdict.UNPARSED.value for a in answers):
+            return self.failure(Cause.UNPARSABLE, f'{text} No answer to this could be read.',
+                                step, answers)
+        return self.failure(cause, text, step, answers)
+
+    def _last_setback(self) -> _Setback | None:
+        for step in reversed(self.steps):
+            found = self._setback(step)
+            if found is not None:
+                return found
+        return None
+
+    def _setback(self, step: _Step) -> _Setback | None:
+        """What a step made the method start over for; None if it went on as planned."""
+        if step.status == FeedbackStatus.WITHHELD.value:
+            return self._withheld(step)
+        if step.status == FeedbackStatus.REJECTED.value:
+            answers = step.misled or ([] if step.applicable is not None else
+                                      self.wrong(AskPurpose.PRECONDITION, step.index))
+            return _Setback(
+                step, Cause.PRECONDITION_JUDGED_TRUE if answers else None, answers,
+                f'{step.action} was tried although it was illegal: '
+                f'{_say(answers)}.' if answers else f'{step.action} was illegal.')
+        if step.status == FeedbackStatus.EXECUTED.value and step.index + 1 in self._starts:
+            return self._executed(step)
+        return None
+
+    def _withheld(self, step: _Step) -> _Setback:
+        known = step.applicable is not None
+        answers = step.misled if known else self.wrong(AskPurpose.PRECONDITION, step.index)
+        if answers and step.applicable is not False:
+            return _Setback(step, Cause.PRECONDITION_JUDGED_FALSE, answers,
+                            f'{step.action} was withheld although it was legal: {_say(answers)}.')
+        if step.applicable or not answers:
+            return _Setback(step, None, (), f'{step.action} was withheld.')
+        earlier = (Cause.EFFECT_MISREAD if answers[0]['purpose'] == AskPurpose.EFFECT.value
+                   else Cause.STATE_MISJUDGED)
+        return _Setback(step, earlier, answers, f'{step.action} was planned, and rightly '
+                        f'withheld, because earlier {_say(answers)}.')
+
+    def _executed(self, step: _Step) -> _Setback | None:
+        if step.effects == 'alarm_wrong':
+            return _Setback(step, Cause.EFFECT_MISREAD, step.misled,
+                            f'{step.action} did what it should, but {_say(step.misled)}, and '
+                            f'the method started over.')
+        if step.effects == 'alarm_right':
+            at, answers = self.enumeration_before(step.index)
+            if step.outcome in ('success', '') and answers:
+                return _Setback(
+                    step, Cause.STATE_MISJUDGED, answers, f'{step.action} could not do what was '
+                    f'expected, because after {at} steps {_say(answers)}.')
+            return _Setback(step, None, (), f'{step.action} went wrong in the world.')
+        return None
+
+    def enumeration_before(self, step: int) -> tuple[int, list[Mapping[str, Any]]]:
+        """Step of the last enumeration not after a step, and its wrong answers."""
+        at = max((int(s) for s in self.line.get('enumerated_at') or () if int(s) <= step),
+                 default=-1)
+        return at, self.wrong(AskPurpose.ENUMERATION, at)
+
+    def still_misread(self, answers: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether what was misread was misread again when all was asked after it, if it was."""
+        at, wrong = self.enumeration()
+        if at != self.used:
+            return True
+        return bool({a['atom'] for a in answers} & {a['atom'] for a in wrong})
+
+    def oscillation(self) -> int:
+        """How many steps at the end alternate between two actions; 0 unless enough do."""
+        steps = self.steps
+        if len(steps) < OSCILLATION or not all(step.action for step in steps[-2:]) or (
+                steps[-1].action == steps[-2].action):
+            return 0
+        length = 2
+        while length < len(steps) and steps[-length - 1].action == steps[-length + 1].action:
+            length += 1
+        return length if length >= OSCILLATION else 0
+
+    def repetition(self) -> int:
+        """How many steps at the end are one and the same action, each time refused."""
+        length = 0
+        for step in reversed(self.steps):
+            if not step.refused or step.action != self.steps[-1].action:
+                break
+            length += 1
+        return length
+
+
+def _answer(entry: Sequence[Any]) -> Mapping[str, Any]:
+    """An entry of ``line['wrong']``; earlier lines have its first four fields only."""
+    purpose, atom, answer, step, *more = entry
+    truth = None if answer == Verdict.UNPARSED.value else answer == Verdict.NO.value
+    image_id, stamp_ns, truth = more if len(more) == 3 else ('', 0, truth)
+    return {'purpose': purpose, 'atom': atom, 'answer': answer, 'truth': truth, 'step': step,
+            'image_id': image_id, 'stamp_ns': stamp_ns}
+
+
+def _say(answers: Sequence[Mapping[str, Any]]) -> str:
+    """Wrong answers in words."""
+    if not answers:
+        return 'an answer said otherwise'
+    first = answers[0]
+    said = {'yes': f'"{first["atom"]}" was taken for true',
+            'no': f'"{first["atom"]}" was taken for false',
+            }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
+    return said + (f', and {len(answers) - 1} more were wrong' if len(answers) > 1 else '')
+
+
+# The rules, each a function from an episode to its failure.
+
+def _infrastructure(episode: _Episode) -> Failure | None:
+    if episode.line.get('scored'):
+        return None
+    reason = episode.line.get('error') or episode.line.get('message') or 'it was not scored'
+    return episode.failure(Cause.INFRASTRUCTURE, f'The episode says nothing about the method: '
+                                                 f'{reason}')
+
+
+def _unparsable(episode: _Episode) -> Failure | None:
+    message = str(episode.line.get('message') or '')
+    if episode.ended(StopReason.UNPARSED):
+        answers = [answer for answer in episode.answers_now()
+                   if answer['answer'] == Verdict.UNPARSED.value]
+        return episode.failure(Cause.UNPARSABLE, f'The episode ended at a reply that could not '
+                               f'be read: {message or "no message"}', None, answers)
+    lost = episode.steps[-REPEATED:]
+    if (episode.ended(StopReason.BUDGET) and len(lost) == REPEATED
+            and all(step.unreadable for step in lost)):
+        count = sum(step.unreadable for step in episode.steps)
+        return episode.failure(Cause.UNPARSABLE, f'{count} of {len(episode.steps)} steps were '
+                               f'lost to replies that could not be read, the last ones, too.',
+                               lost[-1])
+    return None
+
+
+def _setback_is(cause: Cause, *reasons: StopReason) -> Callable[[_Episode], Failure | None]:
+    def find(episode: _Episode) -> Failure | None:
+        setback = episode.setback
+        if setback is None or setback.cause is not cause or not episode.ended(*reasons):
+            return None
+        if (episode.ended(StopReason.NO_PLAN, StopReason.PLANNER_TIMEOUT)
+                and not episode.still_misread(setback.answers)):
+            return None
+        return episode.judged(cause, setback.text, setback.step, setback.answers)
+    return find
+
+
+def _effect_misread(episode: _Episode) -> Failure | None:
+    if not episode.ended(StopReason.PLAN_DONE):
+        return _FALSE_ALARM(episode)
+    for entry in episode.line.get('goal_unmet') or ():
+        last = entry.get('last')
+        if last and last['purpose'] == AskPurpose.EFFECT.value and _is_wrong(last):
+            step = episode.steps[last['step'] - 1] if (
+                0 < last['step'] <= len(episode.steps)) else None
+            return episode.judged(
+                Cause.EFFECT_MISREAD, f'The goal needs "{entry["literal"]}", and after '
+                f'{step.action if step else "the last action"} {_say([last])}.', step, [last])
+    return None
+
+
+def _missed_effect(episode: _Episode) -> Failure | None:
+    if not episode.ended(StopReason.PLAN_DONE) or _goal_answers(episode):
+        return None
+    planned = max((start for start in episode._starts if start <= episode.used), default=0)
+    for step in reversed(episode.steps[planned:]):
+        if step.effects == 'quiet_wrong' and step.misled:
+            return episode.judged(
+                Cause.EFFECT_MISREAD, f'{step.action} did not do what it should, which was '
+                f'missed: {_say(step.misled)}.', step, step.misled)
+    return None
+
+
+def _goal_answers(episode: _Episode) -> list[Mapping[str, Any]]:
+    """The wrong answers by which what is missing for the goal was taken for given."""
+    lasts = [entry.get('last') for entry in episode.line.get('goal_unmet') or ()]
+    return [last for last in lasts if last and _is_wrong(last)]
+
+
+def _is_wrong(answer: Mapping[str, Any]) -> bool:
+    return answer['answer'] == Verdict.UNPARSED.value or (
+        (answer['answer'] == Verdict.YES.value) is not answer['truth'])
+
+
+def _goal_misjudged(episode: _Episode) -> Failure | None:
+    says_done = episode.ended(StopReason.EMPTY_PLAN) and not episode.line.get('stop_at_goal')
+    if not episode.ended(StopReason.PLAN_DONE) and not says_done:
+        return None
+    missing = [str(entry['literal']) for entry in episode.line.get('goal_unmet') or ()]
+    answers = _goal_answers(episode)
+    return episode.judged(
+        Cause.GOAL_MISJUDGED, 'The method ended the episode as if the goal held'
+        + (f', but {", ".join(missing)} was missing' if missing else '')
+        + (f': {_say(answers)}.' if answers else '.'),
+        answers[0]['step'] if answers else None, answers)
+
+
+def _no_plan(episode: _Episode) -> Failure | None:
+    if not episode.ended(StopReason.NO_PLAN, StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN):
+        return None
+    at, wrong = episode.enumeration()
+    # An unreadable answer leaves its atom false, which misleads about what is true only.
+    wrong = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value or a['truth'] is not False]
+    read = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value]
+    message = str(episode.line.get('message') or '')
+    text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
+            else 'The planner found no plan')
+    text += f' after {episode.used} steps'
+    if wrong and at == episode.used:
+        text += f'; in the state it planned from {_say(read or wrong)}'
+    elif message:
+        text += f': {message}'
+    return episode.judged(Cause.NO_PLAN, f'{text}.', episode.used,
+                          (read or wrong) if at == episode.used else ())
+
+
+def _oscillation(episode: _Episode) -> Failure | None:
+    length = episode.oscillation() if episode.ended(StopReason.BUDGET) else 0
+    if not length:
+        return None
+    first, second = episode.steps[-length], episode.steps[-length + 1]
+    return episode.failure(
+        Cause.OSCILLATION, f'The last {length} steps alternate between {first.action} and '
+        f'{second.action}.', episode.steps[-1])
+
+
+def _repeated_illegal(episode: _Episode) -> Failure | None:
+    if episode.ended(StopReason.REPEATED_ILLEGAL):
+        last = episode.steps[-1] if episode.steps else None
+        return episode.failure(
+            Cause.REPEATED_ILLEGAL, f'{last.action if last else "An action"} was illegal '
+            f'{max(REPEATED, episode.repetition())} times in a row.', last)
+    length = episode.repetition() if episode.ended(StopReason.BUDGET) else 0
+    if length < REPEATED:
+        return None
+    return episode.failure(
+        Cause.REPEATED_ILLEGAL, f'{episode.steps[-1].action} was tried {length} times in a row '
+        f'at the end, and could not be done.', episode.steps[-1])
+
+
+def _budget(episode: _Episode) -> Failure | None:
+    if not episode.ended(StopReason.BUDGET):
+        return None
+    counts = [f'{n} {status.value}' for status in FeedbackStatus
+              if (n := sum(step.status == status.value for step in episode.steps))]
+    bungled = sum(step.status == FeedbackStatus.EXECUTED.value
+                  and step.outcome not in ('', 'success') for step in episode.steps)
+    if bungled:
+        counts.append(f'{bungled} bungled by the world')
+    return episode.failure(
+        Cause.BUDGET, f'The budget of {episode.used} actions was used up'
+        f'{": " + ", ".join(counts) if counts else ""}.',
+        episode.steps[-1] if episode.steps else None)
+
+
+def _stopped_early(episode: _Episode) -> Failure | None:
+    message = str(episode.line.get('message') or '')
+    return episode.failure(Cause.STOPPED_EARLY, f'The episode ended ({episode.stop or "unknown"})'
+                           f' before the goal was reached{": " + message if message else ""}.')
+
+
+_STUCK = (StopReason.BUDGET, StopReason.NO_PLAN, StopReason.PLANNER_TIMEOUT)
+_FALSE_ALARM = _setback_is(Cause.EFFECT_MISREAD, *_STUCK)
+
+RULES: tuple[Rule, ...] = (
+    Rule(Cause.INFRASTRUCTURE,
+         'The episode is not scored: the model, the planner or the world broke down, a time limit '
+         'passed, or there was no ground truth.',
+         'The server that answers was down for longer than all retries.', _infrastructure),
+    Rule(Cause.UNPARSABLE,
+         'It ended at a reply that could not be read, or the last two steps of its budget were '
+         'lost to such replies. Also where a rule below would apply, but every answer that it '
+         'rests on was unreadable.',
+         'A model repeats one sentence of its reasoning until its tokens are used up, and never '
+         'gets to its plan.', _unparsable),
+    Rule(Cause.PRECONDITION_JUDGED_FALSE,
+         'No plan was found, or the budget ran out, after a start-over for an action that was '
+         'withheld although it was legal, because of a wrong answer about its precondition; '
+         'without a plan, only if that was misread again when all was asked.',
+         '"Is the orange block the topmost of its column?" is answered no though it is; the move '
+         'is withheld, and from a state in which the orange block is covered there is no plan.',
+         _setback_is(Cause.PRECONDITION_JUDGED_FALSE, *_STUCK)),
+    Rule(Cause.PRECONDITION_JUDGED_TRUE,
+         'The same illegal action was tried twice in a row, or the budget ran out, and the last '
+         'start-over was for an action that was illegal because of a precondition that was '
+         'answered, or believed, to hold.',
+         'The red block is taken for the topmost one; the world refuses to move it, and it is '
+         'tried again.',
+         _setback_is(Cause.PRECONDITION_JUDGED_TRUE, StopReason.BUDGET,
+                     StopReason.REPEATED_ILLEGAL)),
+    Rule(Cause.EFFECT_MISREAD,
+         'No plan was found, or the budget ran out, after a start-over for effects that had come '
+         'but were answered otherwise, or for an action that an earlier missed effect had made '
+         'impossible. Or the method was done, but something the goal needs was missing, and was '
+         'answered to be there when the effects of an action were checked.',
+         'The green block slips off into the next column; asked whether it is where it should be, '
+         'the model says yes.', _effect_misread),
+    Rule(Cause.EFFECT_MISREAD,
+         'The method was done, no answer about what the goal lacks was wrong, but an action since '
+         'the last plan did not do what it should, and the check of its effects missed it.',
+         'A block falls beside the one on which it should stand; the check, which asks about '
+         'columns only, is answered wrongly, too.', _missed_effect),
+    Rule(Cause.GOAL_MISJUDGED,
+         'The method ended the episode as if the goal held, and no rule above applies: the wrong '
+         'answers were those of an enumeration or about the goal, or the model that plans said '
+         'that it was done.',
+         'All is enumerated after an action, the answers fit the goal, and the plan from there is '
+         'empty.', _goal_misjudged),
+    Rule(Cause.NO_PLAN,
+         'The planner found nothing or ran out of time, and no rule above applies. Mostly the '
+         'state was enumerated wrongly; the wrong answers are the evidence.',
+         'At the start one column is said to hold no block, and two blocks to stand on the same '
+         'one: no action leads from there to the goal.', _no_plan),
+    Rule(Cause.STATE_MISJUDGED,
+         'The budget ran out, and the last start-over was for an action that could not work, '
+         'because it was planned from a state that had been enumerated wrongly.',
+         'A block is believed in column 1 and stands in column 2: the move from column 1 leaves '
+         'other effects than expected, time and again.',
+         _setback_is(Cause.STATE_MISJUDGED, StopReason.BUDGET)),
+    Rule(Cause.OSCILLATION,
+         f'The budget ran out while the actions alternated: the last {OSCILLATION} steps or more '
+         f'are A, B, A, B, whether carried out, refused or withheld.',
+         'A model moves the red block away, back, away, back.', _oscillation),
+    Rule(Cause.REPEATED_ILLEGAL,
+         'The method stopped because it had tried the same illegal action twice in a row; or the '
+         f'budget ran out, and the last {REPEATED} steps or more were the same action, each time '
+         f'illegal, or not an action of the domain.',
+         'A model wants to move a block that is covered, is told that this was not legal, and '
+         'wants it again.', _repeated_illegal),
+    Rule(Cause.BUDGET,
+         'The budget ran out, and no rule above applies: the plan was too long, the world bungled '
+         'too many actions, or the actions led nowhere without a pattern.',
+         'Three of twenty moves are dropped by the robot, and the rest does not suffice.',
+         _budget),
+    Rule(Cause.STOPPED_EARLY,
+         'Everything else: the method gave up of itself.',
+         'The baseline that never acts.', _stopped_early),
+)
+"""All rules, in order of precedence; the last one applies to every episode."""

@@ -1,0 +1,156 @@
+"""Which answers of an episode misled its method, step by step, compared with the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sightplan.domains import InstantiatedModel
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    DomainError,
+    FeedbackStatus,
+    InputError,
+    Literal,
+    Problem,
+    Question,
+    State,
+    Verdict,
+)
+
+CHECKS = ('alarm_right', 'alarm_wrong', 'quiet_right', 'quiet_wrong')
+"""Checks of an action by their outcome: alarm (an answer differs from what was expected) or quiet,
+right or wrong by the truth of the same atoms."""
+
+_GRAVITY = ('quiet_right', 'alarm_right', 'quiet_wrong', 'alarm_wrong')
+
+Judged = dict[str, Any]
+"""An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (yes, no, unparsed),
+``truth``, ``step`` (number of actions before), and the look: ``image_id``, ``stamp_ns``. The
+purpose ``belief`` stands for what was believed without an answer."""
+
+BELIEF = 'belief'
+
+
+def is_wrong(judged: Judged) -> bool:
+    """Whether an answer is wrong, or could not be read."""
+    return bool(judged['answer'] == Verdict.UNPARSED.value
+                or (judged['answer'] == Verdict.YES.value) != judged['truth'])
+
+
+class Judgements:
+    """The answers of one episode, in order, and what they did to its steps."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Begin an episode."""
+        self._problem = problem
+        self._model: InstantiatedModel | None = None
+        self._last: dict[Atom, Judged] = {}
+        self._earlier: dict[Atom, Judged] = {}
+        self._checked: dict[Atom, Judged] = {}
+        self._believed: State | None = None
+        self.texts: dict[str, str] = {}
+
+    def believe(self, belief: Belief) -> None:
+        """Note what the method believes now."""
+        self._believed = belief.state
+
+    def take(self, event: Asked, question: Question, answer: Answer, truth: bool, step: int,
+             ) -> Judged:
+        """Note an answer, and return it with its truth."""
+        atom = question.atom
+        judged = {'purpose': event.purpose.value, 'atom': str(atom),
+                  'answer': answer.verdict.value, 'truth': truth, 'step': step,
+                  'image_id': event.observation.image_id, 'stamp_ns': event.observation.stamp_ns}
+        self.texts[str(atom)] = question.text
+        if atom in self._last:
+            self._earlier[atom] = self._last[atom]
+        self._last[atom] = judged
+        if event.purpose is AskPurpose.PRECONDITION:
+            self._checked[atom] = judged
+        return judged
+
+    def step(self, number: int, action: Action | None, status: FeedbackStatus,
+             state: State | None, entry: dict[str, Any]) -> None:
+        """Complete the entry of a step.
+
+        Args:
+            number: of the step, from 0.
+            action: what was decided.
+            status: what became of it.
+            state: the true state before it, if known.
+            entry: of the step; its image is given. It gets ``applicable`` (whether the action was
+                legal; None: not known) and ``misled``, the wrong answers behind the decision.
+        """
+        checked, self._checked = self._checked, {}
+        entry['applicable'] = {FeedbackStatus.EXECUTED: True,
+                               FeedbackStatus.REJECTED: False}.get(status)
+        if action is None or status is FeedbackStatus.EXECUTED or state is None:
+            return
+        model = self._instantiate()
+        try:
+            needed = model.preconditions(action) if model is not None else ()
+            applicable = model.applicable(action, state) if model is not None else None
+        except InputError:  # not an action of this problem
+            return
+        if status is FeedbackStatus.WITHHELD:
+            entry['applicable'] = applicable
+        if entry['applicable']:
+            answers = [checked[literal.atom] for literal in needed if literal.atom in checked]
+            entry['misled'] = [judged for judged in answers if is_wrong(judged)
+                               and judged['answer'] != Verdict.UNPARSED.value]
+            return
+        unmet = [literal for literal in needed if not literal.holds_in(state)]
+        if status is FeedbackStatus.WITHHELD:
+            sources = [(self._earlier if literal.atom in checked else self._last).get(literal.atom)
+                       for literal in unmet]
+            entry['misled'] = [source for source in sources if source and is_wrong(source)]
+        else:
+            entry['misled'] = [judged for literal in unmet
+                               if (judged := self._taken_for_met(literal, number, entry))]
+
+    def effects(self, entry: dict[str, Any], check: str, wrong: list[Judged]) -> None:
+        """Complete the entry of the step whose effects were asked.
+
+        Args:
+            entry: of the step.
+            check: one of ``CHECKS``; over several batches the gravest counts.
+            wrong: the wrong answers that made it so.
+        """
+        before = entry['effects'] or _GRAVITY[0]
+        if _GRAVITY.index(check) < _GRAVITY.index(before):
+            return
+        entry['misled'] = [*(entry['misled'] if check == before else ()), *wrong]
+        entry['effects'] = check
+
+    def unmet(self, state: State) -> list[dict[str, Any]]:
+        """The literals of the goal that do not hold, each with the last answer about its atom."""
+        return [{'literal': str(literal), 'last': self._last.get(literal.atom)}
+                for literal in self._problem.goal if not literal.holds_in(state)]
+
+    def _taken_for_met(self, literal: Literal, number: int, entry: dict[str, Any],
+                       ) -> Judged | None:
+        """By what an unmet precondition was taken for met; None if it was not."""
+        last = self._last.get(literal.atom)
+        if self._believed is None:
+            return last if last and is_wrong(last) else None
+        if not literal.holds_in(self._believed):
+            return None
+        if last and is_wrong(last):
+            return last
+        return {'purpose': BELIEF, 'atom': str(literal.atom),
+                'answer': (Verdict.YES if literal.positive else Verdict.NO).value,
+                'truth': not literal.positive, 'step': number,
+                'image_id': entry['image_id'], 'stamp_ns': entry['stamp_ns']}
+
+    def _instantiate(self) -> InstantiatedModel | None:
+        if self._model is None and self._problem.domain_pddl:
+            try:
+                self._model = InstantiatedModel(self._problem)
+            except DomainError:
+                return None
+        return self._model
