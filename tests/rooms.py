@@ -36,8 +36,8 @@ LIBRARIES_ELSEWHERE = ('numpy', 'yaml', 'rich', 'PIL')
 
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
-    'torch': ('sightplan.vlm.backends',),
-    'transformers': ('sightplan.vlm.backends',),
+    'torch': ('sightplan.vlm.backends', 'sightplan.bench_models', 'sightplan.bench_grounding'),
+    'transformers': ('sightplan.vlm.backends', 'sightplan.bench_models'),
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
     'PIL': ('sightplan.vlm.backends', 'sightplan.report'),
