@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 
 
 class MemoryWorld:
@@ -203,6 +206,52 @@ class SearchPlanner:
                         parents[after] = (state, action)
                         queue.append(after)
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='searched all')
+
+
+class TalkingBackend:
+    """A Backend whose replies a function makes; keeps all requests, answers no questions."""
+
+    needs_truth = needs_pixels = False
+    generates = True
+    model = 'talking'
+    usage = None
+
+    def __init__(self, say: Callable[[TextRequest], str | TextReply]) -> None:
+        self._say = say
+        self.requests: list[TextRequest] = []
+
+    def generate(self, request: TextRequest) -> TextReply:
+        self.requests.append(request)
+        reply = self._say(request)
+        return TextReply(reply) if isinstance(reply, str) else reply
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        raise AssertionError('a question was asked')
+
+
+def seer(world: MemoryWorld) -> Callable[[TextRequest], str]:
+    """Replies of a model that sees perfectly: a shortest plan, in the form that is asked for."""
+    planner = SearchPlanner(world.domain, limit=200_000)
+    domain = world.domain
+
+    def say(request: TextRequest) -> str:
+        problem = world.spec.problem
+        task = PlanningTask(domain.pddl, domain.write_problem(problem, world.state()))
+        steps = [{'action': action.name, 'parameters': dict(zip(
+            domain.prompts.actions[action.name].parameters, action.args, strict=True))}
+            for action in planner.plan(task, 60.).plan]
+        reply: dict[str, object] = {'plan': steps}
+        if '"plan"' not in request.system:
+            reply = steps[0] if steps else {'action': None, 'parameters': {}}
+        if '"explanation"' in request.system:
+            reply = {'explanation': 'As I see it.', **reply}
+        return json.dumps(reply)
+    return say
+
+
+def visual_planner(world: MemoryWorld) -> BackendVisualPlanner:
+    """A model that sees perfectly and plans."""
+    return BackendVisualPlanner(TalkingBackend(seer(world)), world.domain)
 
 
 class ScriptedPlanner:

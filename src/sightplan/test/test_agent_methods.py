@@ -15,6 +15,7 @@ from doubles import (
     TruthGrounder,
     spec_of,
     two_blocks,
+    visual_planner,
 )
 from sightplan.agent import (
     make_policy,
@@ -44,7 +45,7 @@ def episode(method, spec=None, world=None, truth=None, planner=None):
     events = EventList()
     ended = run_episode(spec or spec_of(method=method), make_policy(method, truth=truth or world),
                         world, TruthGrounder(world), planner or SearchPlanner(), events,
-                        world.domain)
+                        world.domain, visual_planner=visual_planner(world))
     return ended, events, world
 
 
@@ -110,7 +111,8 @@ class OnlyWorld:
 def test_no_other_method_needs_more_of_the_world_than_its_port(method):
     world = MemoryWorld()
     ended = run_episode(spec_of(method=method), make_policy(method), OnlyWorld(world),
-                        TruthGrounder(world), SearchPlanner(), EventList(), world.domain)
+                        TruthGrounder(world), SearchPlanner(), EventList(), world.domain,
+                        visual_planner=visual_planner(world))
     assert ended.reason is not StopReason.ERROR, ended.message
 
 

@@ -6,6 +6,8 @@ from sightplan.agent.registry import (
     make_policy,
     method_names,
     needs_grounder,
+    needs_model,
+    needs_planner,
     needs_truth,
     needs_visual_planner,
     policy_settings,
@@ -14,6 +16,6 @@ from sightplan.agent.registry import (
 
 __all__ = [
     'Act', 'Context', 'Decision', 'Forfeit', 'Limits', 'Policy', 'Stop', 'Withhold',
-    'make_policy', 'method_names', 'needs_grounder', 'needs_truth', 'needs_visual_planner',
-    'policy_settings', 'prompt_name', 'run_episode',
+    'make_policy', 'method_names', 'needs_grounder', 'needs_model', 'needs_planner',
+    'needs_truth', 'needs_visual_planner', 'policy_settings', 'prompt_name', 'run_episode',
 ]

@@ -128,9 +128,10 @@ class _Session:
         try:
             with self._stage('reset'):
                 self._world.reset(self._full_spec)
-                start = getattr(self._grounder, 'start_episode', None)
-                if start is not None:
-                    start(self.spec.episode_id, self.spec.split)
+                for model in (self._grounder, self._visual_planner):
+                    start = getattr(model, 'start_episode', None)
+                    if start is not None:
+                        start(self.spec.episode_id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 

@@ -147,6 +147,9 @@ class Policy(Protocol):
     needs_grounder: bool
     """Whether it asks questions; if not, no model need be loaded to answer them."""
 
+    needs_planner: bool
+    """Whether a symbolic planner plans for it."""
+
     needs_visual_planner: bool
     """Whether a vision-language model plans for it."""
 

@@ -34,9 +34,19 @@ def needs_grounder(name: str) -> bool:
     return bool(_module(name).Policy.needs_grounder)
 
 
+def needs_planner(name: str) -> bool:
+    """Whether a symbolic planner plans for the method."""
+    return bool(_module(name).Policy.needs_planner)
+
+
 def needs_visual_planner(name: str) -> bool:
     """Whether a vision-language model plans for the method."""
     return bool(_module(name).Policy.needs_visual_planner)
+
+
+def needs_model(name: str) -> bool:
+    """Whether the method uses a vision-language model: to answer questions, or to plan."""
+    return needs_grounder(name) or needs_visual_planner(name)
 
 
 def prompt_name(name: str) -> str:

@@ -76,6 +76,7 @@ class BelievingPolicy:
 
     needs_truth = False
     needs_grounder = True
+    needs_planner = True
     needs_visual_planner = False
     prompt = 'ground'
 

@@ -47,6 +47,7 @@ class Policy:
 
     needs_truth = False
     needs_grounder = True
+    needs_planner = True
     needs_visual_planner = False
     prompt = 'ground'
 
@@ -117,7 +118,7 @@ class Policy:
         """Enumerate all ground atoms and make a new plan."""
         self._queue.clear()
         try:
-            answers = context.ask(context.model.atoms, AskPurpose.ENUMERATION)
+            answers = self._ask(context, context.model.atoms, AskPurpose.ENUMERATION)
             self._take(context, answers)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
@@ -130,6 +131,12 @@ class Policy:
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
 
+    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
+             expected: Sequence[bool | None] | None = None,
+             action: Action | None = None) -> tuple[Answer, ...]:
+        """Ask about a fresh look; all questions of the method go through here."""
+        return context.ask(atoms, purpose, expected, action)
+
     def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
         """After an enumeration, before planning: nothing here, the answers are the belief."""
 
@@ -138,7 +145,7 @@ class Policy:
         """Ask the atoms, take the answers in, and return those that differ from ``expected``."""
         if not expected:
             return []
-        answers = context.ask(tuple(expected), purpose, tuple(expected.values()), action)
+        answers = self._ask(context, tuple(expected), purpose, tuple(expected.values()), action)
         self._take(context, answers)
         return [answer for answer in answers if answer.verdict is not Verdict.UNPARSED
                 and (answer.verdict is Verdict.YES) != expected[answer.atom]]

@@ -34,6 +34,7 @@ class Policy:
 
     needs_truth = True
     needs_grounder = False
+    needs_planner = True
     needs_visual_planner = False
     prompt = ''
 

@@ -18,6 +18,7 @@ class Policy:
 
     needs_truth = False
     needs_grounder = False
+    needs_planner = False
     needs_visual_planner = False
     prompt = ''
     remaining = 0

@@ -1,0 +1,83 @@
+"""What ``plan``, ``plan_cot``, ``action`` and ``action_cot`` share: the model itself plans.
+
+The method of the ViPlan paper (section 4.2, VLM-as-planner): show the model the goal, the actions,
+what was tried and a picture; carry out the first action it names; show it the new picture. What it
+names and nobody can carry out is told to it the next time; no other action ever stands in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightplan.agent.policy import Act, Context, Decision, Forfeit, Stop
+from sightplan.model import (
+    Action,
+    Feedback,
+    FeedbackStatus,
+    PastStep,
+    ProposalStatus,
+    StopReason,
+    param,
+)
+
+_EXECUTED = 'carried out'
+_REJECTED = 'refused: it cannot be done in the scene as it is'
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningSettings:
+    """Settings of a method that lets a vision-language model plan."""
+
+    on_unparsed: str = param(
+        'continue', 'An unreadable reply: "continue" spends one action of the budget and tells '
+        'the model, "stop" ends the episode (the paper\'s rule)', choices=('continue', 'stop'))
+    on_empty: str = param(
+        'stop', 'A plan without actions: "stop" takes it for the end, "continue" spends one '
+        'action of the budget and tells the model', choices=('stop', 'continue'))
+
+
+class PlanningPolicy:
+    """Look, let the model propose, send the first action, tell the model what became of it."""
+
+    needs_truth = False
+    needs_grounder = False
+    needs_planner = False
+    needs_visual_planner = True
+    prompt = ''
+
+    def __init__(self, settings: PlanningSettings) -> None:
+        """Keep the settings."""
+        self._settings = settings
+        self._history: list[PastStep] = []
+        self._remaining = 0
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the last proposal that were not carried out; each is replaced by the next."""
+        return self._remaining
+
+    def begin(self, context: Context) -> Stop | None:
+        """Forget the last episode."""
+        self._history.clear()
+        self._remaining = 0
+        return None
+
+    def decide(self, context: Context) -> Decision:
+        """Let the model propose."""
+        proposal = context.propose(self._history)
+        self._remaining = len(proposal.actions)
+        if proposal.status is ProposalStatus.PLANNED:
+            return Act(proposal.actions[0])
+        if proposal.status is ProposalStatus.UNPARSED and self._settings.on_unparsed == 'stop':
+            return Stop(StopReason.UNPARSED, f'{proposal.message}: {proposal.text[:200]!r}')
+        if proposal.status is ProposalStatus.EMPTY and self._settings.on_empty == 'stop':
+            return Stop(StopReason.EMPTY_PLAN, 'the model proposed to do nothing')
+        self._history.append(PastStep(proposal.named, proposal.message))
+        return Forfeit(f'{proposal.status.value}: {proposal.named or "-"}: {proposal.message}')
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Note the outcome for the next prompt."""
+        self._remaining -= 1
+        executed = feedback.status is FeedbackStatus.EXECUTED
+        self._history.append(PastStep(str(action), _EXECUTED if executed else _REJECTED))
+        return None

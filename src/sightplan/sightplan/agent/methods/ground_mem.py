@@ -1,0 +1,72 @@
+"""``ground_mem``: as ``ground``, but the model is told of an attempt that came to nothing.
+
+The method of the ViPlan paper (section 4.2, memory-augmented variants): when an action was called
+off or refused, the questions that follow carry those about its preconditions, the answers, and
+what became of the attempt; until an action is carried out, which makes another picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.methods import ground
+from sightplan.agent.policy import Context, Stop
+from sightplan.domains import MemoryOf
+from sightplan.model import (
+    Action,
+    Answer,
+    AskPurpose,
+    Atom,
+    Feedback,
+    FeedbackStatus,
+    Observation,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(ground.Settings):
+    """Settings of ``ground_mem``."""
+
+
+class Policy(ground.Policy):
+    """Enumerate, plan, check, act, check, and start over with a memory of what went wrong."""
+
+    prompt = 'ground_mem'
+    _memory = ''
+    _checked: tuple[Observation, tuple[Answer, ...]] | None = None
+
+    def begin(self, context: Context) -> Stop | None:
+        """Forget the last episode, ask every ground atom and plan from the answers."""
+        self._memory, self._checked = '', None
+        return super().begin(context)
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Remember an action that was not carried out, forget one that was; then as ``ground``."""
+        self._memory = ('' if feedback.status is FeedbackStatus.EXECUTED
+                        else self._remember(context, action, feedback))
+        self._checked = None
+        return super().learn(context, action, feedback)
+
+    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
+             expected: Sequence[bool | None] | None = None,
+             action: Action | None = None) -> tuple[Answer, ...]:
+        look = context.observe()
+        answers = context.ask(atoms, purpose, expected, action, look, self._memory)
+        if purpose is AskPurpose.PRECONDITION:
+            self._checked = look, answers
+        return answers
+
+    def _remember(self, context: Context, action: Action, feedback: Feedback) -> str:
+        """What the next questions tell about an action that was withheld or rejected."""
+        look, answers = self._checked or (Observation(), ())
+        outcome = MemoryOf.FAILED
+        if feedback.status is FeedbackStatus.WITHHELD:
+            outcome = MemoryOf.WITHHELD
+        elif look.visible_objects is not None and any(
+                not {*answer.atom.args} <= {*look.visible_objects} for answer in answers):
+            outcome = MemoryOf.UNOBSERVED
+        pairs = [(context.domain.question(answer.atom).text, answer.verdict.value.capitalize())
+                 for answer in answers if answer.verdict is not Verdict.UNPARSED]
+        return context.domain.memory(self.prompt, outcome, action, pairs)

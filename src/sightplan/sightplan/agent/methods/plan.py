@@ -1,0 +1,18 @@
+"""``plan``: a vision-language model makes a whole plan at each step; its first action is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightplan.agent.methods._planning import PlanningPolicy, PlanningSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(PlanningSettings):
+    """Settings of ``plan``."""
+
+
+class Policy(PlanningPolicy):
+    """Ask for a plan, act, ask again."""
+
+    prompt = 'plan'

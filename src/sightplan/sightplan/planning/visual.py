@@ -1,0 +1,412 @@
+"""A vision-language model that plans: the port VisualPlanner over a backend, and reading replies.
+
+A reply is data. It is read first as it was asked for, then by one bounded repair, which is
+counted apart; what it names is looked up among the problem's own actions and objects. Nothing is
+evaluated and nothing made up: a reply that cannot be read proposes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from sightplan.domains import Domain, InstantiatedModel, PlanningPrompt, load_domain
+from sightplan.domains.prompts import ActionWords
+from sightplan.model import (
+    Action,
+    InputError,
+    Observation,
+    Problem,
+    Proposal,
+    ProposalStatus,
+    Usage,
+    VisualTask,
+)
+from sightplan.vlm.api import Backend, TextRequest
+
+MAX_CHARS = 100_000
+"""Longest reply that is read, or kept."""
+
+MAX_DEPTH = 16
+"""Deepest nesting that is read; a plan of the asked form has 4 levels."""
+
+MAX_STEPS = 1_000
+"""Most actions of a plan that are read."""
+
+_NAME_CHARS = 60
+_MESSAGE_CHARS = 400
+_UNREADABLE = 'the reply was not JSON of the form that was asked for'
+_CUT_OFF = 'the reply was cut off before it was complete; a shorter one is needed'
+
+
+class BackendVisualPlanner:
+    """Show a backend prompt and picture, and read its reply.
+
+    Args:
+        backend: a model that replies in free text.
+        domain: whose prompts are used; None: the shipped domain that a problem names.
+
+    Raises:
+        InputError: the backend only answers yes/no questions.
+    """
+
+    def __init__(self, backend: Backend, domain: Domain | None = None) -> None:
+        if not backend.generates:
+            raise InputError(f'{backend.model} answers yes/no questions only, it cannot plan; '
+                             f'choose a backend that can')
+        self._backend = backend
+        self._domain = domain
+        self._known: tuple[Problem, InstantiatedModel] | None = None
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that plans."""
+        return self._backend.model
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return self._backend.usage
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Tell a backend that keeps a history that a new episode begins."""
+        start = getattr(self._backend, 'start_episode', None)
+        if start is not None:
+            start(episode_id, split)
+
+    def propose(self, observation: Observation, task: VisualTask,
+                timeout_s: float | None = None) -> Proposal:
+        """Let the model propose a plan or the next action; contract in the port.
+
+        Raises:
+            InputError: unknown domain or prompt, or an observation that shows nothing.
+        """
+        scene = observation.image if observation.image is not None else observation.text
+        if scene is None:
+            raise InputError('a model that plans must be shown something; this observation has '
+                             'neither image nor text')
+        problem = task.problem
+        domain = self._domain or load_domain(
+            problem.domain, domain_pddl=problem.domain_pddl or None)
+        prompt = domain.planning_prompt(task.prompt, problem, task.history, observation.told,
+                                        task.stops_at_goal)
+        if self._known is None or self._known[0] != problem:
+            self._known = problem, domain.model(problem)
+        reply = self._backend.generate(TextRequest(
+            prompt.system, prompt.parts(scene), prompt.max_tokens, timeout_s))
+        proposal = read_proposal(reply.text, prompt, domain.prompts.actions, self._known[1],
+                                 reply.truncated)
+        return dataclasses.replace(proposal, model=self.model, prompt_sha256=prompt.sha256)
+
+
+def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionWords],
+                  model: InstantiatedModel, truncated: bool = False) -> Proposal:
+    """Read a model's reply to a planning prompt.
+
+    Strictly read, the whole reply (or what stands in the one code fence that it consists of) is
+    one JSON object with the keys asked for and no other, none of them twice; every step has
+    ``action`` (a text) and ``parameters``: a mapping with the names told in the prompt, in any
+    order, or a list in their order.
+
+    What is not, gets one repair (``repaired``), if it has no more than MAX_CHARS characters:
+
+    * the text from the first "{" to the last "}" is taken (a list around it, too), and read with
+      single or double quotes, line breaks within texts, commas before a closing bracket, and the
+      constants of JSON or Python;
+    * a plan may stand where one action was asked for and the other way round, a list without
+      ``{"plan": ...}``, one step without its list; ``parameters`` or the explanation may be
+      missing, other keys are ignored.
+
+    Never repaired are: two objects, keys that come twice, brackets that are not closed (a reply
+    that was cut off), actions written as text ("moveblock(r, c1)").
+
+    Case and surrounding white space of names do not matter; objects are known by their names
+    alone, not by what they look like. The first step decides about the status; later ones are
+    kept up to the first that is not right.
+
+    Args:
+        text: the raw reply.
+        prompt: what was asked for.
+        words: names of actions and of their parameters.
+        model: actions and objects of the problem.
+        truncated: whether the reply was cut off.
+
+    Returns:
+        the proposal, without model and hash.
+    """
+    kept = _clean(text[:MAX_CHARS])
+    read = _read(text, prompt)
+    if read is None:
+        return Proposal(ProposalStatus.UNPARSED, text=kept,
+                        message=_CUT_OFF if truncated else _UNREADABLE)
+    steps, explanation, repaired = read
+    actions: list[Action] = []
+    refused = (ProposalStatus.EMPTY, '', 'the plan was empty')
+    for step in steps[:MAX_STEPS]:
+        found = _action(step, words, model)
+        if not isinstance(found, Action):
+            refused = found
+            break
+        actions.append(found)
+    status, named, message = ((ProposalStatus.PLANNED, str(actions[0]), '') if actions
+                              else refused)
+    return Proposal(status, tuple(actions), named, message, _clean(explanation), repaired, kept)
+
+
+# ------------------------------------------------------------------------------------ the form
+
+
+class _FormError(ValueError):
+    """Not of the asked form."""
+
+
+def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] | None:
+    """Steps, explanation and whether they were repaired; None: unreadable."""
+    if len(text) > MAX_CHARS:
+        return None
+    try:
+        value = _strict_json(text)
+    except (ValueError, RecursionError):
+        value = None
+    else:
+        steps = _asked_form(value, prompt)
+        if steps is not None:
+            return steps, value.get('explanation', ''), False
+    try:
+        if value is None:
+            value = _Relaxed(_slice(text)).read()
+        steps = _other_form(value, prompt.single)
+    except _FormError:
+        return None
+    explanation = value.get('explanation') if isinstance(value, dict) else ''
+    return steps, explanation if isinstance(explanation, str) else '', True
+
+
+def _strict_json(text: str) -> Any:
+    text = text.strip()
+    if text.startswith('```') and text.endswith('```'):
+        language, _, inside = text[3:-3].partition('\n')
+        if language.strip().lower() in ('', 'json'):
+            text = inside
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise _FormError('a key comes twice')
+        return dict(pairs)
+
+    def refuse(constant: str) -> NoReturn:
+        raise _FormError(f'{constant} is no JSON')
+
+    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+
+
+def _asked_form(value: object, prompt: PlanningPrompt) -> list[Any] | None:
+    """The steps of a value that is exactly as asked for, else None."""
+    wanted = {'action', 'parameters'} if prompt.single else {'plan'}
+    if prompt.reasoning:
+        wanted.add('explanation')
+    if not isinstance(value, dict) or set(value) != wanted:
+        return None
+    if not isinstance(value.get('explanation', ''), str):
+        return None
+    if not prompt.single:
+        steps = value['plan']
+        good = isinstance(steps, list) and all(
+            isinstance(step, dict) and set(step) == {'action', 'parameters'} and _is_step(step)
+            for step in steps)
+        return steps if good else None
+    if value['action'] is None and not value['parameters']:
+        return []
+    return [value] if _is_step(value) else None
+
+
+def _is_step(step: Mapping[str, Any]) -> bool:
+    return isinstance(step.get('action'), str) and isinstance(
+        step.get('parameters', {}), (dict, list))
+
+
+def _other_form(value: object, single: bool) -> list[Any]:
+    """The steps of a value in any of the forms that are repaired.
+
+    Raises:
+        _FormError: it is in none of them, or its first step is no step.
+    """
+    if isinstance(value, dict):
+        # A reply with both keys says what was asked for with the one that was asked for.
+        key = next((k for k in (('action', 'plan') if single else ('plan', 'action'))
+                    if k in value), None)
+        if key is None:
+            raise _FormError('neither a plan nor an action')
+        value = value['plan'] if key == 'plan' else ([] if value['action'] is None else value)
+    steps = [value] if isinstance(value, dict) else value
+    if not isinstance(steps, list):
+        raise _FormError('a plan is a list')
+    if steps and not (isinstance(steps[0], dict) and _is_step(steps[0])):
+        raise _FormError('the first step is not one')
+    return steps
+
+
+def _slice(text: str) -> str:
+    """From the first "{" to the last "}", or the list around it."""
+    start, end = text.find('{'), text.rfind('}')
+    if not 0 <= start < end:
+        raise _FormError('no object')
+    before = text[:start].rstrip()
+    if before.endswith('['):
+        return text[len(before) - 1:text.rfind(']') + 1]
+    return text[start:end + 1]
+
+
+_TOKEN = re.compile(
+    r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')|(?P<mark>[{}\[\],:])'
+    r'|(?P<word>[A-Za-z]+)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))', re.DOTALL)
+_CONSTANTS = {'true': True, 'false': False, 'null': None, 'True': True, 'False': False,
+              'None': None}
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(.))', re.DOTALL)
+_ESCAPED = {'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}
+
+
+class _Relaxed:
+    """Reads one value in a mixture of JSON and Python; builds plain data and nothing else."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self._next()
+
+    def read(self) -> Any:
+        """The value that the whole text is.
+
+        Raises:
+            _FormError: it is not one value, or nested too deeply.
+        """
+        value = self._value(0)
+        if self._kind is not None:
+            raise _FormError('more than one value')
+        return value
+
+    def _next(self) -> None:
+        match = _TOKEN.match(self._text, self._position)
+        if match is None and self._text[self._position:].strip():
+            raise _FormError('an unknown character')
+        self._kind = match.lastgroup if match else None
+        self._token = match[match.lastgroup or 0] if match else ''
+        self._position = match.end() if match else len(self._text)
+
+    def _take(self, mark: str) -> bool:
+        if (self._kind, self._token) != ('mark', mark):
+            return False
+        self._next()
+        return True
+
+    def _value(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise _FormError('nested too deeply')
+        kind, token = self._kind, self._token
+        if self._take('{'):
+            return self._object(depth)
+        if self._take('['):
+            return self._list(depth)
+        self._next()
+        if kind == 'text':
+            return _ESCAPE.sub(_unescaped, token[1:-1])
+        if kind == 'word' and token in _CONSTANTS:
+            return _CONSTANTS[token]
+        if kind == 'number':
+            return float(token)
+        raise _FormError('not a value')
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not self._take('}'):
+            key = self._value(depth + 1)
+            if not isinstance(key, str) or key in found or not self._take(':'):
+                raise _FormError('not a key, or one that comes twice')
+            found[key] = self._value(depth + 1)
+            if not self._take(',') and (self._kind, self._token) != ('mark', '}'):
+                raise _FormError('neither a comma nor an end')
+        return found
+
+    def _list(self, depth: int) -> list[Any]:
+        found: list[Any] = []
+        while not self._take(']'):
+            found.append(self._value(depth + 1))
+            if not self._take(',') and (self._kind, self._token) != ('mark', ']'):
+                raise _FormError('neither a comma nor an end')
+        return found
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
+
+
+# --------------------------------------------------------------------------------- the content
+
+
+def _action(step: object, words: Mapping[str, ActionWords], model: InstantiatedModel,
+            ) -> Action | tuple[ProposalStatus, str, str]:
+    """A step's action, or else status, the action as it was named, and what is wrong with it."""
+    if not isinstance(step, dict) or not _is_step(step):
+        return ProposalStatus.UNPARSED, '', _UNREADABLE
+    name, parameters = step['action'], step.get('parameters', {})
+    known = words.get(_folded(name))
+    wanted = tuple(known.parameters) if known else ()
+    named = _named(name, parameters, wanted)
+    if known is None:
+        return (ProposalStatus.UNKNOWN_ACTION, named,
+                f'there is no such action; there are {", ".join(words)}')
+    args = list(parameters) if isinstance(parameters, list) else _ordered(parameters, wanted)
+    if args is None or len(args) != len(wanted):
+        return (ProposalStatus.WRONG_ARGUMENTS, named,
+                f'its parameters are {", ".join(wanted) or "none"}')
+    try:
+        action = Action(_folded(name), tuple(
+            _folded(arg) if isinstance(arg, str) else '' for arg in args))
+    except ValueError:
+        return (ProposalStatus.WRONG_ARGUMENTS, named,
+                'not all of its parameters are names of objects')
+    try:
+        model.check(action)
+    except InputError as error:
+        reason = str(error).removeprefix(f'{action}: ')
+        return ProposalStatus.WRONG_ARGUMENTS, named, reason[:_MESSAGE_CHARS]
+    return action
+
+
+def _ordered(parameters: Mapping[str, Any], wanted: Sequence[str]) -> list[Any] | None:
+    """The values of a mapping in the order of the action's parameters; None: other names."""
+    given = {_folded(key): value for key, value in parameters.items()}
+    if len(given) != len(parameters) or set(given) != set(wanted):
+        return None
+    return [given[key] for key in wanted]
+
+
+def _named(name: str, parameters: Mapping[str, Any] | Sequence[Any], wanted: Sequence[str]) -> str:
+    """The action in the model's own words, on one line and of bounded length."""
+    if isinstance(parameters, Mapping):
+        ordered = _ordered(parameters, wanted)
+        items = ([f'{_short(key)}={_short(value)}' for key, value in
+                  [*parameters.items()][:MAX_DEPTH]] if ordered is None
+                 else [_short(value) for value in ordered])
+    else:
+        items = [_short(value) for value in parameters[:MAX_DEPTH]]
+    return f'{_short(name)}({", ".join(items)})'
+
+
+def _short(value: object) -> str:
+    if not isinstance(value, str):
+        value = '...' if isinstance(value, (dict, list)) else json.dumps(value)
+    text = ' '.join(''.join(c if c.isprintable() else ' ' for c in value[:1000]).split())
+    return text if len(text) <= _NAME_CHARS else f'{text[:_NAME_CHARS]}...'
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower()
+
+
+def _clean(text: str) -> str:
+    """A text that any file and any message can hold."""
+    return text.encode('utf-8', 'replace').decode('utf-8').replace('\0', ' ')
