@@ -3,7 +3,8 @@
 from setuptools import find_packages, setup
 
 NAME = 'sightplan_nodes'
-NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
+NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', 'metrics_recorder',
+         'experiment')
 
 setup(
     name=NAME,

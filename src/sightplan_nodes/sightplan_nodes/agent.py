@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -18,6 +18,7 @@ from sightplan.agent import (
     make_policy,
     needs_grounder,
     needs_truth,
+    needs_visual_planner,
     policy_settings,
     run_episode,
 )
@@ -30,12 +31,14 @@ from sightplan.model import (
     InfrastructureError,
     Observed,
     Planned,
+    Proposed,
     Stepped,
     StopReason,
     param,
 )
 from sightplan_nodes import conversions, names
 from sightplan_nodes.failures import error_from_text, fill_error
+from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
@@ -44,6 +47,7 @@ from sightplan_nodes.ports import (
     RosPlanner,
     RosRecorder,
     RosTruth,
+    RosVisualPlanner,
     RosWorld,
 )
 from sightplan_nodes.problems import read_problem
@@ -65,21 +69,27 @@ class AgentSettings:
     act_timeout_s: float = param(30.0, 'Limit of one skill [s]', low=0.1, high=3600.0)
     ground_timeout_s: float = param(60.0, 'Limit of one call of the grounder [s]', low=0.1,
                                     high=3600.0)
+    propose_timeout_s: float = param(120.0, 'Limit of one plan by the vision-language model [s]',
+                                     low=0.1, high=3600.0)
     plan_timeout_s: float = param(60.0, 'Limit of one search for a plan [s]', low=0.1,
                                   high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, for the oracle [s]',
+    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, where it may look [s]',
                                    low=0.1, high=600.0)
     episode_timeout_s: float = param(0.0, 'Limit of a whole episode [s]; 0: none', low=0.0,
                                      high=86400.0)
 
 
 class AgentNode(Node):
-    """Runs a method over world, grounder and planner.
+    """Runs a method over world, grounder and planners.
 
     Parameters: see AgentSettings. Serves the action ``~/run_episode`` (RunEpisode), one goal at a
     time; feedback comes at each stage, and a cancelled episode ends before its next use of
-    another node. Publishes ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ``~/plan`` and
-    ``~/step``. Ground truth is read by the method ``oracle`` only: no other has the client.
+    another node. Publishes ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ``~/plan``,
+    ``~/proposal`` and ``~/step``.
+
+    Ground truth is read in two cases, and until one of them comes there is no client for it: for
+    the method ``oracle``, and for the loop (not the method) in an episode whose goal says
+    ``stop_at_goal``, which the records tell.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -87,18 +97,21 @@ class AgentNode(Node):
         super().__init__(names.AGENT, **node_arguments)
         self._settings = s = declare_settings(self, AgentSettings)
         deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,
-                              s.ground_timeout_s, truth_s=s.truth_timeout_s)
+                              s.ground_timeout_s, s.propose_timeout_s,
+                              truth_s=s.truth_timeout_s)
         self._stop = threading.Event()
-        self._goal: ServerGoalHandle | None = None
+        self._goal = OneGoal()
         self._truth: RosTruth | None = None
         self._world = RosWorld(self, deadlines, self._cancelled)
         self._grounder = RosGrounder(self, deadlines, self._cancelled)
         self._planner = RosPlanner(self, deadlines, self._cancelled)
+        self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled)
         self._recorder = RosRecorder(self)
         self._worker = Worker(self, names.AGENT)
         self._server = ActionServer(
             self, RunEpisode, '~/run_episode', self._run, callback_group=ReentrantCallbackGroup(),
-            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+            goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
+            cancel_callback=lambda _: CancelResponse.ACCEPT)
 
     def close(self) -> None:
         """End an episode that is under way as cancelled."""
@@ -113,18 +126,13 @@ class AgentNode(Node):
         """
         if self._stop.is_set():
             raise InfrastructureError('the agent was stopped in mid-episode')
-        goal = self._goal
-        return goal is not None and bool(goal.is_cancel_requested)
-
-    def _accept(self, goal: RunEpisode.Goal) -> GoalResponse:
-        return GoalResponse.ACCEPT if self._goal is None else GoalResponse.REJECT
+        return self._goal.cancelled
 
     async def _run(self, handle: ServerGoalHandle) -> RunEpisode.Result:
         result = RunEpisode.Result()
-        self._goal = handle
         try:
             goal = handle.request
-            if needs_truth(goal.method) and self._truth is None:
+            if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
             ended = await self._worker.call(lambda: self._episode(handle))
         except Exception as error:
@@ -135,7 +143,7 @@ class AgentNode(Node):
                 handle.abort()
             return fill_error(result, error)
         finally:
-            self._goal = None
+            self._goal.release()
         result.stop_reason, result.message = ended.reason.value, ended.message
         result.steps, result.seconds = ended.steps, ended.seconds
         if ended.reason is StopReason.ERROR:
@@ -143,7 +151,7 @@ class AgentNode(Node):
             handle.abort()
             return fill_error(result, error_from_text(ended.message))
         if ended.reason is StopReason.CANCELLED:
-            fill_error(result, CancelledError(ended.message))
+            fill_error(result, self._cancellation(ended.message))
             if handle.is_cancel_requested:
                 handle.canceled()
             else:
@@ -151,6 +159,13 @@ class AgentNode(Node):
             return result
         handle.succeed()
         return result
+
+    def _cancellation(self, message: str) -> CancelledError:
+        """What cancelled an episode: its client, or a limit on spending."""
+        for port in (self._grounder, self._visual_planner):
+            if port.capped is not None and str(port.capped) == message:
+                return port.capped
+        return CancelledError(message)
 
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """One episode, in the worker's thread."""
@@ -161,18 +176,26 @@ class AgentNode(Node):
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
         handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
-        self._world.wait_until_there(self._settings.startup_timeout_s)
-        if needs_grounder(goal.method):
-            self._grounder.wait_until_there(self._settings.startup_timeout_s)
-        self._planner.wait_until_there(self._settings.startup_timeout_s)
-        self._recorder.domain = domain
-        handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
         s = self._settings
-        limits = Limits(s.ground_timeout_s, s.plan_timeout_s, s.episode_timeout_s or None)
+        ports = [self._world, self._planner]
+        if needs_grounder(goal.method):
+            ports.append(self._grounder)
+        if needs_visual_planner(goal.method):
+            ports.append(self._visual_planner)
+        for port in ports:
+            port.wait_until_there(s.startup_timeout_s)
+        self._recorder.domain = self._visual_planner.domain = domain
+        handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
+        truth = self._truth
+        goal_reached = ((lambda: problem.goal_met(truth.state())) if goal.stop_at_goal
+                        else None)
+        limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
+                        plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
         return run_episode(
             spec, policy, self._world, self._grounder, self._planner,
-            _FeedbackRecorder(self._recorder, handle), domain, cancelled=self._cancelled,
-            limits=limits)
+            _FeedbackRecorder(self._recorder, handle), domain,
+            visual_planner=self._visual_planner, goal_reached=goal_reached,
+            cancelled=self._cancelled, limits=limits)
 
 
 class _FeedbackRecorder:
@@ -194,6 +217,8 @@ class _FeedbackRecorder:
             feedback.stage = event.purpose.value
         elif isinstance(event, Planned):
             feedback.stage = 'plan'
+        elif isinstance(event, Proposed):
+            feedback.stage = 'propose'
         elif isinstance(event, Observed):
             feedback.stage = 'observe'
         elif isinstance(event, EpisodeStarted):

@@ -1,13 +1,15 @@
 """The core's dataclasses as ROS messages, and back.
 
 Functions come in pairs ``x_to_msg`` and ``x_from_msg``; for every value that a message can carry
-the round trip gives an equal value. An absent probability (None) travels as NaN.
+the round trip gives an equal value. An absent probability or price (None) travels as NaN. What a
+message's text cannot carry, and models do write (a NUL, half of a surrogate pair), becomes U+FFFD.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -20,6 +22,7 @@ from sightplan_interfaces import msg
 from std_msgs.msg import Header
 
 from sightplan.model import (
+    BARE,
     Action,
     Answer,
     Asked,
@@ -32,18 +35,25 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    GroundingPrompt,
     InputError,
     Observation,
     Observed,
+    PastStep,
     Planned,
     PlanningResult,
     PlanningStatus,
     Problem,
+    Proposal,
+    ProposalStatus,
+    Proposed,
     Question,
     State,
     Stepped,
     StopReason,
+    Usage,
     Verdict,
+    VisualTask,
 )
 
 T = TypeVar('T')
@@ -57,16 +67,23 @@ EXPECTATIONS = {None: msg.AnswerArray.EXPECT_NOTHING, True: msg.AnswerArray.EXPE
                 False: msg.AnswerArray.EXPECT_NO}
 STATUSES = {FeedbackStatus.EXECUTED: msg.Step.EXECUTED,
             FeedbackStatus.REJECTED: msg.Step.REJECTED,
-            FeedbackStatus.WITHHELD: msg.Step.WITHHELD}
+            FeedbackStatus.WITHHELD: msg.Step.WITHHELD,
+            FeedbackStatus.INVALID: msg.Step.INVALID}
 PLANNING_STATUSES = {PlanningStatus.SOLVED: msg.PlanStamped.SOLVED,
                      PlanningStatus.UNSOLVABLE: msg.PlanStamped.UNSOLVABLE,
                      PlanningStatus.TIMEOUT: msg.PlanStamped.TIMEOUT,
                      PlanningStatus.CRASHED: msg.PlanStamped.CRASHED}
+PROPOSAL_STATUSES = {ProposalStatus.PLANNED: msg.Proposal.PLANNED,
+                     ProposalStatus.UNPARSED: msg.Proposal.UNPARSED,
+                     ProposalStatus.EMPTY: msg.Proposal.EMPTY,
+                     ProposalStatus.UNKNOWN_ACTION: msg.Proposal.UNKNOWN_ACTION,
+                     ProposalStatus.WRONG_ARGUMENTS: msg.Proposal.WRONG_ARGUMENTS}
 
 _COLOUR_ORDERS = {'rgb8': (0, 1, 2), 'bgr8': (2, 1, 0), 'rgba8': (0, 1, 2), 'bgra8': (2, 1, 0),
                   'mono8': (0, 0, 0)}
 _CHANNELS = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}
 _NO_LENGTH = -1
+_NO_TEXT = re.compile('[\0\ud800-\udfff]')
 
 
 def _member(table: dict[T, int], value: int, field: str) -> T:
@@ -80,6 +97,11 @@ def _member(table: dict[T, int], value: int, field: str) -> T:
             return key
     raise InputError(f'{field} = {value} is not a value of this interface; sender and receiver '
                      'must be built from the same version')
+
+
+def text(value: str) -> str:
+    """A text as a message can carry it."""
+    return _NO_TEXT.sub('\ufffd', value)
 
 
 # time
@@ -271,7 +293,7 @@ def answer_to_msg(answer: Answer) -> msg.Answer:
     """An answer as a message; a missing probability becomes NaN."""
     return msg.Answer(atom=atom_to_msg(answer.atom), verdict=VERDICTS[answer.verdict],
                       p_yes=_probability_to_msg(answer.p_yes),
-                      p_no=_probability_to_msg(answer.p_no), text=answer.text)
+                      p_no=_probability_to_msg(answer.p_no), text=text(answer.text))
 
 
 def answer_from_msg(message: msg.Answer) -> Answer:
@@ -279,6 +301,40 @@ def answer_from_msg(message: msg.Answer) -> Answer:
     return Answer(atom_from_msg(message.atom), _member(VERDICTS, message.verdict, 'verdict'),
                   _probability_from_msg(message.p_yes), _probability_from_msg(message.p_no),
                   message.text)
+
+
+def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
+    """The words around questions as a message."""
+    return msg.GroundingPrompt(
+        name=prompt.name, system=text(prompt.system), before_image=text(prompt.before_image),
+        after_image=text(prompt.after_image), question=text(prompt.question),
+        reasoning=prompt.reasoning, max_tokens=prompt.max_tokens, sha256=prompt.sha256)
+
+
+def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
+    """A message's words around questions; one that was left empty stands for none."""
+    return GroundingPrompt(
+        message.name or BARE.name, message.system, message.before_image, message.after_image,
+        message.question or BARE.question, message.reasoning,
+        int(message.max_tokens) or BARE.max_tokens, message.sha256)
+
+
+def usage_to_msg(usage: Usage | None) -> msg.Usage:
+    """What a model's use cost, as a message; None: nobody counted."""
+    if usage is None:
+        return msg.Usage(cost_usd=math.nan)
+    return msg.Usage(counted=True, requests=usage.requests, prompt_tokens=usage.prompt_tokens,
+                     completion_tokens=usage.completion_tokens,
+                     cost_usd=math.nan if usage.cost_usd is None else usage.cost_usd)
+
+
+def usage_from_msg(message: msg.Usage) -> Usage | None:
+    """What a model's use cost; None: nobody counted."""
+    if not message.counted:
+        return None
+    return Usage(int(message.requests), int(message.prompt_tokens),
+                 int(message.completion_tokens),
+                 None if math.isnan(message.cost_usd) else message.cost_usd)
 
 
 # planning
@@ -303,6 +359,63 @@ def planning_result(reply: Any) -> PlanningResult:
                           reply.seconds, reply.cached, reply.message)
 
 
+def past_step_to_msg(step: PastStep) -> msg.PastStep:
+    """A step that a prompt tells of, as a message."""
+    return msg.PastStep(action=text(step.action), outcome=text(step.outcome))
+
+
+def past_step_from_msg(message: msg.PastStep) -> PastStep:
+    """A message's step that a prompt tells of."""
+    return PastStep(message.action, message.outcome)
+
+
+def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
+    """Write what a model shall plan for into a request of ProposePlan; returns it.
+
+    Args:
+        request: what to fill.
+        task: what the model is asked.
+        problem_pddl: text of its problem, as Domain.write_problem gives it.
+    """
+    problem = task.problem
+    request.domain, request.problem = problem.domain, problem.name
+    request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
+    request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
+    request.history = [past_step_to_msg(step) for step in task.history]
+    return request
+
+
+def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
+    """What a model shall plan for, by a request of ProposePlan.
+
+    Args:
+        request: what to read.
+        problem: the request's problem, read from its PDDL text.
+    """
+    return VisualTask(problem.for_agent(), request.prompt,
+                      tuple(past_step_from_msg(step) for step in request.history),
+                      stops_at_goal=request.stops_at_goal)
+
+
+def proposal_to_msg(proposal: Proposal) -> msg.Proposal:
+    """A model's plan as a message."""
+    return msg.Proposal(
+        status=PROPOSAL_STATUSES[proposal.status], actions=plan_to_msg(proposal.actions),
+        named=text(proposal.named), message=text(proposal.message),
+        explanation=text(proposal.explanation), repaired=proposal.repaired,
+        text=text(proposal.text), model=proposal.model, prompt_sha256=proposal.prompt_sha256,
+        seconds=proposal.seconds)
+
+
+def proposal_from_msg(message: msg.Proposal) -> Proposal:
+    """A message's plan of a model."""
+    return Proposal(
+        _member(PROPOSAL_STATUSES, message.status, 'status'),
+        tuple(action_from_msg(action) for action in message.actions), message.named,
+        message.message, message.explanation, message.repaired, message.text, message.model,
+        message.prompt_sha256, message.seconds)
+
+
 # episodes
 
 def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
@@ -321,6 +434,7 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     message.optimal_length = _NO_LENGTH if length is None else length
     message.seed, message.max_actions = spec.seed, spec.max_actions
     message.failure_probability = spec.failure_probability
+    message.stop_at_goal = spec.stop_at_goal
     return message
 
 
@@ -338,7 +452,7 @@ def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     """
     return EpisodeSpec(message.episode_id, problem, message.method, message.split,
                        int(message.seed), int(message.max_actions),
-                       float(message.failure_probability))
+                       float(message.failure_probability), bool(message.stop_at_goal))
 
 
 def started_to_msg(event: EpisodeStarted, problem_pddl: str, stamp_ns: int,
@@ -355,7 +469,7 @@ def ended_to_msg(event: EpisodeEnded, spec: EpisodeSpec, sequence: int) -> msg.E
     message.domain_pddl = ''
     message.header = header(event.stamp_ns)
     message.kind, message.sequence = msg.EpisodeEvent.ENDED, sequence
-    message.stop_reason, message.message = event.reason.value, event.message
+    message.stop_reason, message.message = event.reason.value, text(event.message)
     message.steps, message.remaining, message.seconds = event.steps, event.remaining, event.seconds
     message.timings_json = json.dumps(event.timings_s)
     return message
@@ -386,8 +500,8 @@ def look_to_msg(event: Observed, episode_id: str, sequence: int) -> msg.Look:
 
 def look_from_msg(message: msg.Look) -> Observed:
     """A look, without its image."""
-    return Observed(Observation(stamp_ns=time_from_msg(message.header.stamp),
-                                frame_id=message.header.frame_id))
+    return Observed(Observation.elsewhere(
+        message.image_id, time_from_msg(message.header.stamp), message.header.frame_id))
 
 
 def asked_to_msg(event: Asked, episode_id: str, sequence: int) -> msg.AnswerArray:
@@ -399,19 +513,20 @@ def asked_to_msg(event: Asked, episode_id: str, sequence: int) -> msg.AnswerArra
         action=action_to_msg(event.action),
         questions=[question_to_msg(question) for question in event.questions],
         answers=[answer_to_msg(answer) for answer in event.answers],
-        expected=[EXPECTATIONS[value] for value in event.expected], seconds=event.seconds)
+        expected=[EXPECTATIONS[value] for value in event.expected], seconds=event.seconds,
+        prompt=event.prompt, usage=usage_to_msg(event.usage))
 
 
 def asked_from_msg(message: msg.AnswerArray) -> Asked:
     """Questions and answers; the observation has stamp and frame, but no image."""
     return Asked(
-        Observation(stamp_ns=time_from_msg(message.header.stamp),
-                    frame_id=message.header.frame_id),
+        Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
+                              message.header.frame_id),
         tuple(question_from_msg(question) for question in message.questions),
         tuple(answer_from_msg(answer) for answer in message.answers),
         tuple(_member(EXPECTATIONS, value, 'expected') for value in message.expected),
         _member(PURPOSES, message.purpose, 'purpose'), maybe_action_from_msg(message.action),
-        message.seconds, message.model)
+        message.seconds, message.model, message.prompt, usage_from_msg(message.usage))
 
 
 def belief_to_msg(event: BeliefUpdated, episode_id: str, stamp_ns: int,
@@ -444,21 +559,40 @@ def planned_from_msg(message: msg.PlanStamped) -> Planned:
     return Planned(planning_result(message))
 
 
+def proposed_to_msg(event: Proposed, episode_id: str, sequence: int) -> msg.ProposalStamped:
+    """A model's plan about one image as a message."""
+    seen = event.observation
+    return msg.ProposalStamped(
+        header=header(seen.stamp_ns, seen.frame_id), episode_id=episode_id, sequence=sequence,
+        image_id=seen.image_id, prompt=event.prompt, proposal=proposal_to_msg(event.proposal),
+        usage=usage_to_msg(event.usage))
+
+
+def proposed_from_msg(message: msg.ProposalStamped) -> Proposed:
+    """A message's plan of a model; the observation has stamp and frame, but no image."""
+    return Proposed(
+        Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
+                              message.header.frame_id),
+        proposal_from_msg(message.proposal), message.prompt, usage_from_msg(message.usage))
+
+
 def step_to_msg(event: Stepped, episode_id: str, sequence: int) -> msg.Step:
     """A step as a message."""
     return msg.Step(
         header=header(event.stamp_ns), episode_id=episode_id, sequence=sequence,
         index=event.index, action=action_to_msg(event.action),
-        status=STATUSES[event.feedback.status], message=event.feedback.message,
+        status=STATUSES[event.feedback.status], message=text(event.feedback.message),
         after=time_to_msg(event.feedback.stamp_ns), seconds=event.seconds)
 
 
 def step_from_msg(message: msg.Step) -> Stepped:
     """A message's step."""
+    status = _member(STATUSES, message.status, 'status')
+    action = (None if status is FeedbackStatus.INVALID
+              else action_from_msg(message.action))
     return Stepped(
-        int(message.index), action_from_msg(message.action),
-        Feedback(_member(STATUSES, message.status, 'status'), message.message,
-                 time_from_msg(message.after)),
+        int(message.index), action,
+        Feedback(status, message.message, time_from_msg(message.after)),
         time_from_msg(message.header.stamp), message.seconds)
 
 

@@ -24,9 +24,9 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
-from sightplan_interfaces.srv import FinishRun, Ground, ResetWorld, StartRun
+from sightplan_interfaces.srv import FinishRun, Ground, ProposePlan, ResetWorld, StartRun
 
-from sightplan.agent import needs_grounder, policy_settings
+from sightplan.agent import needs_grounder, needs_visual_planner, policy_settings
 from sightplan.domains import Domain
 from sightplan.model import (
     CancelledError,
@@ -35,6 +35,7 @@ from sightplan.model import (
     InfrastructureError,
     InputError,
     SightplanError,
+    SpendingCapError,
     param,
 )
 from sightplan.records import RunStore
@@ -50,15 +51,16 @@ from sightplan.runner import (
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
+from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
 _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
-                   'grounder_timeout_s', 'answers_log')
+                   'grounder_timeout_s', 'answers_log', 'failure_images')
 """Fields of RunSettings that are other nodes' parameters, which are asked for them, and the log of
-answers: here the bags have them."""
+answers and the pictures of failures: here the bags have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class ExperimentNode(Node):
         self.exit_code: int | None = None
         self.stop_signal = 0
         self._stop = threading.Event()
-        self._goal: ServerGoalHandle | None = None
+        self._goal = OneGoal()
         self._results: queue.SimpleQueue[msg.EpisodeResult] = queue.SimpleQueue()
         group = ReentrantCallbackGroup()
         self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
@@ -117,9 +119,12 @@ class ExperimentNode(Node):
         self._reset = ServiceCaller(self, ResetWorld, names.RESET, names.SIM_BRIDGE)
         self._finish_run = ServiceCaller(self, FinishRun, names.FINISH_RUN,
                                          names.METRICS_RECORDER)
-        self._ground = ServiceCaller(self, Ground, names.GROUND, names.GROUNDER)
-        nodes = (names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER, names.AGENT,
-                 names.METRICS_RECORDER)
+        self._models = {
+            names.GROUNDER: ServiceCaller(self, Ground, names.GROUND, names.GROUNDER),
+            names.VLM_PLANNER: ServiceCaller(self, ProposePlan, names.PROPOSE_PLAN,
+                                             names.VLM_PLANNER)}
+        nodes = (names.SIM_BRIDGE, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
+                 *self._models)
         self._parameters = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
                             for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
@@ -127,7 +132,8 @@ class ExperimentNode(Node):
         self._worker = Worker(self, names.EXPERIMENT)
         self._server = ActionServer(
             self, RunExperiment, '~/run_experiment', self._serve, callback_group=group,
-            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+            goal_callback=self._accept, handle_accepted_callback=self._goal.take,
+            cancel_callback=lambda _: CancelResponse.ACCEPT)
         if self._settings.autostart:
             self._worker.submit(self._autostart)
 
@@ -143,8 +149,7 @@ class ExperimentNode(Node):
         self._worker.close(timeout_s=6.0)
 
     def _cancelled(self) -> bool:
-        goal = self._goal
-        return self._stop.is_set() or (goal is not None and bool(goal.is_cancel_requested))
+        return self._stop.is_set() or self._goal.cancelled
 
     # Started by parameters.
 
@@ -180,13 +185,11 @@ class ExperimentNode(Node):
     # Started by a goal.
 
     def _accept(self, goal: RunExperiment.Goal) -> GoalResponse:
-        free = self._goal is None and not self._settings.autostart
-        return GoalResponse.ACCEPT if free else GoalResponse.REJECT
+        return GoalResponse.REJECT if self._settings.autostart else self._goal.accept(goal)
 
     async def _serve(self, handle: ServerGoalHandle) -> RunExperiment.Result:
         result = RunExperiment.Result()
         goal = handle.request
-        self._goal = handle
         settings = dataclasses.replace(
             self._run_settings, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
             domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
@@ -200,7 +203,7 @@ class ExperimentNode(Node):
             handle.abort()
             return fill_error(result, error)
         finally:
-            self._goal = None
+            self._goal.release()
         if outcome.summary:
             result.episodes, result.errors = outcome.summary['episodes'], outcome.summary['errors']
             result.out = outcome.summary['out']
@@ -255,7 +258,9 @@ class ExperimentNode(Node):
             if line is not None:
                 progress.episode(line)
             if isinstance(error, (DeadlineError, CancelledError)):
-                broken = error  # a node that is silent now will not answer the next episode
+                # A node that is silent now will not answer the next episode, and a model whose
+                # limit on spending is reached will not either.
+                broken = error
                 break
         notes = {'planned': len(specs), 'problems': len(pairs), 'problems_skipped': skipped,
                  'interrupted': broken is not None}
@@ -280,14 +285,16 @@ class ExperimentNode(Node):
             The settings with the other nodes' in them, the model's name, all nodes' parameters.
         """
         limit_s = self._settings.startup_timeout_s
-        asks = needs_grounder(settings.method)
+        models = [node for node, needed in (
+            (names.GROUNDER, needs_grounder(settings.method)),
+            (names.VLM_PLANNER, needs_visual_planner(settings.method))) if needed]
         self._start_run.wait_until_there(limit_s, self._cancelled)
         self._agent.wait_until_there(limit_s, self._cancelled)
-        if asks:
-            self._ground.wait_until_there(limit_s, self._cancelled)
+        for node in models:
+            self._models[node].wait_until_there(limit_s, self._cancelled)
         graph = {node: reader.read(limit_s, self._cancelled)
                  for node, reader in self._parameters.items()
-                 if asks or node != names.GROUNDER}
+                 if node in models or node not in self._models}
         sim, agent = graph[names.SIM_BRIDGE], graph[names.AGENT]
         world = parse_options(sim['world_options'], 'world_options of sim_bridge')
         world.update({key: sim[f'camera.{key}'] for key in ('width', 'height')
@@ -301,11 +308,11 @@ class ExperimentNode(Node):
             'planner_timeout_s': agent['plan_timeout_s'],
             'grounder_timeout_s': agent['ground_timeout_s']}
         model = ''
-        if asks:
-            grounder = graph[names.GROUNDER]
-            model = grounder['model']
-            changes['backend'], changes['answers'] = grounder['backend'], grounder['answers']
-            changes['backend_options'] = json.loads(grounder['backend_settings'])
+        for node in models:
+            given = graph[node]
+            model, changes['backend'] = given['model'], given['backend']
+            changes['backend_options'] = json.loads(given['backend_settings'])
+            changes['answers'] = given.get('answers', settings.answers)
         return dataclasses.replace(settings, **changes), model, graph
 
     def _episode(self, spec: EpisodeSpec, domain: Domain,
@@ -335,6 +342,8 @@ class ExperimentNode(Node):
         error: SightplanError | None = None
         try:
             raise_error(result, names.AGENT)
+        except SpendingCapError as caught:
+            error = caught
         except CancelledError as caught:
             if self._cancelled():
                 raise

@@ -48,11 +48,12 @@ JUDGED, ALL, NONE = 'judged', 'all', 'none'
 EVENT_TOPICS: dict[str, type] = {
     names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_LOOK: msg.Look,
     names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
-    names.AGENT_PLAN: msg.PlanStamped, names.AGENT_STEP: msg.Step}
+    names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
+    names.AGENT_STEP: msg.Step}
 _FROM_MESSAGE: dict[type, Callable[[Any], Any]] = {
     msg.Look: conversions.look_from_msg, msg.AnswerArray: conversions.asked_from_msg,
     msg.Belief: conversions.belief_from_msg, msg.PlanStamped: conversions.planned_from_msg,
-    msg.Step: conversions.step_from_msg}
+    msg.ProposalStamped: conversions.proposed_from_msg, msg.Step: conversions.step_from_msg}
 _TYPE_NAMES = {
     **{topic: f'sightplan_interfaces/msg/{kind.__name__}' for topic, kind in EVENT_TOPICS.items()},
     names.CAMERA_IMAGE: 'sensor_msgs/msg/Image', names.CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -18,10 +19,11 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import GetState, Ground, Plan, ResetWorld
+from sightplan_interfaces.srv import GetState, Ground, Plan, ProposePlan, ResetWorld
 
 from sightplan.domains import Domain
 from sightplan.model import (
+    BARE,
     Action,
     Answer,
     Asked,
@@ -40,10 +42,14 @@ from sightplan.model import (
     Planned,
     PlanningResult,
     PlanningTask,
+    Proposal,
+    Proposed,
     Question,
+    SpendingCapError,
     State,
     Stepped,
     Usage,
+    VisualTask,
 )
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, never
@@ -64,8 +70,8 @@ class Deadlines:
 
     Attributes:
         reset_s, observe_s, act_s: the world's.
-        ground_s, plan_s: added to the limit that the caller itself sets, for the way there and
-            back; the limit in use when he sets none.
+        ground_s, propose_s: in use when the caller sets no limit.
+        plan_s: added to the limit that the caller sets, for the way there and back.
         truth_s: of a look at ground truth.
     """
 
@@ -73,6 +79,7 @@ class Deadlines:
     observe_s: float = 10.0
     act_s: float = 30.0
     ground_s: float = 60.0
+    propose_s: float = 120.0
     plan_s: float = 10.0
     truth_s: float = 10.0
 
@@ -167,56 +174,113 @@ class RosWorld:
         return conversions.feedback_from_result(result)
 
 
-class RosGrounder:
-    """The port Grounder over the node grounder."""
+class _ModelClient:
+    """A client of a node that has a model: which one, what it cost, and for which episode."""
 
-    def __init__(self, node: Node, deadlines: Deadlines,
-                 cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
-        self._deadlines, self._cancelled = deadlines, cancelled
-        self._ground = ServiceCaller(node, Ground, names.GROUND, names.GROUNDER)
+    def __init__(self, node: Node, srv_type: type, name: str, server: str,
+                 cancelled: Callable[[], bool]) -> None:
+        self._service = ServiceCaller(node, srv_type, name, server)
+        self._cancelled = cancelled
         self._model = ''
+        self._usage: Usage | None = None
         self._episode_id = self._split = ''
+        self._new_episode = False
+        self.capped: SpendingCapError | None = None
+        """The limit on spending that a request of this episode has met."""
 
     @property
     def model(self) -> str:
         """The model that answered last; '' before the first answer."""
         return self._model
 
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return self._usage
+
     def wait_until_there(self, timeout_s: float) -> None:
-        """Wait until the grounder is active (its service appears then).
+        """Wait until the node is active (its service appears then).
 
         Raises:
             DeadlineError: it is not there in time.
         """
-        self._ground.wait_until_there(timeout_s, self._cancelled)
-
-    @property
-    def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
-        return None
+        self._service.wait_until_there(timeout_s, self._cancelled)
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Name the episode in the questions to come."""
-        self._episode_id, self._split = episode_id, split
+        """Name the episode in the requests to come."""
+        self._episode_id, self._split, self._new_episode = episode_id, split, True
+        self.capped = None
+
+    def _ask(self, request: Any, observation: Observation, limit_s: float) -> Any:
+        """Send a request about an image.
+
+        Raises:
+            InputError: there is no image.
+            SightplanError: the reply's error.
+        """
+        if observation.image is None:
+            raise InputError(f'{self._service.server} needs an image; this observation has none')
+        request.image = conversions.image_to_msg(observation.image, observation.stamp_ns,
+                                                 observation.frame_id)
+        request.episode_id, request.split = self._episode_id, self._split
+        request.new_episode, self._new_episode = self._new_episode, False
+        request.timeout_s = limit_s
+        # The node keeps the limit itself; its reply, which says more, shall come first.
+        reply = self._service(request, limit_s + 2.0, self._cancelled)
+        try:
+            raise_error(reply, self._service.server)
+        except SpendingCapError as error:
+            self.capped = error
+            raise
+        spent = conversions.usage_from_msg(reply.usage)
+        if spent is not None:
+            self._usage = (self._usage or Usage()) + spent
+        return reply
+
+
+class RosGrounder(_ModelClient):
+    """The port Grounder over the node grounder."""
+
+    def __init__(self, node: Node, deadlines: Deadlines,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        super().__init__(node, Ground, names.GROUND, names.GROUNDER, cancelled)
+        self._deadlines = deadlines
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,
                prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image; contract in the port."""
-        if observation.image is None:
-            raise InputError('the grounder needs an image; this observation has none')
-        limit_s = self._deadlines.ground_s if timeout_s is None else timeout_s
         request = Ground.Request(
-            image=conversions.image_to_msg(observation.image, observation.stamp_ns,
-                                           observation.frame_id),
             questions=[conversions.question_to_msg(question) for question in questions],
-            timeout_s=limit_s, episode_id=self._episode_id, split=self._split)
-        # The node keeps the limit itself; its reply, which says more, shall come first.
-        reply = self._ground(request, limit_s + 2.0, self._cancelled)
-        raise_error(reply, names.GROUNDER)
+            prompt=conversions.prompt_to_msg(prompt or BARE))
+        reply = self._ask(request, observation,
+                          self._deadlines.ground_s if timeout_s is None else timeout_s)
         self._model = reply.model
         return [conversions.answer_from_msg(answer) for answer in reply.answers]
+
+
+class RosVisualPlanner(_ModelClient):
+    """The port VisualPlanner over the node vlm_planner."""
+
+    def __init__(self, node: Node, deadlines: Deadlines,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        super().__init__(node, ProposePlan, names.PROPOSE_PLAN, names.VLM_PLANNER, cancelled)
+        self._deadlines = deadlines
+        self.domain: Domain | None = None
+
+    def propose(self, observation: Observation, task: VisualTask,
+                timeout_s: float | None = None) -> Proposal:
+        """Let the model propose a plan or the next action; contract in the port."""
+        assert self.domain is not None, "the episode's domain must be set first"
+        request = conversions.fill_visual_task(
+            ProposePlan.Request(), task, self.domain.write_problem(task.problem.for_agent()))
+        reply = self._ask(request, observation,
+                          self._deadlines.propose_s if timeout_s is None else timeout_s)
+        proposal = conversions.proposal_from_msg(reply.proposal)
+        self._model = proposal.model
+        return proposal
 
 
 class RosPlanner:
@@ -300,6 +364,7 @@ class RosRecorder:
         self._answers = publisher(msg.AnswerArray, 'answers')
         self._belief = publisher(msg.Belief, 'belief')
         self._plan = publisher(msg.PlanStamped, 'plan')
+        self._proposal = publisher(msg.ProposalStamped, 'proposal')
         self._step = publisher(msg.Step, 'step')
         self._spec: EpisodeSpec | None = None
         self._sequence = 0
@@ -325,6 +390,8 @@ class RosRecorder:
         elif isinstance(event, Planned):
             self._plan.publish(
                 conversions.planned_to_msg(event, episode_id, self._stamp_ns, number))
+        elif isinstance(event, Proposed):
+            self._proposal.publish(conversions.proposed_to_msg(event, episode_id, number))
         elif isinstance(event, Stepped):
             self._stamp_ns = event.feedback.stamp_ns
             self._step.publish(conversions.step_to_msg(event, episode_id, number))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -31,6 +31,7 @@ from sightplan.model import (
 from sightplan.runner import make_world
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error
+from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.problems import read_problem
@@ -149,7 +150,7 @@ class SimBridge(Node):
         self._worlds: dict[str, SimWorld] = {}
         self._world: SimWorld | None = None
         self._episode_id = ''
-        self._busy = False
+        self._goal = OneGoal()
         self._given: ResetWorld.Request | None = None
         self._history = History()
         self._frame: tuple[Image, CameraInfo, Image | None] | None = None
@@ -165,7 +166,8 @@ class SimBridge(Node):
         self.create_service(GetState, '~/get_state', self._get_state, callback_group=group)
         self._skills = ActionServer(
             self, ExecuteSkill, names.EXECUTE_SKILL, self._execute, callback_group=group,
-            goal_callback=self._accept, cancel_callback=lambda _: CancelResponse.ACCEPT)
+            goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
+            cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
         self.create_timer(1.0 / self._camera.rate_hz, self._repeat)
         if self._settings.domain:
@@ -216,12 +218,8 @@ class SimBridge(Node):
         response.stamp = conversions.time_to_msg(moment.stamp_ns)
         return response
 
-    def _accept(self, goal: ExecuteSkill.Goal) -> GoalResponse:
-        return GoalResponse.REJECT if self._busy else GoalResponse.ACCEPT
-
     async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
         result = ExecuteSkill.Result()
-        self._busy = True
         try:
             if handle.is_cancel_requested:
                 handle.canceled()
@@ -234,7 +232,7 @@ class SimBridge(Node):
             handle.abort()
             return fill_error(result, error)
         finally:
-            self._busy = False
+            self._goal.release()
         stamp_ns = self._show(observation, state, outcome)
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
         result.status = conversions.STATUSES[feedback.status]

@@ -9,6 +9,9 @@ import traceback
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -26,6 +29,7 @@ from sightplan.model import (
     State,
     WorldError,
 )
+from sightplan_nodes.calls import ServiceCaller
 from sightplan_sim.blocksworld.world import CameraInfo
 
 LIMIT_S = 30.0
@@ -90,6 +94,29 @@ def problem():
     """The domain and its first simple problem."""
     domain = load_domain('blocksworld')
     return domain, domain.split_problems('simple')[0]
+
+
+class Manager:
+    """Asks and manages a lifecycle node."""
+
+    def __init__(self, name: str) -> None:
+        self.node = Node('client')
+        self._state = ServiceCaller(self.node, GetState, f'{name}/get_state', name)
+        self._change = ServiceCaller(self.node, ChangeState, f'{name}/change_state', name)
+        self._get = ServiceCaller(self.node, GetParameters, f'{name}/get_parameters', name)
+
+    def state(self) -> int:
+        """Id of its lifecycle state."""
+        return self._state(GetState.Request(), LIMIT_S).current_state.id
+
+    def change(self, transition: int) -> bool:
+        """Whether a transition was made."""
+        return self._change(ChangeState.Request(transition=Transition(id=transition)),
+                            LIMIT_S).success
+
+    def parameter(self, name: str) -> str:
+        """Value of a parameter that is a text."""
+        return self._get(GetParameters.Request(names=[name]), LIMIT_S).values[0].string_value
 
 
 class ScriptedWorld:

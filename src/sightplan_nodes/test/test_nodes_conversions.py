@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import typing
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
+from sightplan_interfaces.srv import ProposePlan
 
 from sightplan.model import (
+    BARE,
     Action,
     Answer,
     Asked,
@@ -27,17 +30,24 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    GroundingPrompt,
     InputError,
     Observation,
     Observed,
+    PastStep,
     Planned,
     PlanningResult,
     PlanningStatus,
     Problem,
+    Proposal,
+    ProposalStatus,
+    Proposed,
     Question,
     Stepped,
     StopReason,
+    Usage,
     Verdict,
+    VisualTask,
 )
 from sightplan_nodes import conversions as c
 from sightplan_nodes.ports import raw_stamp_ns
@@ -54,6 +64,14 @@ ANSWERS = st.builds(Answer, ATOMS, st.sampled_from(Verdict), PROBABILITIES, PROB
 QUESTIONS = st.builds(Question, ATOMS, TEXTS)
 RESULTS = st.builds(PlanningResult, st.sampled_from(PlanningStatus),
                     st.lists(ACTIONS, max_size=4).map(tuple), SECONDS, st.booleans(), TEXTS)
+COUNTS = st.integers(0, 2**40)
+USAGES = st.none() | st.builds(Usage, COUNTS, COUNTS, COUNTS, st.none() | st.floats(0.0, 1e6))
+PROMPTS = st.builds(GroundingPrompt, NAMES, TEXTS, TEXTS, TEXTS, TEXTS.filter(bool),
+                    st.booleans(), st.integers(1, 2**32 - 1), NAMES)
+PAST_STEPS = st.builds(PastStep, TEXTS, TEXTS)
+PROPOSALS = st.builds(
+    Proposal, st.sampled_from(ProposalStatus), st.lists(ACTIONS, max_size=3).map(tuple), TEXTS,
+    TEXTS, TEXTS, st.booleans(), TEXTS, TEXTS, NAMES, SECONDS)
 STATES = st.frozensets(ATOMS, max_size=5)
 
 
@@ -106,8 +124,64 @@ def test_plan(result: PlanningResult) -> None:
        SECONDS)
 def test_step(index: int, action: Action, status: FeedbackStatus, message: str, before: int,
               after: int, seconds: float) -> None:
-    event = Stepped(index, action, Feedback(status, message, after), before, seconds)
+    event = Stepped(index, None if status is FeedbackStatus.INVALID else action,
+                    Feedback(status, message, after), before, seconds)
     assert c.step_from_msg(sent(c.step_to_msg(event, 'e', 0))) == event
+
+
+def test_only_an_invalid_step_is_without_action() -> None:
+    with pytest.raises(InputError):
+        c.step_from_msg(msg.Step(status=msg.Step.EXECUTED))
+
+
+@given(USAGES)
+def test_usage(usage: Usage | None) -> None:
+    assert c.usage_from_msg(sent(c.usage_to_msg(usage))) == usage
+
+
+@given(PROMPTS)
+def test_prompt(prompt: GroundingPrompt) -> None:
+    assert c.prompt_from_msg(sent(c.prompt_to_msg(prompt))) == prompt
+
+
+def test_a_prompt_that_was_left_out_is_none() -> None:
+    assert c.prompt_from_msg(msg.GroundingPrompt()) == BARE
+
+
+@given(PROPOSALS, TEXTS, USAGES, STAMPS)
+def test_proposed(proposal: Proposal, prompt: str, usage: Usage | None, stamp_ns: int) -> None:
+    seen = Observation(image=np.zeros((2, 3, 3), np.uint8), stamp_ns=stamp_ns, frame_id='cam')
+    message = sent(c.proposed_to_msg(Proposed(seen, proposal, prompt, usage), 'e', 7))
+    assert (message.image_id, message.episode_id, message.sequence) == (seen.image_id, 'e', 7)
+    back = c.proposed_from_msg(message)
+    assert (back.proposal, back.prompt, back.usage) == (proposal, prompt, usage)
+    assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
+
+
+@given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans())
+def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
+    task = VisualTask(PROBLEM.for_agent(), prompt, tuple(history), stops)
+    request = sent(c.fill_visual_task(ProposePlan.Request(), task, '(problem)'))
+    assert (request.domain, request.problem) == ('blocksworld', 'p')
+    assert (request.domain_pddl, request.problem_pddl) == ('(define ...)', '(problem)')
+    assert c.visual_task_from_msg(request, PROBLEM) == task
+
+
+def test_what_models_write_can_be_sent() -> None:
+    """rclpy cuts a text at a NUL, and dies of half a surrogate pair."""
+    odd = 'a\0b\ud800c\udfff\U0001f600'
+    even = 'a\ufffdb\ufffdc\ufffd\U0001f600'
+    proposal = Proposal(ProposalStatus.UNPARSED, (), odd, odd, odd, text=odd)
+    back = c.proposal_from_msg(sent(c.proposal_to_msg(proposal)))
+    assert {back.named, back.message, back.explanation, back.text} == {even}
+    answer = Answer(Atom('p', ()), Verdict.UNPARSED, text=odd)
+    assert c.answer_from_msg(sent(c.answer_to_msg(answer))).text == even
+    step = c.past_step_from_msg(sent(c.past_step_to_msg(PastStep(odd, odd))))
+    assert step == PastStep(even, even)
+    stepped = Stepped(0, None, Feedback(FeedbackStatus.INVALID, odd))
+    assert c.step_from_msg(sent(c.step_to_msg(stepped, 'e', 0))).feedback.message == even
+    prompt = GroundingPrompt('mem', after_image=odd)
+    assert c.prompt_from_msg(sent(c.prompt_to_msg(prompt))).after_image == even
 
 
 @given(STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5))
@@ -117,17 +191,20 @@ def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> Non
 
 
 @given(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])), max_size=4),
-       st.sampled_from(AskPurpose), st.none() | ACTIONS, SECONDS, TEXTS, STAMPS)
+       st.sampled_from(AskPurpose), st.none() | ACTIONS, SECONDS, TEXTS, TEXTS, USAGES, STAMPS)
 def test_asked(triples: list[tuple[Question, Answer, bool | None]], purpose: AskPurpose,
-               action: Action | None, seconds: float, model: str, stamp_ns: int) -> None:
+               action: Action | None, seconds: float, model: str, prompt: str,
+               usage: Usage | None, stamp_ns: int) -> None:
     questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
     seen = Observation(image=np.zeros((2, 3, 3), np.uint8), stamp_ns=stamp_ns, frame_id='cam')
-    event = Asked(seen, questions, answers, expected, purpose, action, seconds, model)
+    event = Asked(seen, questions, answers, expected, purpose, action, seconds, model,
+                  prompt, usage)
     message = sent(c.asked_to_msg(event, 'e', 1))
     back = c.asked_from_msg(message)
     assert message.image_id == seen.image_id
     assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
-    for name in ('questions', 'answers', 'expected', 'purpose', 'action', 'seconds', 'model'):
+    for name in ('questions', 'answers', 'expected', 'purpose', 'action', 'seconds', 'model',
+                 'prompt', 'usage'):
         assert getattr(back, name) == getattr(event, name)
 
 
@@ -143,12 +220,13 @@ PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define 
 
 
 @given(TEXTS, TEXTS, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0),
-       st.none() | st.integers(0, 100))
+       st.none() | st.integers(0, 100), st.booleans())
 def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: float,
-              optimal: int | None) -> None:
+              optimal: int | None, stop_at_goal: bool) -> None:
     import dataclasses
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
-    spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures)
+    spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
+                       stop_at_goal)
     started = sent(c.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
     goal = sent(c.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
     for message in (started, goal):
@@ -239,7 +317,17 @@ def test_numbers_of_another_version_are_named() -> None:
 
 def test_every_enumeration_value_has_a_number() -> None:
     for table, values in ((c.VERDICTS, Verdict), (c.PURPOSES, AskPurpose),
-                          (c.STATUSES, FeedbackStatus), (c.PLANNING_STATUSES, PlanningStatus)):
+                          (c.STATUSES, FeedbackStatus), (c.PLANNING_STATUSES, PlanningStatus),
+                          (c.PROPOSAL_STATUSES, ProposalStatus)):
         assert set(table) == set(values)
         assert len(set(table.values())) == len(table)
         assert 0 not in table.values(), 'zero is what an unset field holds'
+
+
+@pytest.mark.parametrize(('cls', 'kind'), [
+    (Usage, msg.Usage), (GroundingPrompt, msg.GroundingPrompt), (PastStep, msg.PastStep),
+    (Proposal, msg.Proposal)])
+def test_messages_have_every_field(cls: type, kind: type) -> None:
+    """A field that the core gains must not be lost on the way."""
+    fields = set(typing.get_type_hints(cls))
+    assert fields <= set(kind.get_fields_and_field_types())

@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import State, Transition
-from lifecycle_msgs.srv import ChangeState
-from lifecycle_msgs.srv import GetState as GetLifecycleState
-from rcl_interfaces.srv import GetParameters
-from rclpy.node import Node
 from sightplan_interfaces.srv import Ground
 
-from nodes_testing import LIMIT_S, eventually, parameters, spinning
-from sightplan.model import Atom, BackendError, DeadlineError, InputError, Question
+from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
+from sightplan.model import (
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Question,
+    SpendingCapError,
+    Usage,
+)
 from sightplan.vlm.api import YesNoReply, YesNoRequest
-from sightplan_nodes import conversions, grounder, names
+from sightplan.vlm.recording import read_recording
+from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.grounder import GrounderNode
 
@@ -29,9 +36,12 @@ class ScriptedBackend:
     """Says yes to the atoms it was told."""
 
     needs_truth = False
+    needs_pixels = False
+    generates = False
     model = 'scripted-1'
 
     def __init__(self) -> None:
+        self.usage: Usage | None = Usage()
         self.requests: list[YesNoRequest] = []
         self.episodes: list[tuple[str, str]] = []
         self.fail: Exception | None = None
@@ -43,6 +53,8 @@ class ScriptedBackend:
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         self.requests.append(request)
+        if self.usage is not None:
+            self.usage = self.usage + Usage(len(request.questions), 100, 10, 0.5)
         assert self.may_go_on.wait(LIMIT_S)
         if self.fail is not None:
             raise self.fail
@@ -50,31 +62,25 @@ class ScriptedBackend:
                 for q in request.questions]
 
 
-class Client:
+class Client(Manager):
+    """Asks the node."""
+
     def __init__(self, node: GrounderNode, backend: ScriptedBackend) -> None:
+        super().__init__(names.GROUNDER)
         self.grounder, self.backend = node, backend
-        self.node = Node('client')
         self.ground_service = ServiceCaller(self.node, Ground, names.GROUND, names.GROUNDER)
-        self._state = ServiceCaller(self.node, GetLifecycleState, 'grounder/get_state', 'grounder')
-        self._change = ServiceCaller(self.node, ChangeState, 'grounder/change_state', 'grounder')
-        self._get = ServiceCaller(self.node, GetParameters, 'grounder/get_parameters', 'grounder')
 
     def ground(self, *blocks: str, timeout_s: float = 0.0, episode_id: str = '',
-               split: str = '') -> Ground.Response:
+               split: str = '', new_episode: bool = False,
+               prompt: GroundingPrompt | None = None) -> Ground.Response:
         questions = [Question(Atom('clear', (block,)), f'Is {block} clear?') for block in blocks]
-        return self.ground_service(Ground.Request(
+        request = Ground.Request(
             image=conversions.image_to_msg(IMAGE, 7), timeout_s=timeout_s, episode_id=episode_id,
-            split=split, questions=[conversions.question_to_msg(q) for q in questions]), LIMIT_S)
-
-    def state(self) -> int:
-        return self._state(GetLifecycleState.Request(), LIMIT_S).current_state.id
-
-    def change(self, transition: int) -> bool:
-        return self._change(ChangeState.Request(transition=Transition(id=transition)),
-                            LIMIT_S).success
-
-    def parameter(self, name: str) -> str:
-        return self._get(GetParameters.Request(names=[name]), LIMIT_S).values[0].string_value
+            split=split, questions=[conversions.question_to_msg(q) for q in questions],
+            new_episode=new_episode)
+        if prompt is not None:
+            request.prompt = conversions.prompt_to_msg(prompt)
+        return self.ground_service(request, LIMIT_S)
 
 
 @pytest.fixture
@@ -88,9 +94,9 @@ def made(monkeypatch: pytest.MonkeyPatch):
             if fail is not None:
                 raise fail
             return backend
-        monkeypatch.setattr(grounder, 'make_backend', make_backend)
+        monkeypatch.setattr(backend_node, 'make_backend', make_backend)
         values = {'backend': 'noisy_oracle', **settings}
-        monkeypatch.setattr(grounder, 'backend_needs_truth', lambda name: False)
+        monkeypatch.setattr(backend_node, 'backend_needs_truth', lambda name: False)
         node = GrounderNode(parameter_overrides=parameters(**values))
         client = Client(node, backend)
         with spinning(node, client.node):
@@ -120,6 +126,51 @@ def test_a_new_episode_is_told_once(made: Callable) -> None:
         for episode_id in ('', 'one', 'one', 'two', 'one'):
             client.ground('r', episode_id=episode_id, split='hard')
     assert client.backend.episodes == [('one', 'hard'), ('two', 'hard'), ('one', 'hard')]
+
+
+def test_an_episode_that_begins_once_more_is_told(made: Callable) -> None:
+    """Nothing of an attempt is left for the next one of the same name."""
+    with made() as client:
+        for new in (True, False, True, False):
+            client.ground('r', episode_id='one', new_episode=new)
+    assert client.backend.episodes == [('one', '')] * 2
+
+
+def test_the_prompt_reaches_the_backend(made: Callable) -> None:
+    prompt = GroundingPrompt('ground_cot', 'You see.', 'Look:', 'Before that, ...',
+                             'Q: {question}', True, 300, 'abc')
+    with made() as client:
+        client.ground('r', prompt=prompt)
+        client.ground('r')
+    assert client.backend.requests[0].prompt == prompt
+    assert client.backend.requests[1].prompt == GroundingPrompt()
+
+
+def test_what_each_call_cost_is_told(made: Callable) -> None:
+    with made() as client:
+        first, second = client.ground('r', 'g'), client.ground('r')
+        client.backend.usage = None
+        uncounted = client.ground('r')
+    assert conversions.usage_from_msg(first.usage) == Usage(2, 100, 10, 0.5)
+    assert conversions.usage_from_msg(second.usage) == Usage(1, 100, 10, 0.5)
+    assert conversions.usage_from_msg(uncounted.usage) is None
+
+
+def test_a_limit_on_spending_keeps_its_kind(made: Callable) -> None:
+    with made() as client:
+        client.backend.fail = SpendingCapError('5 USD are spent')
+        assert client.ground('r').error_code == SpendingCapError.code
+
+
+def test_requests_and_replies_are_recorded(made: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / 'made' / 'here'
+    with made(record=str(folder)) as client:
+        client.ground('r', episode_id='one', new_episode=True)
+    recording = read_recording(folder / 'replies-grounder.jsonl')
+    assert recording.model == 'scripted-1'
+    (entry,) = recording.episodes['one']
+    assert (entry.question, entry.reply) == ('Is r clear?', YesNoReply('Yes', 0.75, 0.25))
+    assert [path.name for path in folder.iterdir()] == ['replies-grounder.jsonl']
 
 
 def test_failure_of_the_backend_is_an_error_of_that_request_only(made: Callable) -> None:
@@ -199,7 +250,8 @@ def test_a_model_that_does_not_load_leaves_the_node_unconfigured(
 
 
 @pytest.mark.parametrize('settings', [
-    {'fail': BackendError('no weights')}, {'backend': 'nonsense'}, {'backend_options': 'tabel=x'}])
+    {'fail': BackendError('no weights')}, {'backend': 'nonsense'}, {'backend_options': 'tabel=x'},
+    {'record': '/proc/nowhere'}])
 def test_with_autostart_it_ends_the_node(made: Callable, settings: dict) -> None:
     with made(**settings) as client:
         eventually(lambda: client.grounder.exit_code is not None, 'the end')

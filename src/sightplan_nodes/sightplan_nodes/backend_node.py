@@ -1,0 +1,233 @@
+"""What the nodes have in common that load a vision-language model and answer with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from sightplan.model import SightplanError, Usage, param, settings_fields
+from sightplan.vlm.api import Backend, backend_needs_truth, backend_settings, make_backend
+from sightplan.vlm.recording import recorded
+from sightplan_nodes import conversions
+from sightplan_nodes.failures import fill_error
+from sightplan_nodes.options import parse_options
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.ports import RosTruth
+from sightplan_nodes.work import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSettings:
+    """Parameters of every node that loads a model."""
+
+    backend: str = param('embedded', 'Vision-language backend: a module of '
+                                     'sightplan.vlm.backends')
+    backend_options: str = param('', 'Settings of the backend: key=value,... or JSON')
+    seed: int = param(0, 'Seeds a backend that has a seed and was given none', low=0,
+                      high=2**32 - 1)
+    record: str = param('', 'Folder for replies-<node>.jsonl: all requests to the model and its '
+                            'replies, as the backend "replay" takes them; empty: none')
+    autostart: bool = param(True, 'Configure and activate at the start; otherwise wait for a '
+                                  'lifecycle manager')
+    timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
+    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, for oracles [s]',
+                                   low=0.1, high=600.0)
+
+
+class BackendNode(LifecycleNode):
+    """A lifecycle node with a model and one service that asks it.
+
+    *configure* loads the model, which may take long or fail (the log says why); *activate* opens
+    the service, *deactivate* closes it: while the service is there, it answers. The model works in
+    a thread of its own, so lifecycle and parameter services answer meanwhile. The read-only
+    parameters ``model`` and ``backend_settings`` show what is in use.
+
+    A subclass says how the model is used: ``use``, ``work``.
+    """
+
+    def __init__(self, name: str, settings: type[BackendSettings], service: type,
+                 service_name: str, **node_arguments: Any) -> None:
+        """Declare the parameters.
+
+        Args:
+            name: of the node.
+            settings: settings dataclass of the parameters.
+            service: type of the service; its requests have ``timeout_s``, ``episode_id``,
+                ``split`` and ``new_episode``, its responses the error fields and ``usage``.
+            service_name: of the service.
+            **node_arguments: passed on to rclpy's LifecycleNode.
+        """
+        super().__init__(name, **node_arguments)
+        self.settings = declare_settings(self, settings)
+        self.exit_code: int | None = None
+        self._service_type, self._service_name = service, service_name
+        self._service: Any = None
+        self._backend: Backend | None = None
+        self._user: Any = None
+        self._truth: RosTruth | None = None
+        self._episode_id = ''
+        self._worker = Worker(self, name)
+        self._stopping = False
+        if self.settings.autostart:
+            self._starter = self.create_timer(0.0, self._autostart)
+
+    @abstractmethod
+    def check_backend(self, name: str) -> None:
+        """Refuse a backend that cannot do what is asked of it, before it is loaded.
+
+        Raises:
+            InputError: names one that can.
+        """
+
+    @abstractmethod
+    def use(self, backend: Backend) -> Any:
+        """The core's class that asks the backend; told of episodes by ``start_episode``."""
+
+    @abstractmethod
+    def work(self, user: Any, request: Any, response: Any, limit_s: float) -> None:
+        """Answer one request, in the worker's thread.
+
+        Args:
+            user: what ``use`` returned.
+            request: the request.
+            response: to fill.
+            limit_s: wall-clock limit [s].
+        """
+
+    def close(self) -> None:
+        """Forget waiting requests."""
+        self._stopping = True
+        self._worker.close(timeout_s=1.0)
+        self._forget()
+
+    def _autostart(self) -> None:
+        self._starter.cancel()
+        if self.trigger_configure() is TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+        else:
+            self.exit_code = 1
+
+    # Lifecycle.
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load the model."""
+        started = time.monotonic()
+        name = self.settings.backend
+        try:
+            self.check_backend(name)
+            options = self._options()
+            backend = make_backend(name, options, self._truth_for(name))
+            if self.settings.record:
+                # Each node has a file of its own; replay takes the folder with all of them.
+                backend = recorded(
+                    backend, Path(self.settings.record) / f'replies-{self.get_name()}.jsonl',
+                    name=name, settings=backend_settings(name, options))
+            self._backend, self._user = backend, self.use(backend)
+        except SightplanError as error:
+            self.get_logger().fatal(f'backend {name!r} cannot be used: {error}')
+            return TransitionCallbackReturn.FAILURE
+        except Exception as error:
+            self.get_logger().fatal(
+                f'backend {name!r} broke while loading: {type(error).__name__}: {error}')
+            return TransitionCallbackReturn.FAILURE
+        self._tell('model', backend.model, 'Exact name of the model in use')
+        self._tell('backend_settings', json.dumps(dataclasses.asdict(
+            backend_settings(name, options))), 'All settings of the backend in use, as JSON')
+        self.get_logger().info(f'{backend.model} is loaded ({time.monotonic() - started:.1f} s)')
+        return TransitionCallbackReturn.SUCCESS
+
+    def _truth_for(self, backend: str) -> RosTruth | None:
+        """Ground truth, for a backend that is an oracle."""
+        if not backend_needs_truth(backend):
+            return None
+        if self._truth is None:
+            self._truth = RosTruth(self, self.settings.truth_timeout_s, lambda: self._stopping)
+        return self._truth
+
+    def _options(self) -> dict[str, Any]:
+        """The backend's options as given, with the run's seed where it takes one.
+
+        Raises:
+            InputError: they cannot be read; names the remedy.
+        """
+        cls = type(backend_settings(self.settings.backend))
+        options = parse_options(self.settings.backend_options, 'backend_options', cls)
+        if 'seed' in {field.name for field in settings_fields(cls)}:
+            options.setdefault('seed', self.settings.seed)
+        return options
+
+    def _tell(self, name: str, value: str, description: str) -> None:
+        """Show a fact as a read-only parameter, so that records can name it."""
+        if self.has_parameter(name):
+            self.undeclare_parameter(name)
+        self.declare_parameter(name, value, ParameterDescriptor(description=description,
+                                                                read_only=True),
+                               ignore_override=True)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Open the service."""
+        self._service = self.create_service(self._service_type, self._service_name, self._answer,
+                                            callback_group=ReentrantCallbackGroup())
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Close the service."""
+        self._close_service()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget service and model."""
+        self._close_service()
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _close_service(self) -> None:
+        if self._service is not None:
+            self.destroy_service(self._service)
+            self._service = None
+
+    # The service.
+
+    async def _answer(self, request: Any, response: Any) -> Any:
+        limit_s = request.timeout_s or self.settings.timeout_s
+        try:
+            await self._worker.call(lambda: self._job(request, response, limit_s), limit_s)
+        except Exception as error:
+            # A late answer may still be written into the old response; that one is not sent.
+            response = fill_error(type(response)(), error)
+            self.get_logger().error(response.error_msg)
+        return response
+
+    def _job(self, request: Any, response: Any, limit_s: float) -> None:
+        """Answer one request, in the worker's thread."""
+        backend, user = self._backend, self._user
+        assert backend is not None, 'the service is there only while active'
+        new = request.new_episode or request.episode_id != self._episode_id
+        if request.episode_id and new:
+            self._episode_id = request.episode_id
+            user.start_episode(request.episode_id, request.split)
+        before = backend.usage
+        self.work(user, request, response, limit_s)
+        after = backend.usage
+        spent = None if after is None else after - (before or Usage())
+        response.usage = conversions.usage_to_msg(spent)
+
+    def _forget(self) -> None:
+        backend, self._backend, self._user = self._backend, None, None
+        close = getattr(backend, 'close', None)
+        if close is not None:
+            close()

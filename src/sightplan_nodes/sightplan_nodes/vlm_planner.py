@@ -1,0 +1,51 @@
+"""The node ``vlm_planner``: a vision-language model proposes a plan or the next action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sightplan_interfaces.srv import ProposePlan
+
+from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.vlm.api import Backend, backend_generates, cannot_generate
+from sightplan_nodes import conversions, names
+from sightplan_nodes.backend_node import BackendNode, BackendSettings
+from sightplan_nodes.problems import read_problem
+from sightplan_nodes.spin import main as run_main
+
+
+class VlmPlannerNode(BackendNode):
+    """Proposes plans by the service ``~/plan`` (ProposePlan), while active.
+
+    Parameters: see BackendSettings. A backend that replies to yes/no questions only cannot be
+    configured. For the rest see BackendNode.
+    """
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Declare the parameters; see the class."""
+        super().__init__(names.VLM_PLANNER, BackendSettings, ProposePlan, '~/plan',
+                         **node_arguments)
+
+    def check_backend(self, name: str) -> None:
+        """Refuse a backend that cannot write text."""
+        if not backend_generates(name):
+            raise cannot_generate(name)
+
+    def use(self, backend: Backend) -> BackendVisualPlanner:
+        """Let the core's planner ask the backend."""
+        return BackendVisualPlanner(backend)
+
+    def work(self, user: BackendVisualPlanner, request: ProposePlan.Request,
+             response: ProposePlan.Response, limit_s: float) -> None:
+        """Propose a plan; contract in the base class."""
+        _, problem = read_problem(request)
+        task = conversions.visual_task_from_msg(request, problem)
+        observation = conversions.observation_from_msg(request.image)
+        proposal = user.propose(observation, task, limit_s)
+        response.proposal = conversions.proposal_to_msg(proposal)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(VlmPlannerNode, args)
