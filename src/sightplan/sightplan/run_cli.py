@@ -21,6 +21,8 @@ _EXAMPLES = """\
 examples:
   sightplan run --split simple --episodes 5
   sightplan run --split hard --method ground --table gpt-4.1 --seed 3
+  sightplan run --method plan_cot --backend transformers --backend-option model=DIR
+  sightplan run --method action --backend scripted --backend-option script=replies.yaml
   sightplan run --method oracle --split all --json
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
 
@@ -70,8 +72,11 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the simulated world (repeatable)')
     how = parser.add_argument_group('how much, how long')
-    for name in ('episodes', 'seed', 'max_actions', 'failure_probability', 'planner_search',
-                 'planner_timeout_s', 'grounder_timeout_s'):
+    for name in ('episodes', 'seed', 'max_actions'):
+        add(how, name)
+    add(how, 'stop_at_goal', choices=about['stop_at_goal'].choices)
+    for name in ('failure_probability', 'planner_search', 'planner_timeout_s',
+                 'grounder_timeout_s', 'propose_timeout_s'):
         add(how, name)
     where = parser.add_argument_group('results')
     add(where, 'out', metavar='DIR')
@@ -81,6 +86,8 @@ def add_parser(subparsers: Any) -> None:
                        help=about['retry_errors'].description)
     where.add_argument('--answers-log', action='store_true',
                        help=about['answers_log'].description)
+    where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
+                       help=about['failure_images'].description)
     where.add_argument('--record', action='store_true', help=about['record'].description)
     where.add_argument('--record-images', action='store_true',
                        help=about['record_images'].description)
@@ -219,6 +226,11 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             lines.append((f'  {predicate}', f'{_share(value)} ({sides})'))
     if summary['action_accuracy'] is not None:
         lines.append(('action accuracy', f'{summary["action_accuracy"]:.3f}'))
+    if summary['proposals']:
+        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
+        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
+                                            if summary['repaired'] else '')))
+        lines.append(('executable actions', f'{_share(summary["executable"])}'))
     ratio = summary['plans']['length_ratio']
     if ratio['mean'] is not None:
         lines.append(('actions / optimum', f'mean {ratio["mean"]:.2f}, most {ratio["max"]:.2f}'))
@@ -228,6 +240,14 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
                       + (f', {summary["unparsed"]} unreadable answers'
                          if summary['unparsed'] else '')))
     lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
+    if summary['failures']['causes']:
+        lines.append(('failed by', ', '.join(
+            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
+    if summary['usage']:
+        used = summary['usage']
+        cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
+        lines.append(('usage', f'{used["requests"]} requests, {used["prompt_tokens"]} tokens in, '
+                      f'{used["completion_tokens"]} out{cost}'))
     if summary['errors']:
         lines.append(('errors', f'{summary["errors"]} episodes (not scored)'))
     if summary['problems_skipped']:

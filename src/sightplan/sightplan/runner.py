@@ -18,7 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from sightplan.agent import Limits, make_policy, needs_grounder, policy_settings, run_episode
+from sightplan.agent import (
+    Limits,
+    make_policy,
+    needs_grounder,
+    needs_model,
+    needs_planner,
+    needs_visual_planner,
+    policy_settings,
+    prompt_name,
+    run_episode,
+)
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.grounding.constraints import read_constraints
@@ -33,6 +43,9 @@ from sightplan.model import (
     GroundingPrompt,
     InputError,
     Observation,
+    PlannerError,
+    PlanningResult,
+    PlanningTask,
     Problem,
     ProblemError,
     Question,
@@ -41,6 +54,7 @@ from sightplan.model import (
     SymbolicPlanner,
     TruthSource,
     Usage,
+    VisualPlanner,
     World,
     check_settings,
     identity_values,
@@ -48,10 +62,19 @@ from sightplan.model import (
     settings_fields,
     user_path,
 )
+from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, provenance
+from sightplan.records.evidence import FailureImages
 from sightplan.suites import suite_for
 from sightplan.vlm import recording
-from sightplan.vlm.api import Backend, backend_needs_pixels, backend_settings, make_backend
+from sightplan.vlm.api import (
+    Backend,
+    backend_generates,
+    backend_needs_pixels,
+    backend_settings,
+    cannot_generate,
+    make_backend,
+)
 
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
@@ -78,17 +101,25 @@ class RunSettings:
     max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
     failure_probability: float = param(0.0, 'Chance that the world bungles a legal action',
                                        low=0.0, high=1.0)
+    stop_at_goal: str = param('suite', 'Whether an episode ends as soon as the goal holds in the '
+                              'true state, which no robot is told: yes, no, or suite (as the '
+                              'suite grants it to the method; no, where there is no suite)',
+                              choices=('suite', 'yes', 'no'))
     planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
                                 'short (plans close to the shortest), optimal (shortest plans; '
                                 'lama-first where that takes long), or one of Fast Downward')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
                                       low=0.1)
+    propose_timeout_s: float = param(300.0, 'Wall-clock limit of one call of a model that plans '
+                                     '[s]', low=0.1)
     out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>')
     resume: bool = param(True, 'Take up a run that is already there (else that is an error)')
     retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error')
     answers_log: bool = param(False, 'Write all answers and executed actions, with the truth, to '
                               'answers.jsonl in the run directory, for "sightplan calibrate"')
+    failure_images: bool = param(True, 'Write a picture of each failed episode, where the world '
+                                 'draws any, to failures/ in the run directory')
     record: bool = param(False, 'Write all requests to and replies from the model to '
                          f'{recording.NAME} in the run directory, for backend replay')
     record_images: bool = param(False, 'With record: also write each image once, to '
@@ -152,6 +183,14 @@ class _NoGrounder:
                            '(its Policy declares needs_grounder = False)')
 
 
+class _NoPlanner:
+    """For methods without a symbolic planner, so that none need be started."""
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        raise PlannerError('this method was not expected to plan '
+                           '(its Policy declares needs_planner = False)')
+
+
 def world_names() -> tuple[str, ...]:
     """Domains for which a world is installed (entry points of the group sightplan.worlds)."""
     return tuple(sorted({p.name for p in importlib.metadata.entry_points(group=WORLDS)}))
@@ -210,24 +249,37 @@ def episode_specs(settings: RunSettings, domain: Domain,
         digest = hashlib.sha256(f'{settings.seed}\x1f{episode_id}'.encode()).digest()
         specs.append(EpisodeSpec(
             episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
-            budget(settings, domain.name, split), settings.failure_probability))
+            budget(settings, domain.name, split), settings.failure_probability,
+            stops_at_goal(settings, domain.name, split)))
     return specs
 
 
 def budget(settings: RunSettings, domain: str, split: str) -> int:
-    """Actions per episode: as set, else the suite's, else 20."""
+    """Actions per episode: as set, else the suite's for method and split, else 20."""
     if settings.max_actions:
         return settings.max_actions
     suite = suite_for(domain, split)
-    return suite.max_actions if suite is not None else _DEFAULT_MAX_ACTIONS
+    return (suite.budget(settings.method, split) if suite is not None
+            else _DEFAULT_MAX_ACTIONS)
+
+
+def stops_at_goal(settings: RunSettings, domain: str, split: str) -> bool:
+    """Whether episodes end at the goal: as set, else as the suite grants it, else not."""
+    if settings.stop_at_goal != 'suite':
+        return settings.stop_at_goal == 'yes'
+    suite = suite_for(domain, split)
+    return suite is not None and suite.stops_at_goal(settings.method)
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
     """The backend's options; the run's seed seeds a backend that has one and was given none.
 
     Raises:
-        InputError: unknown backend, unknown option or bad value.
+        InputError: unknown backend, unknown option or bad value, or a backend that cannot plan
+            for a method that lets the model plan.
     """
+    if needs_visual_planner(settings.method) and not backend_generates(settings.backend):
+        raise cannot_generate(settings.backend)
     options = dict(settings.backend_options)
     fields = {f.name for f in settings_fields(type(backend_settings(settings.backend)))}
     if 'seed' in fields:
@@ -249,7 +301,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     Raises:
         InputError: the method's calibration cannot be read, or belongs to another model.
     """
-    asks = needs_grounder(settings.method)
+    asks = needs_model(settings.method)
+    prompt = prompt_name(settings.method)
     problems = hashlib.sha256()
     for split, problem in pairs:
         problems.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
@@ -264,9 +317,11 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'method': {'name': settings.method, **_method_identity(settings, domain, model)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
-        'answers': settings.answers if asks else None,
+        'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
+        'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
         'max_actions': settings.max_actions,
+        'stop_at_goal': any(stops_at_goal(settings, domain.name, split) for split, _ in pairs),
         'failure_probability': settings.failure_probability,
         'planner': {'search': settings.planner_search,
                     'timeout_s': settings.planner_timeout_s},
@@ -341,7 +396,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
     domain, pairs, errors = select_problems(settings)
     specs = episode_specs(settings, domain, pairs)
     policy_settings(settings.method, settings.method_options)
-    asks = needs_grounder(settings.method)
+    asks = needs_model(settings.method)
     options = resolved_backend_options(settings) if asks else {}
     with ExitStack() as stack:
         if world is None:
@@ -351,6 +406,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             raise InputError(f'the world of domain {domain.name!r} offers no ground truth, so '
                              f'that episodes cannot be scored in process')
         grounder: Grounder = _NoGrounder()
+        visual_planner: VisualPlanner | None = None
         backend: Backend | None = None
         if asks:
             if backend_needs_pixels(settings.backend) and not getattr(world, 'pictures', True):
@@ -359,6 +415,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                                  f'choose a backend that needs no pictures, such as noisy_oracle')
             backend = make_backend(settings.backend, options, world)
             _close_after(stack, backend)
+        if planner is None and not needs_planner(settings.method):
+            planner = _NoPlanner()
         if planner is None:
             from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
             planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
@@ -379,7 +437,10 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                     settings=backend_settings(settings.backend, options),
                     images=settings.record_images)
                 _close_after(stack, backend)
-            grounder = BackendGrounder(backend, PARSERS[settings.answers])
+            if needs_grounder(settings.method):
+                grounder = BackendGrounder(backend, PARSERS[settings.answers])
+            if needs_visual_planner(settings.method):
+                visual_planner = BackendVisualPlanner(backend, domain)
         progress.started(store.folder, store.lines(), len(specs), skipped)
         scorer = EpisodeScorer(world)
         recorder: Recorder = scorer
@@ -387,8 +448,13 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         if settings.answers_log:
             log = AnswersLog(store.folder, world, domain.question_hash)
             log.open(done)
-            recorder = _Both(scorer, log)
-        limits = Limits(ground_s=settings.grounder_timeout_s, plan_s=settings.planner_timeout_s)
+            recorder = _Both(recorder, log)
+        images: FailureImages | None = None
+        if settings.failure_images:
+            images = FailureImages(store.folder)
+            recorder = _Both(recorder, images)
+        limits = Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
+                        settings.planner_timeout_s)
         interrupted, stopped_by = False, ''
         try:
             for spec in specs:
@@ -397,13 +463,17 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                 if cancelled():
                     interrupted = True
                     break
-                ended = run_episode(spec, policy, world, grounder, planner, recorder, domain,
-                                    cancelled=cancelled, limits=limits)
+                ended = run_episode(
+                    spec, policy, world, grounder, planner, recorder, domain,
+                    visual_planner=visual_planner, goal_reached=_goal_reached(spec, world),
+                    cancelled=cancelled, limits=limits)
                 if ended.reason is StopReason.CANCELLED:
                     interrupted = True
                     stopped_by = '' if cancelled() else ended.message
                     break
                 line = scorer.result()
+                if images is not None:
+                    images.commit(line)
                 if log is not None:
                     log.commit()
                 store.append(line)
@@ -440,6 +510,11 @@ class _Spending:
     def note(self) -> None:
         if self._backend is not None and self._backend.usage is not None:
             self._store.note('spent', dataclasses.asdict(self._earlier + self._backend.usage))
+
+
+def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:
+    """Whether an episode's goal holds in the true state now: for the loop alone."""
+    return lambda: spec.problem.goal_met(truth.state())
 
 
 def _close_after(stack: ExitStack, thing: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 from sightplan.model import InputError
 
 _ROOT = Path(__file__).resolve().parent
+_EXCEPTIONS = 'method_rules'
 _FIELDS = ('title', 'paper', 'kind', 'domains', 'max_actions', 'failure_probability', 'seed')
 
 
@@ -33,6 +34,19 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodRules:
+    """What a suite lays down for some of its methods.
+
+    Attributes:
+        max_actions: split to budget of actions per episode.
+        stop_at_goal: whether an episode ends as soon as the goal holds in the true state.
+    """
+
+    max_actions: Mapping[str, int]
+    stop_at_goal: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """A benchmark of episodes.
 
@@ -43,6 +57,7 @@ class Suite:
         kind: ``episodes`` or ``samples``.
         domains: domain name to its splits.
         max_actions: budget of actions per episode.
+        methods: what differs for some methods.
         failure_probability: that of the main results.
         seed: seed of the main results.
         folder: where it is.
@@ -57,6 +72,18 @@ class Suite:
     failure_probability: float
     seed: int
     folder: Path
+    methods: Mapping[str, MethodRules] = field(default_factory=dict)
+
+    def budget(self, method: str, split: str) -> int:
+        """Actions per episode."""
+        rules = self.methods.get(method)
+        return self.max_actions if rules is None else rules.max_actions.get(
+            split, self.max_actions)
+
+    def stops_at_goal(self, method: str) -> bool:
+        """Whether the suite ends an episode of a method at the goal."""
+        rules = self.methods.get(method)
+        return rules is not None and rules.stop_at_goal
 
     def published(self, domain: str, method: str, model: str, split: str,
                   measure: str = 'success', failure_probability: float = 0.0) -> Published | None:
@@ -100,12 +127,24 @@ def load_suite(name: str) -> Suite:
         raise InputError(f'suite {name!r} is unknown; choose one of {", ".join(suite_names())}')
     path = _ROOT / name / 'suite.yaml'
     raw = yaml.safe_load(path.read_text('utf-8'))
-    missing = [field for field in _FIELDS if field not in raw]
-    if missing or set(raw) - set(_FIELDS):
-        raise InputError(f'{path}: must have the fields {", ".join(_FIELDS)} and no other')
+    if set(raw) - {_EXCEPTIONS} != set(_FIELDS):
+        raise InputError(f'{path}: must have the fields {", ".join(_FIELDS)}, may have '
+                         f'{_EXCEPTIONS}, and no other')
     domains = {domain: tuple(splits) for domain, splits in raw['domains'].items()}
     return Suite(name, raw['title'], ' '.join(raw['paper'].split()), raw['kind'], domains,
-                 raw['max_actions'], float(raw['failure_probability']), raw['seed'], path.parent)
+                 raw['max_actions'], float(raw['failure_probability']), raw['seed'], path.parent,
+                 _method_rules(path, raw.get(_EXCEPTIONS) or []))
+
+
+def _method_rules(path: Path, given: Any) -> dict[str, MethodRules]:
+    try:
+        return {method: MethodRules(
+            {str(split): int(count) for split, count in item['max_actions'].items()},
+            item['stop_at_goal'] is True)
+            for item in given for method in item['methods']}
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise InputError(f'{path}: {_EXCEPTIONS}: give a list of items with methods (a list), '
+                         'max_actions (split: number) and stop_at_goal (true or false)') from error
 
 
 def suite_for(domain: str, split: str) -> Suite | None:

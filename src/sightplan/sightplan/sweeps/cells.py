@@ -23,9 +23,9 @@ Fields are those of ``RunSettings``, dotted where they are options (``method_opt
 answers of ``ground`` about problems drawn for it alone; ``calibration: auto`` stands for that of
 the cell's table, ``failure_probability: same`` for that of the cells that want it.
 
-What a method has no use for is dropped from its cells (backend, table, answers and calibration
-where it asks nothing, ``calibration`` where it has no such setting), and of cells that are the
-same then one is kept.
+What a method has no use for is dropped from its cells (answers and calibration where it asks
+nothing, backend and table, too, where no model plans for it either, ``calibration`` where it has
+no such setting), and of cells that are the same then one is kept.
 """
 
 from __future__ import annotations
@@ -35,21 +35,28 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from sightplan.agent import needs_grounder, policy_settings
+from sightplan.agent import (
+    needs_grounder,
+    needs_model,
+    needs_visual_planner,
+    policy_settings,
+)
 from sightplan.model import InputError, settings_fields
 from sightplan.runner import RunSettings, resolved_backend_options, select_problems
 
 AUTO, EACH, SAME = 'auto', 'each', 'same'
 _OPTIONS = ('backend_options', 'method_options', 'world_options')
 _NOT_SWEPT = ('out', 'resume', 'retry_errors')
-_ABOUT_GROUNDER = ('table', 'backend', 'answers', 'grounder_timeout_s', 'calibration')
+_ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
+_ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
+_ABOUT_PROPOSALS = ('propose_timeout_s',)
 _CALIBRATION_KEYS = ('table', 'like', 'problems', 'episodes', 'seed', 'failure_probability',
                      'method')
 _KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations')
@@ -111,7 +118,7 @@ class Cell:
         s = self.settings
         parts: list[Any] = [s.method, *(f'{key}_{value}' for key, value in sorted(
             s.method_options.items()) if value != '')]
-        if needs_grounder(s.method):
+        if needs_model(s.method):
             parts.append(_stem(str(s.backend_options.get('table', s.backend))))
         parts += [Path(s.problems).name if s.problems else s.split]
         if s.failure_probability:
@@ -333,17 +340,17 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
     table = fields.pop('table', None)
     method = fields.get('method', RunSettings().method)
     try:
-        asks = needs_grounder(method)
+        asks, uses_model = needs_grounder(method), needs_model(method)
         if table is not None:
             fields |= {'backend': 'noisy_oracle', 'backend_options.table': str(table)}
-        if not asks:
-            fields = {key: value for key, value in fields.items() if not _about_grounder(key)}
-            labels = {key: value for key, value in labels.items() if not _about_grounder(key)}
+        useless = _useless(method)
+        fields = {key: value for key, value in fields.items() if not useless(key)}
+        labels = {key: value for key, value in labels.items() if not useless(key)}
         settings = run_settings(fields)
         settings.check()
         known = {f.name for f in settings_fields(type(policy_settings(
             method, settings.method_options)))}
-        if asks:
+        if uses_model:
             resolved_backend_options(settings)
         count = len(select_problems(settings)[1])
     except InputError as error:
@@ -376,8 +383,14 @@ def run_settings(fields: Mapping[str, Any]) -> RunSettings:
     return RunSettings(**values)
 
 
-def _about_grounder(key: str) -> bool:
-    return key in _ABOUT_GROUNDER or key.startswith('backend_options.')
+def _useless(method: str) -> Callable[[str], bool]:
+    """Whether a method has no use for a field."""
+    if not needs_model(method):
+        dropped = (*_ABOUT_MODEL, *_ABOUT_QUESTIONS, *_ABOUT_PROPOSALS)
+        return lambda key: key in dropped or key.startswith('backend_options.')
+    dropped = (*(() if needs_grounder(method) else _ABOUT_QUESTIONS),
+               *(() if needs_visual_planner(method) else _ABOUT_PROPOSALS))
+    return lambda key: key in dropped
 
 
 def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Fields],
