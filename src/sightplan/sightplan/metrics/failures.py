@@ -10,7 +10,8 @@ Two ideas are behind the order.
 * **How it ended comes first.** A method that says "done" has failed in another way than one that
   found no plan. Then the last cycle counts: what happened since the plan in hand was made, and
   what made the method start over (its last *setback*: an action that was withheld or rejected,
-  or effects that were answered otherwise than expected).
+  or effects that were answered otherwise than expected). When the budget ran out, a setback
+  counts only if it broke off a plan that would have fitted into the budget.
 * **A wrong answer is a deeper cause than the pattern that it leads to.** That an illegal action is
   tried twice says less than which precondition was taken for true. Patterns in the actions
   (oscillation, repetition) are the cause where no answer was asked for, as with a model that plans
@@ -180,6 +181,8 @@ class _Episode:
         self._wrong = [_answer(entry) for entry in line.get('wrong') or ()]
         self._starts = ([int(p['step']) for p in line.get('plans') or () if 'step' in p]
                         + [int(step) for step in line.get('enumerated_at') or ()])
+        self._plans = [(int(p['step']), int(p['length'])) for p in line.get('plans') or ()
+                       if 'step' in p and p.get('length') is not None]
         self.setback = self._last_setback()
 
     def ended(self, *reasons: StopReason) -> bool:
@@ -226,11 +229,24 @@ class _Episode:
         return self.failure(cause, text, step, answers)
 
     def _last_setback(self) -> _Setback | None:
+        """The last setback; for a budget that ran out, the last one of a plan that fitted it."""
         for step in reversed(self.steps):
             found = self._setback(step)
-            if found is not None:
+            if found is not None and (not self.ended(StopReason.BUDGET) or self._fitted(step)):
                 return found
         return None
+
+    def _fitted(self, step: _Step) -> bool:
+        """Whether the plan in hand at a step could be carried out within the budget."""
+        plans = [plan for plan in self._plans if plan[0] <= step.index]
+        return not plans or sum(plans[-1]) <= int(self.line.get('max_actions') or self.used)
+
+    def too_long(self) -> str:
+        """What the last plan lacked to fit into the budget, in words; '' if it did."""
+        if not self._plans or sum(self._plans[-1]) <= self.used:
+            return ''
+        start, length = self._plans[-1]
+        return f'; the last plan needed {length} actions, and {self.used - start} were left'
 
     def _setback(self, step: _Step) -> _Setback | None:
         """What a step made the method start over for; None if it went on as planned."""
@@ -471,7 +487,7 @@ def _budget(episode: _Episode) -> Failure | None:
         counts.append(f'{bungled} bungled by the world')
     return episode.failure(
         Cause.BUDGET, f'The budget of {episode.used} actions was used up'
-        f'{": " + ", ".join(counts) if counts else ""}.',
+        f'{": " + ", ".join(counts) if counts else ""}{episode.too_long()}.',
         episode.steps[-1] if episode.steps else None)
 
 

@@ -36,12 +36,17 @@ class Observation:
     told: Mapping[Atom, bool] = field(default_factory=dict)
     _digest: list[str] = field(default_factory=list, repr=False)
 
+    @classmethod
+    def elsewhere(cls, image_id: str, stamp_ns: int, frame_id: str = '') -> Observation:
+        """A look whose image is not at hand (it is on a topic, or in a bag), but known by its id."""
+        return cls(stamp_ns=stamp_ns, frame_id=frame_id, _digest=[image_id] if image_id else [])
+
     @property
     def image_id(self) -> str:
         """SHA-256 over shape and exact bytes of the image, first 16 hex digits; '' without."""
-        if self.image is None:
-            return ''
         if not self._digest:
+            if self.image is None:
+                return ''
             digest = hashlib.sha256(repr(self.image.shape).encode())
             digest.update(np.ascontiguousarray(self.image).tobytes())
             self._digest.append(digest.hexdigest()[:16])

@@ -122,7 +122,7 @@ class AnswersLog:
         assert self._spec is not None
         step, before = self._step, self._state
         self._step += 1
-        if event.feedback.status is FeedbackStatus.WITHHELD:
+        if event.feedback.status not in (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED):
             return
         self._state = None
         self._state = self._truth.state()

@@ -1,0 +1,150 @@
+"""Pictures of failures: kept while an episode runs, or found again in its bag."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    EpisodeEvent,
+    EpisodeStarted,
+    InfrastructureError,
+    Observation,
+    Observed,
+)
+
+FOLDER = 'failures'
+_LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that tell states apart
+_CHANNELS = {'rgb8': (3, slice(None)), 'bgr8': (3, slice(None, None, -1)),
+             'mono8': (1, slice(None))}  # number and order
+
+
+class FailureImages:
+    """A Recorder that keeps the looks of the episode under way, and writes the one that shows why.
+
+    A run then holds one picture for each failed episode, ``failures/<episode>.png``. Looks are
+    kept as PNG in memory: the last ``most`` different ones.
+    """
+
+    def __init__(self, folder: Path, most: int = 100) -> None:
+        """Name the run directory; nothing is touched before a failure is committed."""
+        self._folder = folder
+        self._most = most
+        self._looks: OrderedDict[str, bytes] = OrderedDict()
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Take one event of the episode loop."""
+        if isinstance(event, EpisodeStarted):
+            self._looks.clear()
+        elif isinstance(event, Observed):
+            self._keep(event.observation)
+
+    def commit(self, line: MutableMapping[str, Any]) -> None:
+        """Write the picture of a failed episode, and name it in the line as ``picture``.
+
+        Args:
+            line: result of the episode that has just ended; nothing happens if it did not fail,
+                or if nothing was seen that could be shown.
+
+        Raises:
+            InfrastructureError: the picture cannot be written.
+        """
+        failure = line.get('failure')
+        if not failure or failure['image_id'] not in self._looks:
+            return
+        from sightplan.report.failures_picture import captioned, decode_png
+        path = Path(FOLDER) / f'{file_name(line["episode_id"])}.png'
+        picture = captioned(decode_png(self._looks[failure['image_id']]), line)
+        try:
+            (self._folder / FOLDER).mkdir(exist_ok=True)
+            (self._folder / path).write_bytes(picture)
+        except OSError as error:
+            raise InfrastructureError(f'{self._folder / path}: cannot be written '
+                                      f'({error.strerror})') from error
+        failure['picture'] = str(path)
+
+    def _keep(self, observation: Observation) -> None:
+        image = observation.image
+        if image is None or min(image.shape[:2]) < _LEAST_PIXELS or (
+                observation.image_id in self._looks):
+            return
+        from sightplan.report.failures_picture import encode_png
+        self._looks[observation.image_id] = encode_png(image)
+        while len(self._looks) > self._most:
+            self._looks.popitem(last=False)
+
+
+def file_name(episode_id: str) -> str:
+    """An episode's id as a name of a file."""
+    return re.sub(r'[^A-Za-z0-9_.-]+', '_', episode_id).strip('_') or 'episode'
+
+
+def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
+    """The captioned picture of a failed episode, as PNG.
+
+    Args:
+        folder: the run directory.
+        line: the episode's line of results.
+
+    Returns:
+        the file that was written when it failed, or the image from its bag; None if there is
+        neither.
+    """
+    failure: Mapping[str, Any] = line.get('failure') or {}
+    name = failure.get('picture')
+    if isinstance(name, str) and (folder / name).is_file():
+        return (folder / name).read_bytes()
+    stamp_ns = (failure.get('evidence') or {}).get('stamp_ns') or 0
+    if not line.get('bag') or not stamp_ns:
+        return None
+    image = bag_image(folder / str(line['bag']), stamp_ns, failure['image_id'])
+    if image is None:
+        return None
+    from sightplan.report.failures_picture import captioned
+    return captioned(image, line)
+
+
+def bag_image(bag: Path, stamp_ns: int, image_id: str = '') -> NDArray[np.uint8] | None:
+    """The image of a time in a rosbag2 bag.
+
+    Args:
+        bag: the folder.
+        stamp_ns: in the image's header [ns].
+        image_id: if given, an image of that time with another id does not count.
+
+    Returns:
+        (H, W, 3) uint8 RGB; None if the bag is missing or broken, or holds no such image.
+    """
+    from rosbags.rosbag2 import Reader, ReaderError
+    from rosbags.typesys import Stores, get_typestore
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kind = 'sensor_msgs/msg/Image'
+    try:
+        with Reader(bag) as reader:
+            topics = [c for c in reader.connections if c.msgtype == kind]
+            for _, _, data in reader.messages(topics) if topics else ():
+                message: Any = store.deserialize_cdr(data, kind)
+                stamp = message.header.stamp
+                if stamp.sec * 10**9 + stamp.nanosec == stamp_ns:
+                    image = _pixels(message)
+                    if image is not None and image_id in ('', Observation(image).image_id):
+                        return image
+    except (ReaderError, OSError, ValueError):
+        return None
+    return None
+
+
+def _pixels(message: Any) -> NDArray[np.uint8] | None:
+    if message.encoding not in _CHANNELS:
+        return None
+    channels, order = _CHANNELS[message.encoding]
+    rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
+    image = rows[:, :message.width * channels].reshape(message.height, message.width, channels)
+    return np.ascontiguousarray(np.broadcast_to(
+        image[:, :, order], (message.height, message.width, 3)))

@@ -1,0 +1,96 @@
+"""The picture that shows why an episode failed, with its caption."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+_INK, _FAINT, _PAPER = (35, 35, 35), (110, 110, 110), (250, 250, 248)
+# Okabe and Ito's vermillion and bluish green: told apart by colour-blind readers.
+_WRONG, _RIGHT = (213, 94, 0), (0, 128, 96)
+_MARGIN, _LEAST_WIDTH, _MOST_ROWS = 14, 480, 6
+
+
+def encode_png(image: NDArray[np.uint8]) -> bytes:
+    """An (H, W, 3) uint8 RGB image as PNG, quickly rather than small."""
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, 'png', compress_level=1)
+    return buffer.getvalue()
+
+
+def decode_png(data: bytes) -> NDArray[np.uint8]:
+    """The (H, W, 3) uint8 RGB image of a PNG file."""
+    return np.asarray(Image.open(io.BytesIO(data)).convert('RGB'))
+
+
+def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
+    """The image of a failure with what was asked, answered and true below it.
+
+    Args:
+        image: (H, W, 3) uint8 RGB; one narrower than the caption needs is enlarged.
+        line: the failed episode's line of results, with its ``failure``.
+
+    Returns:
+        a PNG file.
+    """
+    failure, evidence = line['failure'], line['failure']['evidence']
+    picture = Image.fromarray(image)
+    if picture.width < _LEAST_WIDTH:
+        factor = -(-_LEAST_WIDTH // picture.width)
+        picture = picture.resize((picture.width * factor, picture.height * factor),
+                                 Image.Resampling.NEAREST)
+    width = picture.width - 2 * _MARGIN
+    big, normal = ImageFont.load_default(19), ImageFont.load_default(14)
+    texts: list[tuple[str, Any, tuple[int, int, int], int]] = [
+        (failure['cause'].replace('_', ' '), big, _INK, 28)]
+    where = f'{line["episode_id"]}, step {failure["step"]}'
+    where += f', {evidence["action"]}' if evidence['action'] else ''
+    texts.append((where, normal, _FAINT, 21))
+    texts += [(row, normal, _INK, 20) for row in _wrapped(evidence['text'], normal, width)]
+    for answer in evidence['answers'][:_MOST_ROWS]:
+        texts += [(row, normal, _INK, 20) for row in _wrapped(
+            answer.get('question') or answer['atom'], normal, width)]
+        said = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
+        texts.append((f'    {_asker(answer)}: {said}', normal, _WRONG, 19))
+        texts.append((f'    truth: {_truth(answer["truth"])}', normal, _RIGHT, 24))
+    more = evidence['answer_count'] - _MOST_ROWS
+    if more > 0:
+        texts.append((f'... and {more} more wrong answers', normal, _FAINT, 20))
+    page = Image.new('RGB', (picture.width, picture.height + 2 * _MARGIN
+                             + sum(height for *_, height in texts)), _PAPER)
+    page.paste(picture)
+    draw = ImageDraw.Draw(page)
+    y = picture.height + _MARGIN
+    for text, font, colour, height in texts:
+        draw.text((_MARGIN, y), text, colour, font)
+        y += height
+    buffer = io.BytesIO()
+    page.save(buffer, 'png', optimize=True)
+    return buffer.getvalue()
+
+
+def _asker(answer: Mapping[str, Any]) -> str:
+    return 'believed' if answer['purpose'] == 'belief' else f'answer ({answer["purpose"]})'
+
+
+def _truth(truth: object) -> str:
+    return {True: 'yes', False: 'no'}.get(truth, 'not known') if isinstance(
+        truth, bool) else 'not known'
+
+
+def _wrapped(text: str, font: Any, width: int) -> list[str]:
+    """The text in rows of at most ``width`` pixels; a longer word stays whole."""
+    rows, row = [], ''
+    for word in text.split():
+        longer = f'{row} {word}'.strip()
+        if row and font.getlength(longer) > width:
+            rows.append(row)
+            row = word
+        else:
+            row = longer
+    return [*rows, row] if row else rows
