@@ -153,6 +153,10 @@ class Prompts:
         return GroundingPrompt(name, system, before, after, template.texts['question'],
                                template.reasoning, template.max_tokens, template.sha256)
 
+    def remembers(self, name: str) -> bool:
+        """Whether a prompt for questions can tell of an earlier attempt."""
+        return bool(self._template(name, 'questions').memory)
+
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
         """What is said about an earlier attempt; see ``Domain.memory``."""
@@ -292,8 +296,10 @@ def _read_template(name: str, own: Path, words: Sequence[Path]) -> _Template | N
     if kind == 'questions' and '{question}' not in texts['question']:
         raise DomainError(f'{path}:1: question: has no {{question}} (put it in)')
     digest = hashlib.sha256()
-    for file in sorted({*files, *words}):
-        digest.update(f'{file.parent.name}/{file.name}\0'.encode() + file.read_bytes() + b'\0')
+    # Named by folder and file, so that the hash is the same wherever the files lie.
+    for title, file in sorted((f'{file.parent.name}/{file.name}', file)
+                              for file in {*files, *words}):
+        digest.update(title.encode() + b'\0' + file.read_bytes() + b'\0')
     return _Template(kind, texts, flags['reasoning'], max_tokens, flags.get('single', False),
                      memory, digest.hexdigest()[:12])
 

@@ -1,0 +1,101 @@
+"""``sightplan prompts``: what a vision-language model is shown, word for word."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import Action, InputError, PastStep, Problem
+
+_DONE, _USAGE = 0, 2
+_IMAGE = '[the picture]'
+
+_EXAMPLES = """\
+examples:
+  sightplan prompts --method plan_cot
+  sightplan prompts blocksworld --method ground_mem --split hard
+  sightplan prompts --method action --problem mine.pddl --stop-at-goal
+
+Lines that begin with "#### " are not part of a prompt. The files that a prompt is made from, and
+how a domain replaces them: sightplan/domains/templates/README.md.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan prompts``."""
+    from sightplan.agent import method_names, prompt_name
+    from sightplan.domains import domain_names
+    parser = subparsers.add_parser(
+        'prompts', help='show what a vision-language model is given to read',
+        description='Print the prompt of a method for a problem, exactly as a model gets it.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('domain', nargs='?', choices=domain_names(), default=domain_names()[0],
+                        help='(default: %(default)s)')
+    parser.add_argument('--method', default='plan',
+                        choices=[name for name in method_names() if prompt_name(name)],
+                        help='(default: %(default)s)')
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument('--problem', metavar='FILE', help='a problem file')
+    where.add_argument('--split', help='first problem of this split (default: the first split)')
+    parser.add_argument('--stop-at-goal', action='store_true',
+                        help='as in episodes that end by themselves at the goal')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the prompt; returns the exit code."""
+    try:
+        for line in _lines(arguments):
+            print(line)
+    except InputError as error:
+        print(f'sightplan prompts: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def _lines(arguments: argparse.Namespace) -> Iterator[str]:
+    from sightplan.agent import needs_visual_planner, prompt_name
+    from sightplan.domains import Domain, load_domain
+    domain: Domain = load_domain(arguments.domain)
+    problem = (domain.read_problem(Path(arguments.problem)) if arguments.problem
+               else domain.split_problems(arguments.split or domain.splits[0])[0]).for_agent()
+    name = prompt_name(arguments.method)
+    yield (f'#### method {arguments.method}, problem {problem.name}, '
+           f'prompt {name}@{domain.prompt_hash(name)}')
+    if needs_visual_planner(arguments.method):
+        yield from _planning(domain, problem, name, arguments.stop_at_goal)
+    else:
+        yield from _questions(domain, problem, name)
+
+
+def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool) -> Iterator[str]:
+    first, later = (domain.planning_prompt(name, problem, history, None, stops_at_goal)
+                    for history in ((), (PastStep('NAME(OBJECT, ...)', 'carried out'),)))
+    yield from ('#### system', first.system, '#### user', *first.parts(_IMAGE))
+    yield f'#### (at most {first.max_tokens} tokens of reply)'
+    yield '#### later, what was tried is listed in its place:'
+    yield from (line for line in '\n'.join(later.parts(_IMAGE)).splitlines()
+                if line not in '\n'.join(first.parts(_IMAGE)).splitlines())
+
+
+def _questions(domain: Any, problem: Problem, name: str) -> Iterator[str]:
+    from sightplan.domains import MemoryOf
+    prompt = domain.grounding_prompt(name)
+    model = domain.model(problem)
+    yield from ('#### system', prompt.system, '#### user')
+    yield from (part for part in (prompt.before_image, _IMAGE, prompt.after_image) if part)
+    yield (f'#### and, each by itself, one of {len(model.atoms)} questions (at most '
+           f'{prompt.max_tokens} tokens of reply):')
+    yield from (prompt.ask(domain.question(atom).text) for atom in model.atoms)
+    action: Action | None = next(iter(model.actions), None)
+    if action is None or not domain.prompts.remembers(name):
+        return
+    pairs = [(domain.question(literal.atom).text, 'Yes' if literal.positive else 'No')
+             for literal in model.preconditions(action)]
+    for outcome in MemoryOf:
+        yield f'#### after the picture, when {action} was {outcome.value}:'
+        yield domain.grounding_prompt(
+            name, domain.memory(name, outcome, action, pairs)).after_image

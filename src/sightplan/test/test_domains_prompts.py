@@ -1,0 +1,257 @@
+"""Prompts: what they say and must not say, their files, their hashes, what is wrong with them."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+
+from doubles import PANTRY, pantry, two_blocks
+from sightplan.cli import main
+from sightplan.domains import Domain, MemoryOf, load_domain
+from sightplan.model import Action, Atom, DomainError, InputError, PastStep
+
+PLANNING = ('plan', 'plan_cot', 'action', 'action_cot')
+QUESTIONS = ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot')
+BLOCKS = load_domain('blocksworld')
+MOVE = Action('moveblock', ('r', 'c2'))
+
+
+def shown(prompt):
+    return '\n'.join((prompt.system, *prompt.parts('[picture]')))
+
+
+def all_of(name, problem=None, **values):
+    return shown(BLOCKS.planning_prompt(name, problem or two_blocks(), **values))
+
+
+def test_every_method_of_the_paper_has_its_prompt():
+    assert set(BLOCKS.prompt_names) == {*PLANNING, *QUESTIONS}
+    assert len({BLOCKS.prompt_hash(name) for name in BLOCKS.prompt_names}) == 8
+
+
+@pytest.mark.parametrize('name', PLANNING)
+def test_a_planning_prompt_tells_all_that_is_needed(name):
+    text = all_of(name)
+    for part in ('moveblock(block, column)', '- r: red block', '- c3: column labeled "c3"',
+                 'The green block needs to be on top of the red block',
+                 '"parameters"', 'Nothing yet.'):
+        assert part in text, part
+    assert '"plan"' in text if name.startswith('plan') else '"plan"' not in text
+    assert ('"explanation"' in text) is name.endswith('_cot')
+    prompt = BLOCKS.planning_prompt(name, two_blocks())
+    assert prompt.single is name.startswith('action')
+    assert prompt.reasoning is name.endswith('_cot')
+
+
+def test_the_picture_stands_in_its_place():
+    image = np.zeros((2, 2, 3), np.uint8)
+    parts = BLOCKS.planning_prompt('plan', two_blocks()).parts(image)
+    assert len(parts) == 2 and parts[1] is image and parts[0].endswith('# The scene now')
+
+
+@pytest.mark.parametrize('name', PLANNING)
+def test_a_planning_prompt_says_nothing_about_the_initial_state(name):
+    problem = two_blocks()
+    blank = dataclasses.replace(problem, init=frozenset())
+    assert all_of(name, problem) == all_of(name, blank)
+
+
+def test_objects_are_told_by_the_names_that_a_reply_must_use():
+    problem = BLOCKS.parse_problem("""
+        (define (problem mine) (:domain blocksworld)
+          (:objects red_block b_green tower - block left - column)
+          (:init (clear red_block))
+          (:goal (on red_block b_green)))""", 'mine')
+    text = all_of('plan', problem)
+    for line in ('- red_block: red block', '- b_green: green block',
+                 '- tower: block named "tower"', '- left: column labeled "left"'):
+        assert line in text
+    assert '- r:' not in text
+
+
+def test_constants_of_the_domain_are_objects_too():
+    domain = pantry()
+    text = shown(domain.planning_prompt('plan', domain.split_problems('small')[0]))
+    assert '- table: table' in text and 'take-out(thing, container)' in text
+
+
+def test_history_is_told_in_order():
+    steps = [PastStep('moveblock(r, c1)', 'refused'), PastStep('', 'the reply was no JSON')]
+    text = all_of('action', history=steps)
+    assert '1. moveblock(r, c1): refused\n2. : the reply was no JSON' in text
+    assert 'Nothing yet.' not in text
+
+
+def test_what_a_model_wrote_is_not_taken_for_a_placeholder():
+    text = all_of('plan', history=[PastStep('{goal}', '{system} {{actions}}')])
+    assert '1. {goal}: {system} {{actions}}' in text
+
+
+def test_told_facts_have_a_section_of_their_own_only_if_there_are_any():
+    told = {Atom('on', ('r', 'g')): True, Atom('clear', ('g',)): False}
+    text = all_of('plan', told=told)
+    assert 'The red block is on top of the green block.' in text
+    assert 'Is the green block the topmost of its column? No.' in text
+    without = all_of('plan')
+    assert 'Known facts' in text and 'Known facts' not in without
+    assert '\n\n\n' not in text + without
+
+
+def test_only_who_must_say_when_it_is_done_is_asked_to():
+    for name in PLANNING:
+        free, bound = (all_of(name, stops_at_goal=stops) for stops in (False, True))
+        assert 'reached already' in free and 'reached already' not in bound
+        assert bound.splitlines()[0] in free
+
+
+# Questions
+
+@pytest.mark.parametrize('name', QUESTIONS)
+def test_all_that_questions_share_stands_before_them(name):
+    prompt = BLOCKS.grounding_prompt(name)
+    assert prompt.ask('Is it?') == 'Question: Is it?'
+    assert 'Cubes' in prompt.system and 'Yes or No' in prompt.system
+    assert prompt.reasoning is name.endswith('_cot')
+    assert ('<answer>' in prompt.system) is prompt.reasoning
+    assert prompt.after_image == ''
+    assert prompt.sha256 == BLOCKS.prompt_hash(name)
+
+
+@pytest.mark.parametrize('outcome', MemoryOf)
+def test_a_memory_tells_questions_answers_action_and_outcome(outcome):
+    memory = BLOCKS.memory('ground_mem', outcome, MOVE, [('Is it?', 'Yes'), ('Is that?', 'No')])
+    text = BLOCKS.grounding_prompt('ground_mem', memory).after_image
+    assert text == memory
+    assert text.index('Question: Is it?\nYour answer: Yes') < text.index('Question: Is that?')
+    assert 'move the red block into the column labeled "c2"' in text
+    others = {BLOCKS.memory('ground_mem', o, MOVE, []) for o in MemoryOf}
+    assert len(others) == 3
+
+
+def test_a_prompt_without_words_for_a_memory_says_so():
+    with pytest.raises(InputError, match="'ground' has no words"):
+        BLOCKS.memory('ground', MemoryOf.FAILED, MOVE, [])
+
+
+def test_unknown_prompts_and_those_of_another_kind_name_the_choice():
+    with pytest.raises(InputError, match="'magic' is unknown.*ground_mem_cot, plan"):
+        BLOCKS.prompt_hash('magic')
+    with pytest.raises(InputError, match='among those for questions.*ground, ground_cot'):
+        BLOCKS.grounding_prompt('plan')
+    with pytest.raises(InputError, match='among those for planning; there are action'):
+        BLOCKS.planning_prompt('ground', two_blocks())
+
+
+# Files
+
+def changed(tmp_path, name, change):
+    """The domain of hidden things with one of its files changed; ``change`` edits its data."""
+    folder = tmp_path / 'pantry'
+    shutil.copytree(PANTRY, folder)
+    path = folder / name
+    data = yaml.safe_load(path.read_text()) if path.is_file() else {}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(change(data) or data))
+    return folder
+
+
+def test_a_domain_may_replace_a_template(tmp_path):
+    domain = Domain(changed(tmp_path, 'prompts/ground.yaml', lambda data: data.update(
+        kind='questions', like=['ground'], question='{question} Speak.')))
+    assert domain.grounding_prompt('ground').ask('Is it?') == 'Is it? Speak.'
+    # What is like it takes it over, and the hashes tell.
+    assert domain.grounding_prompt('ground_mem').ask('Is it?') == 'Is it? Speak.'
+    for name, same in (('ground', False), ('ground_mem', False), ('plan', True)):
+        assert (domain.prompt_hash(name) == pantry().prompt_hash(name)) is same
+
+
+@pytest.mark.parametrize(('file', 'prompt'), [
+    ('prompts.yaml', 'plan'), ('questions.yaml', 'ground_cot'), ('goal.yaml', 'action')])
+def test_the_hash_covers_all_files_a_prompt_is_made_from(tmp_path, file, prompt):
+    def comment(data):
+        return None
+    domain = Domain(changed(tmp_path, file, comment))  # another layout of the same data
+    assert domain.prompt_hash(prompt) != pantry().prompt_hash(prompt)
+
+
+def drop(key):
+    return lambda data: data.pop(key) and None
+
+
+@pytest.mark.parametrize(('file', 'change', 'message'), [
+    ('prompts.yaml', drop('environment'), r'prompts.yaml:1: environment: is missing'),
+    ('prompts.yaml', lambda d: d.update(more=1), 'more: is unknown'),
+    ('prompts.yaml', lambda d: d.update(environment='{goal}'),
+     r'environment: unknown placeholder \{goal\} \(known: none'),
+    ('prompts.yaml', lambda d: d['actions'].pop('put-in') and None,
+     'actions: nothing about put-in'),
+    ('prompts.yaml', lambda d: d['actions'].update(fly={}), r'actions.fly: there is no such'),
+    ('prompts.yaml', lambda d: d['actions']['open'].pop('about') and None,
+     'actions.open: must have about, phrase'),
+    ('prompts.yaml', lambda d: d['actions']['open'].update(parameters={}),
+     'actions.open.parameters: must name the 1 parameters'),
+    ('prompts.yaml', lambda d: d['actions']['open'].update(parameters={'A b': 'x'}),
+     'small letters'),
+    ('prompts.yaml', lambda d: d['actions']['open'].update(phrase='open {it}'),
+     r'actions.open.phrase: unknown placeholder \{it\} \(known: container'),
+    ('prompts.yaml', lambda d: d['actions']['open'].update(effects='it opens'),
+     'actions.open.effects: is not a list'),
+    ('prompts.yaml', lambda d: d.update(facts={'at': '{2}'}), 'facts.at: bad placeholder'),
+    ('prompts/plan.yaml', lambda d: None, 'plan.yaml:1: kind: is None'),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like='plan'), 'like: is .plan'),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], system='{x}'),
+     r'plan.yaml:1: system: unknown placeholder \{x\}'),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], before_image='Go'),
+     r'none of them has \{actions\}'),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], max_tokens=0),
+     'max_tokens: is 0 .*from 1 to'),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], single='yes'),
+     "single: is 'yes'"),
+    ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], other=1),
+     'other: is unknown in a prompt of kind planning'),
+    ('prompts/a.yaml', lambda d: d.update(kind='questions', like=['b']), 'b.yaml:1: cannot be'),
+    ('prompts/a.yaml', lambda d: d.update(kind='questions'), 'a.yaml:1: system: is missing'),
+    ('prompts/ground.yaml', lambda d: d.update(kind='questions', like=['ground'], question='?'),
+     r'question: has no \{question\}'),
+    ('prompts/memory.yaml', lambda d: d.update(kind='memory', memory={'pair': ''}),
+     'memory: is .*give a mapping of pair, failed'),
+])
+def test_what_is_wrong_with_a_file_is_told_when_the_domain_is_loaded(tmp_path, file, change,
+                                                                    message):
+    with pytest.raises(DomainError, match=message):
+        Domain(changed(tmp_path, file, change))
+
+
+def test_templates_that_are_like_each_other_are_refused(tmp_path):
+    folder = changed(tmp_path, 'prompts/a.yaml', lambda d: d.update(kind='memory', like=['b']))
+    (folder / 'prompts' / 'b.yaml').write_text('kind: memory\nlike: [a]\n')
+    with pytest.raises(DomainError, match='without a circle'):
+        Domain(folder)
+
+
+# The command
+
+def test_the_command_prints_what_a_model_gets(capsys):
+    assert main(['prompts', '--method', 'plan_cot', '--split', 'hard']) == 0
+    text = capsys.readouterr().out
+    prompt = BLOCKS.planning_prompt('plan_cot', BLOCKS.split_problems('hard')[0])
+    assert prompt.system in text and prompt.before_image in text and prompt.sha256 in text
+
+
+def test_the_command_prints_questions_and_memories(capsys):
+    assert main(['prompts', 'blocksworld', '--method', 'ground_mem']) == 0
+    text = capsys.readouterr().out
+    assert text.count('Question: Is the') > 56 and 'had planned to move' in text
+    assert main(['prompts', '--method', 'ground']) == 0
+    assert 'had planned' not in capsys.readouterr().out
+
+
+def test_the_command_takes_a_problem_file(tmp_path, capsys):
+    path = tmp_path / 'mine.pddl'
+    path.write_text(BLOCKS.write_problem(two_blocks()))
+    assert main(['prompts', '--problem', str(path), '--method', 'action']) == 0
+    assert 'needs to be on top of the red block' in capsys.readouterr().out
+    assert main(['prompts', '--problem', str(tmp_path / 'none.pddl')]) == 2
+    assert 'none.pddl:1: cannot be read' in capsys.readouterr().err
