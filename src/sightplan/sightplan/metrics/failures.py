@@ -286,7 +286,7 @@ class _Episode:
             if step.outcome in ('success', '') and answers:
                 return _Setback(
                     step, Cause.STATE_MISJUDGED, answers, f'{step.action} could not do what was '
-                    f'expected, because after {at} steps {_say(answers)}.')
+                    f'expected, because after {_count(at)} {_say(answers)}.')
             return _Setback(step, None, (), f'{step.action} went wrong in the world.')
         return None
 
@@ -333,6 +333,10 @@ def _answer(entry: Sequence[Any]) -> Mapping[str, Any]:
             'image_id': image_id, 'stamp_ns': stamp_ns}
 
 
+def _count(steps: int) -> str:
+    return f'{steps} step{"" if steps == 1 else "s"}'
+
+
 def _say(answers: Sequence[Mapping[str, Any]]) -> str:
     """Wrong answers in words."""
     if not answers:
@@ -341,7 +345,9 @@ def _say(answers: Sequence[Mapping[str, Any]]) -> str:
     said = {'yes': f'"{first["atom"]}" was taken for true',
             'no': f'"{first["atom"]}" was taken for false',
             }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
-    return said + (f', and {len(answers) - 1} more were wrong' if len(answers) > 1 else '')
+    more = len(answers) - 1
+    return said + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
+                   if more else '')
 
 
 # The rules, each a function from an episode to its failure.
@@ -443,7 +449,7 @@ def _no_plan(episode: _Episode) -> Failure | None:
     message = str(episode.line.get('message') or '')
     text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
             else 'The planner found no plan')
-    text += f' after {episode.used} steps'
+    text += f' after {_count(episode.used)}' if episode.used else ' at the start'
     if wrong and at == episode.used:
         text += f'; in the state it planned from {_say(read or wrong)}'
     elif message:

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 _INK, _FAINT, _PAPER = (35, 35, 35), (110, 110, 110), (250, 250, 248)
 # Okabe and Ito's vermillion and bluish green: told apart by colour-blind readers.
 _WRONG, _RIGHT = (213, 94, 0), (0, 128, 96)
-_MARGIN, _LEAST_WIDTH, _MOST_ROWS = 14, 480, 6
+_MARGIN, _LEAST_WIDTH, _MOST_ROWS, _PAGE_WIDTH = 14, 480, 6, 560
 
 
 def encode_png(image: NDArray[np.uint8]) -> bytes:
@@ -71,6 +71,15 @@ def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
         y += height
     buffer = io.BytesIO()
     page.save(buffer, 'png', optimize=True)
+    return buffer.getvalue()
+
+
+def for_page(png: bytes) -> bytes:
+    """A picture for a page with many: a JPEG file, at most ``_PAGE_WIDTH`` pixels wide."""
+    image = Image.open(io.BytesIO(png)).convert('RGB')
+    image.thumbnail((_PAGE_WIDTH, 10 * _PAGE_WIDTH), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    image.save(buffer, 'jpeg', quality=85)
     return buffer.getvalue()
 
 

@@ -1,0 +1,159 @@
+"""Failed episodes of runs, counted by cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics import Cause, failure_of, wilson
+from sightplan.model import InputError
+from sightplan.records import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEpisode:
+    """One failed episode.
+
+    Attributes:
+        folder: the run directory.
+        line: its line of results; ``failure`` is there, whatever version wrote it.
+    """
+
+    folder: Path
+    line: Mapping[str, Any]
+
+    @property
+    def failure(self) -> Mapping[str, Any]:
+        """The line's ``failure``."""
+        found: Mapping[str, Any] = self.line['failure']
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The episodes of one run and split.
+
+    Attributes:
+        run: name of the run directory.
+        method: of the run.
+        model: that answered or planned; '' for none.
+        split: of the problems; '' for those of a folder.
+        episodes: number of all episodes.
+        solved: number of solved ones.
+        failed: the failed ones, in order.
+    """
+
+    run: str
+    method: str
+    model: str
+    split: str
+    episodes: int
+    solved: int
+    failed: Sequence[FailedEpisode] = field(repr=False)
+
+    def counts(self) -> dict[str, int]:
+        """How many episodes failed of each cause, in the order of ``Cause``."""
+        names = [episode.failure['cause'] for episode in self.failed]
+        order = [cause.value for cause in Cause if cause.value in names]
+        return {name: names.count(name) for name in dict.fromkeys([*order, *sorted(names)])}
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data, with shares of the failed episodes and their Wilson intervals."""
+        n = len(self.failed)
+        return {
+            'run': self.run, 'method': self.method, 'model': self.model, 'split': self.split,
+            'episodes': self.episodes, 'solved': self.solved, 'failed': n,
+            'causes': {cause: {'count': k, 'share': k / n, 'interval95': list(wilson(k, n))}
+                       for cause, k in self.counts().items()},
+            'failures': [{'episode_id': episode.line['episode_id'],
+                          'stop': episode.line.get('stop', ''), **episode.failure}
+                         for episode in self.failed]}
+
+
+def run_folders(paths: Iterable[Path]) -> list[Path]:
+    """The run directories that are named, or lie anywhere below a directory that is.
+
+    Raises:
+        InputError: a path is no directory, or there is no run in it.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            raise InputError(f'{path}: is not a directory; give the run directory that '
+                             f'"sightplan run --out" wrote')
+        below = ([path] if (path / 'episodes.jsonl').is_file() else
+                 sorted(p.parent for p in path.rglob('episodes.jsonl')))
+        if not below:
+            raise InputError(f'{path}: holds no run (no episodes.jsonl in it or below); give the '
+                             f'run directory that "sightplan run --out" wrote')
+        found += below
+    return list(dict.fromkeys(found))
+
+
+def read_columns(paths: Iterable[Path]) -> list[Column]:
+    """Read runs, one column for each run and split.
+
+    Raises:
+        InputError: a path holds no run, or a file of it is damaged; names it.
+    """
+    columns = []
+    for folder in run_folders(paths):
+        lines = RunStore(folder).lines()
+        if not lines:
+            raise InputError(f'{folder}: has no finished episode yet')
+        groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+        models = [str(line.get('model') or '') for line in lines]
+        for line in lines:
+            # An episode that broke before the first answer does not know its model.
+            model = str(line.get('model') or next(filter(None, models), ''))
+            groups.setdefault((str(line.get('method', '')), model, str(line.get('split', ''))),
+                              []).append(line)
+        for (method, model, split), group in groups.items():
+            columns.append(Column(
+                folder.name, method, model, split, len(group),
+                sum(bool(line.get('solved')) for line in group),
+                [FailedEpisode(folder, line) for line in map(_with_failure, group)
+                 if line['failure']]))
+    return columns
+
+
+def _with_failure(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The line with why it failed: as recorded, or by today's rules."""
+    recorded = line.get('failure')
+    if recorded:
+        return dict(line)
+    found = failure_of(line)
+    return {**line, 'failure': None if found is None else found.to_json()}
+
+
+def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
+             ) -> list[tuple[Column, FailedEpisode]]:
+    """The failed episodes of a cause, or with an id that contains a text; '' is all.
+
+    Raises:
+        InputError: an episode is asked for that did not fail, or is not there.
+    """
+    found = [(column, failed) for column in columns for failed in column.failed
+             if episode in failed.line['episode_id']
+             and (not cause or failed.failure['cause'] == cause)]
+    if episode and not found:
+        known = [failed.line['episode_id'] for column in columns for failed in column.failed]
+        raise InputError(
+            f'no failed episode{f" of cause {cause}" if cause else ""} has an id with '
+            f'{episode!r}; failed are: {", ".join(known[:8]) or "none"}'
+            + (f' and {len(known) - 8} more' if len(known) > 8 else ''))
+    exact = [pair for pair in found if pair[1].line['episode_id'] == episode]
+    return exact or found
+
+
+def history(line: Mapping[str, Any], around: int | None = None, before: int = 4, after: int = 3,
+            ) -> list[tuple[int, Mapping[str, Any]]]:
+    """The numbered actions of an episode around a step; None: all of them."""
+    steps = list(enumerate(line.get('actions') or ()))
+    if around is None:
+        return steps
+    around = min(around, len(steps) - 1)
+    return [(number, step) for number, step in steps
+            if around - before <= number <= around + after]
