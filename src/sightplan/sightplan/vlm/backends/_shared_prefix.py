@@ -1,0 +1,951 @@
+"""Many questions about one image: encode what they share once, then run only the questions.
+
+Token ids and pixel tensors go in, probabilities come out; processors, chat templates and words
+are the business of ``_local_models``. With a model of transformers (any
+``...ForConditionalGeneration`` of a decoder that takes images)::
+
+    engine = SharedPrefix(model)            # mechanism='auto', or force one
+    engine.choose(inputs, suffixes)         # self-test: which mechanism gives the right numbers
+    prefix = engine.encode(inputs)          # system text, image, common words: once
+    scores = engine.score(prefix, suffixes, (yes_ids, no_ids))
+    texts = engine.decode(prefix, suffixes, limit=256, stop={eos})  # greedy, one batch
+
+``inputs`` is what a processor returns for a batch of one: ``input_ids`` (1, P) and whatever else
+the model takes (``pixel_values``, ``image_grid_thw``, ``token_type_ids`` ...). A suffix is the
+token ids that follow, unlike for each question, at least one.
+
+=========  =====================================================================================
+mechanism  how the questions of one pass meet the encoded prompt
+=========  =====================================================================================
+packed     as a few rows of many questions. The questions of a row form a tree, in which a common
+           beginning ("Is the red block ...") is one branch: a token's position is its depth and
+           it attends to the prompt and its ancestors, by an explicit mask (one for full and one
+           for sliding attention).
+lazy       one question a row, with ordinary padding masks; the prompt's keys and values stay at
+           batch 1 and are widened one layer at a time. For attention kernels that take no mask.
+expand     the same with a copied cache, for recurrent, convolutional and chunked layers.
+plain      each question with its own prompt: the reference, and for models that cannot share one
+           (PaliGemma: its image tokens attend to the question).
+=========  =====================================================================================
+
+Scores of all four are equal up to rounding: the tests show it on real architectures. Memory is
+bounded: passes are cut so that masks, keys, values, activations and logits stay within
+``memory_gb``, though never below one question.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import (
+    DynamicCache,
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
+from transformers.cache_utils import DynamicLayer
+
+from sightplan.model import BackendError, DeadlineError
+
+MECHANISMS = ('packed', 'lazy', 'expand', 'plain')
+
+_LOG = logging.getLogger(__name__)
+_ATTENTION = {'full_attention', 'sliding_attention'}
+_NOWHERE = 1 << 30
+_NO_DEADLINE = math.inf
+_GIB = 2.0 ** 30
+_CPU_GB = 2.0
+_ROW_TOKENS = {'cuda': 512, 'cpu': 192}
+_PASS_TOKENS = {'cuda': 4096, 'cpu': 384}
+_TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.1}
+"""Root mean square difference of logits, as a share of their spread, that rounding explains."""
+_UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError,
+          NotImplementedError, AssertionError)
+"""What a model's code raises when a mechanism does not suit it."""
+
+Suffix = tuple[int, ...]
+Inputs = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """A shared prompt, encoded.
+
+    Attributes:
+        inputs: the model's inputs it was made from, on the model's device.
+        length: its tokens.
+        shift: position of the next token less ``length`` (images count otherwise in models with
+            multimodal rotary positions); a 0-d tensor, or 0.
+        cache: keys and values, never written to; None for ``plain``.
+    """
+
+    inputs: dict[str, Tensor]
+    length: int
+    shift: Tensor | int
+    cache: Any
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Its token ids."""
+        return tuple(self.inputs['input_ids'][0].tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the model would say first, per suffix.
+
+    Attributes:
+        masses: (N, G) float64, probability of each group of tokens, over the whole vocabulary.
+        top: ids of the most probable tokens.
+    """
+
+    masses: np.ndarray[Any, np.dtype[np.float64]]
+    top: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A greedy continuation.
+
+    Attributes:
+        tokens: its token ids, the one that stopped it included.
+        masses: per token, the probability of each group of tokens at its place.
+        finished: whether it stopped by itself; else at the limit.
+    """
+
+    tokens: tuple[int, ...]
+    masses: tuple[tuple[float, ...], ...]
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One forward pass.
+
+    Attributes:
+        members: which suffixes, by their place in the request.
+        rows: which of ``members`` share a row, in ``packed``.
+    """
+
+    members: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Suffixes of one row as a tree, nodes in preorder.
+
+    Attributes:
+        ids: token of each node.
+        depth: its distance from the prompt's end.
+        end: index after the last node below it: node j is node i or an ancestor of it exactly
+            when j <= i < end[j].
+        last: node of each suffix's last token.
+    """
+
+    ids: list[int]
+    depth: list[int]
+    end: list[int]
+    last: list[int]
+
+
+class SharedPrefix:
+    """The engine; see the module. Not thread-safe: models with positions keep them as state.
+
+    Args:
+        model: in evaluation mode, on its device or devices.
+        mechanism: one of ``MECHANISMS``, or 'auto'.
+        memory_gb: bound on a pass's memory beyond weights and encoded prompt [GiB]; 0 for half
+            of what is free on a GPU, 2 GiB on a CPU.
+        row_tokens: most tokens in a row of ``packed``; 0 for what was measured to be best.
+        pass_tokens: most tokens in a pass, likewise.
+        remedy: what the user can do when memory runs out, put into the error.
+    """
+
+    def __init__(self, model: Any, mechanism: str = 'auto', memory_gb: float = 0.0,
+                 row_tokens: int = 0, pass_tokens: int = 0,
+                 remedy: str = 'lower memory_gb') -> None:
+        self._model = model
+        self._wanted = mechanism
+        self._memory_gb = memory_gb
+        self._remedy = remedy
+        self._text = model.config.get_text_config()
+        kinds = getattr(self._text, 'layer_types', None)
+        window = getattr(self._text, 'sliding_window', None)
+        self._kinds = frozenset(kinds or ['full_attention'])
+        self._window = window if kinds is None or 'sliding_attention' in self._kinds else None
+        self._window_unsure = kinds is None and window is not None
+        self._positioned = [m for m in model.modules() if hasattr(m, 'rope_deltas')]
+        self._device = model.get_input_embeddings().weight.device
+        self._dtype = model.get_input_embeddings().weight.dtype
+        if not self._dtype.is_floating_point:
+            self._dtype = model.dtype
+        placed = set(map(str, (getattr(model, 'hf_device_map', None) or {}).values()))
+        self._spread = len(placed) > 1
+        where = 'cuda' if self._device.type == 'cuda' else 'cpu'
+        self._row_tokens = row_tokens or _ROW_TOKENS[where]
+        self._pass_tokens = pass_tokens or max(_PASS_TOKENS[where], self._row_tokens)
+        self._masked = getattr(model.config, '_attn_implementation', 'sdpa') in ('sdpa', 'eager')
+        self._quantised = getattr(model, 'hf_quantizer', None) is not None
+        self._index: dict[tuple[int, ...], Tensor] = {}
+        self._mechanism = mechanism if mechanism != 'auto' else self._candidates()[0]
+        self._reason = ''
+
+    @property
+    def mechanism(self) -> str:
+        """Which mechanism is in use."""
+        return self._mechanism
+
+    @property
+    def reason(self) -> str:
+        """Why faster mechanisms than the one in use do not do; '' if there is none."""
+        return self._reason
+
+    @property
+    def device(self) -> torch.device:
+        """Where inputs go."""
+        device: torch.device = self._device
+        return device
+
+    # The choice of a mechanism -----------------------------------------------------------------
+
+    def _candidates(self) -> list[str]:
+        if self._wanted != 'auto':
+            return [self._wanted]
+        sharing = (['packed'] if self._masked else []) + ['lazy', 'expand']
+        return (sharing if self._kinds <= _ATTENTION else ['expand']) + ['plain']
+
+    def choose(self, inputs: Inputs, suffixes: Sequence[Suffix],
+               whole: Sequence[Inputs] | None = None) -> str:
+        """Find the first mechanism whose logits equal those of one prompt at a time.
+
+        Args:
+            inputs: a prompt with an image.
+            suffixes: at least two, of unlike length, with unlike ends.
+            whole: the same questions as whole prompts, by default prompt and suffix joined.
+
+        Raises:
+            BackendError: a mechanism was asked for by name and does not suit the model.
+        """
+        plain = self._one_by_one(whole or [self.joined(inputs, s) for s in suffixes])
+        limit = max(_TOLERANCE.get(self._dtype, 0.1), 0.15 if self._quantised else 0.0)
+        ahead = self._looks_ahead(inputs, suffixes[0])
+        found = ['the tokens of its image attend to the question'] if ahead else []
+        for name in self._candidates():
+            if name == 'plain' or ahead:
+                break
+            self._mechanism = name
+            try:
+                gap = _gap(self._all_logits(self.encode(inputs), suffixes), plain)
+            except torch.OutOfMemoryError:
+                raise
+            except _UNFIT as error:
+                found.append(f'{name} fails ({type(error).__name__}: {_first_line(error)})')
+                continue
+            if gap <= limit:
+                self._reason = '; '.join(found)
+                _LOG.info('questions share their image: mechanism %s, logits differ by %.1g of '
+                          'their spread from those of one prompt at a time', name, gap)
+                return name
+            found.append(f'{name} gives other logits (by {gap:.2g} of their spread)')
+        self._mechanism, self._reason = 'plain', '; '.join(found)
+        if self._wanted not in ('auto', 'plain'):
+            raise BackendError(f'mechanism {self._wanted!r} does not suit this model: '
+                               f'{self._reason}; use mechanism auto')
+        if found:
+            _LOG.warning('%s: this architecture cannot share the image between questions, each '
+                         'question pays for it again: %s', type(self._model).__name__,
+                         self._reason)
+        return 'plain'
+
+    def _looks_ahead(self, inputs: Inputs, suffix: Suffix) -> bool:
+        """Whether the prompt is encoded otherwise when something follows it."""
+        try:
+            with torch.inference_mode():
+                alone, followed = (self._prefill(i)[0] for i in (
+                    self.placed(inputs), self.joined(inputs, suffix)))
+            length = inputs['input_ids'].shape[1]
+            return any(_gap(b.keys[..., :length, :], a.keys[..., :length, :]) > 0.1
+                       for a, b in zip(alone.layers, followed.layers, strict=True)
+                       if isinstance(a, DynamicLayer))
+        except _UNFIT:
+            return False
+
+    # Inputs ------------------------------------------------------------------------------------
+
+    def placed(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Inputs on the model's device, pixels in its precision."""
+        return {name: value.to(self._device, self._dtype if value.is_floating_point() else None)
+                for name, value in inputs.items()}
+
+    def joined(self, inputs: Inputs, suffix: Sequence[int]) -> dict[str, Tensor]:
+        """Inputs of a prompt followed by more text: ids longer, masks 1, token types 0."""
+        inputs = self.placed(inputs)
+        if not suffix:
+            return inputs
+        ids = inputs['input_ids']
+        tail = torch.tensor([suffix], dtype=ids.dtype, device=self._device)
+        whole = {}
+        for name, value in inputs.items():
+            if name == 'input_ids':
+                value = torch.cat([value, tail], 1)
+            elif value.shape == ids.shape:
+                fill = torch.ones_like if name == 'attention_mask' else torch.zeros_like
+                value = torch.cat([value, fill(tail).to(value.dtype)], 1)
+            whole[name] = value
+        return whole
+
+    # Encoding ----------------------------------------------------------------------------------
+
+    def encode(self, inputs: Inputs, more: Sequence[int] = ()) -> Prefix:
+        """Encode a prompt, followed by the text ``more`` if there is any.
+
+        Raises:
+            BackendError: the memory does not suffice.
+        """
+        whole = self.joined(inputs, more)
+        length = int(whole['input_ids'].shape[1])
+        if self._mechanism == 'plain':
+            return Prefix(whole, length, 0, None)
+        try:
+            with torch.inference_mode():
+                cache, shift = self._prefill(whole)
+        except torch.OutOfMemoryError as error:
+            raise BackendError(f'not enough memory to encode a prompt of {length} tokens '
+                               f'({_first_line(error)}); show a smaller image, or '
+                               f'{self._remedy}') from error
+        return Prefix(whole, length, shift, cache)
+
+    def _prefill(self, whole: dict[str, Tensor]) -> tuple[Any, Tensor | int]:
+        # Caches of transformers that drop what is outside a sliding window would hide where their
+        # keys stand; full ones give the same numbers, the masks see to the window.
+        cache = (DynamicCache() if self._kinds <= _ATTENTION
+                 else DynamicCache(config=self._text))
+        self._forget_positions()
+        self._model(**whole, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        shift: Tensor | int = 0
+        for module in self._positioned:
+            if module.rope_deltas is not None:
+                shift = module.rope_deltas.reshape(-1)[0].to(self._device)
+        return cache, shift
+
+    def _forget_positions(self) -> None:
+        for module in self._positioned:
+            module.rope_deltas = None
+
+    # Scoring -----------------------------------------------------------------------------------
+
+    def score(self, prefix: Prefix, suffixes: Sequence[Suffix],
+              groups: Sequence[Sequence[int]] = (), deadline: float = _NO_DEADLINE) -> Scores:
+        """Distribution of the token after each suffix.
+
+        Args:
+            prefix: what all suffixes follow.
+            suffixes: token ids, N of them.
+            groups: tokens whose probabilities are summed.
+            deadline: by ``time.monotonic()`` [s].
+
+        Raises:
+            DeadlineError: later than ``deadline``; looked at between passes.
+            BackendError: the memory does not suffice, even with a halved pass.
+        """
+        masses = np.zeros((len(suffixes), len(groups)))
+        top = np.zeros(len(suffixes), np.int64)
+        for members, logits in self.logits(prefix, suffixes, deadline):
+            read = np.asarray(self._read(logits, groups).tolist())
+            top[list(members)], masses[list(members)] = read[:, 0].astype(np.int64), read[:, 1:]
+        return Scores(np.clip(masses, 0.0, 1.0), tuple(top.tolist()))
+
+    @torch.inference_mode()
+    def _read(self, logits: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
+        """(n, 1 + G): the most probable token and each group's probability, in one tensor."""
+        shares = logits.float().softmax(-1)
+        columns = [shares.argmax(-1).float()]
+        for ids in groups:
+            key = tuple(ids)
+            if key not in self._index or self._index[key].device != shares.device:
+                self._index[key] = torch.tensor(key, device=shares.device)
+            columns.append(shares[:, self._index[key]].sum(-1))
+        return torch.stack(columns, 1)
+
+    def logits(self, prefix: Prefix, suffixes: Sequence[Suffix],
+               deadline: float = _NO_DEADLINE) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+        """Logits of the token after each suffix, a pass at a time.
+
+        Yields:
+            Indices of n suffixes and their (n, V) logits.
+        """
+        if any(not suffix for suffix in suffixes):
+            raise ValueError('a suffix must hold one token at least')
+        if self._mechanism == 'plain':
+            for i, suffix in enumerate(suffixes):
+                _check(deadline, i, len(suffixes))
+                yield (i,), self._one_by_one([self.joined(prefix.inputs, suffix)])
+            return
+        packed = self._mechanism == 'packed' and self._mask_is_sure(prefix, suffixes)
+        passes = self._packed if packed else self._padded
+        pending = self._jobs(prefix, suffixes, packed)
+        halved = False
+        done = 0
+        while pending:
+            _check(deadline, done, len(suffixes))
+            job = pending[0]
+            try:
+                with torch.inference_mode():
+                    logits = passes(prefix, suffixes, job)
+            except torch.OutOfMemoryError as error:
+                if halved or len(job.members) == 1:
+                    raise BackendError(
+                        f'not enough memory to score {len(job.members)} questions at once '
+                        f'({_first_line(error)}); {self._remedy}') from error
+                halved = True
+            else:
+                del pending[0]
+                done += len(job.members)
+                yield job.members, logits
+                continue
+            _free_memory()
+            _LOG.warning('out of memory with %d questions in a pass: trying half as many',
+                         len(job.members))
+            pending = [self._job(half, suffixes, packed) for job in pending
+                       for half in _halves(job.members)]
+
+    def _all_logits(self, prefix: Prefix, suffixes: Sequence[Suffix]) -> Tensor:
+        rows: list[Any] = [None] * len(suffixes)
+        for members, logits in self.logits(prefix, suffixes):
+            for i, row in zip(members, logits, strict=True):
+                rows[i] = row
+        return torch.stack(rows)
+
+    def _one_by_one(self, whole: Sequence[Inputs]) -> Tensor:
+        """(N, V) logits after whole prompts, each run by itself: the reference."""
+        rows = []
+        for inputs in whole:
+            self._forget_positions()
+            with torch.inference_mode():
+                rows.append(self._model(**self.placed(inputs), use_cache=False,
+                                        logits_to_keep=1).logits[0, -1])
+        return torch.stack(rows)
+
+    def _mask_is_sure(self, prefix: Prefix, suffixes: Sequence[Suffix], more: int = 0) -> bool:
+        """Whether the mask is known: a configuration may name a window that is not in use."""
+        return (self._window is None or not self._window_unsure
+                or prefix.length + max(map(len, suffixes)) + more <= self._window)
+
+    # What goes into one pass -------------------------------------------------------------------
+
+    def _budget(self) -> float:
+        """Bytes one pass may take."""
+        if self._memory_gb > 0:
+            return self._memory_gb * _GIB
+        if self._device.type != 'cuda':
+            return _CPU_GB * _GIB
+        free, _ = torch.cuda.mem_get_info(self._device)
+        cached = (torch.cuda.memory_reserved(self._device)
+                  - torch.cuda.memory_allocated(self._device))
+        return 0.5 * (free + cached)
+
+    def pass_bytes(self, rows: int, width: int, prefix: int, kept: int, grown: int = 0) -> float:
+        """Estimate of a pass's memory: what is beyond weights and encoded prompt [bytes].
+
+        Args:
+            rows: batch size.
+            width: tokens in a row.
+            prefix: tokens of the shared prompt.
+            kept: tokens whose logits are read.
+            grown: tokens that each row's own keys and values will hold (0: thrown away).
+        """
+        text, size = self._text, self._dtype.itemsize
+        heads = getattr(text, 'num_attention_heads', 1)
+        hidden = text.hidden_size
+        head = getattr(text, 'head_dim', None) or hidden // heads
+        shared = getattr(text, 'num_key_value_heads', None) or heads
+        layers = text.num_hidden_layers
+        inner = getattr(text, 'intermediate_size', None) or 4 * hidden
+        seen, tokens = prefix + max(width, grown), rows * width
+        keys = 2 * rows * seen * head * size * (shared + (heads if heads > shared else 0))
+        kinds = 2 if self._window is not None else 1
+        masks = tokens * seen * (3 + kinds * size)
+        if getattr(self._model.config, '_attn_implementation', '') == 'eager':
+            masks += tokens * seen * heads * (size + 4)
+        activations = tokens * size * (6 * hidden + 3 * inner)
+        logits = kept * text.vocab_size * (size + 8)
+        own = 2 * rows * layers * shared * head * size * grown
+        if self._mechanism == 'expand':
+            own += 2 * 2 * rows * layers * shared * head * size * prefix
+        return float(keys + masks + activations + logits + own)
+
+    def _jobs(self, prefix: Prefix, suffixes: Sequence[Suffix], packed: bool) -> list[_Job]:
+        """Cut a request into passes within the bounds on memory and tokens."""
+        budget = self._budget()
+        longest = max(map(len, suffixes), default=0)
+        width = max(self._row_tokens, longest)
+        if packed:
+            order = sorted(range(len(suffixes)), key=lambda i: suffixes[i])
+            while width > longest and self.pass_bytes(1, width, prefix.length,
+                                                      1 + width // longest) > budget:
+                width = max(longest, width // 2)
+        else:
+            order = sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))
+        jobs: list[_Job] = []
+        for row in (_rows(order, suffixes, width) if packed else [(i,) for i in order]):
+            if jobs:
+                members = (*jobs[-1].members, *row)
+                rows = (*jobs[-1].rows, row)
+                longest = max(len(suffixes[i]) for i in members)
+                shape = (len(rows), width) if packed else (len(members), longest)
+                if (shape[0] * shape[1] <= self._pass_tokens
+                        and self.pass_bytes(*shape, prefix.length, len(members)) <= budget):
+                    jobs[-1] = _Job(members, rows)
+                    continue
+            jobs.append(_Job(row, (row,)))
+        return jobs
+
+    def _job(self, members: tuple[int, ...], suffixes: Sequence[Suffix], packed: bool) -> _Job:
+        width = max(self._row_tokens, *(len(suffixes[i]) for i in members))
+        return _Job(members, tuple(_rows(members, suffixes, width)) if packed else ())
+
+    # The passes --------------------------------------------------------------------------------
+
+    def _run(self, wanted: Any, **inputs: Any) -> Tensor:
+        """Logits of the ``wanted`` tokens: how many of the last, or an index tensor."""
+        logits: Tensor = self._model(use_cache=True, logits_to_keep=wanted, **inputs).logits
+        return logits
+
+    def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
+        trees = [_tree([suffixes[i] for i in row]) for row in job.rows]
+        kept = max(len(set(tree.last)) for tree in trees)
+        width = kept + max(len(tree.ids) - len(set(tree.last)) for tree in trees)
+        if self._device.type == 'cuda':
+            width += -(prefix.length + width) % 8  # or masked kernels pad the mask at each layer
+        # Tokens whose logits are wanted stand at the end of each row: the tree, not the order,
+        # says who sees whom. ids, depth, preorder index and end of each token:
+        table = np.zeros((4, len(trees), width), np.int64)
+        table[2:] = _NOWHERE
+        place = []
+        for r, tree in enumerate(trees):
+            wanted = sorted(set(tree.last))
+            others = sorted(set(range(len(tree.ids))) - set(wanted))
+            columns = np.concatenate([np.arange(len(others)), np.arange(-len(wanted), 0) + width])
+            nodes = others + wanted
+            for k, values in enumerate((tree.ids, tree.depth, range(len(tree.ids)), tree.end)):
+                table[k, r, columns.astype(np.int64)] = np.asarray(values, np.int64)[nodes]
+            at = dict(zip(nodes, columns.tolist(), strict=True))
+            place += [r * kept + int(at[node]) - (width - kept) for node in tree.last]
+        ids, depth, enter, end = torch.from_numpy(table).to(self._device).unbind(0)
+        seen = ((enter[:, None, :] <= enter[:, :, None])
+                & (enter[:, :, None] < end[:, None, :]))
+        logits = self._run(
+            kept, input_ids=ids, attention_mask=self._mask(prefix.length, depth, depth, seen),
+            position_ids=depth + prefix.length + prefix.shift,
+            past_key_values=_widening(prefix.cache))
+        flat = logits.reshape(-1, logits.shape[-1])
+        if place == list(range(flat.shape[0])):
+            return flat
+        return flat[torch.tensor(place, device=flat.device)]
+
+    def _mask(self, length: int, query: Tensor, key: Tensor, seen: Tensor) -> Any:
+        """Additive mask, or one for each kind of attention layer.
+
+        Args:
+            length: tokens of the prompt, which everybody sees.
+            query: (R, Q) depths of the tokens that look.
+            key: (R, K) depths of the tokens after the prompt that are looked at.
+            seen: (R, Q, K) who sees whom.
+        """
+        rows, width = query.shape
+        low = torch.finfo(self._dtype).min
+        full = torch.zeros((rows, 1, width, length + key.shape[1]), dtype=self._dtype,
+                           device=self._device)
+        full[:, 0, :, length:].masked_fill_(~seen, low)
+        if self._window is None:
+            return full
+        depth = torch.cat([torch.arange(-length, 0, device=self._device).expand(rows, -1), key],
+                          1)
+        far = query[:, :, None] - depth[:, None, :] >= self._window
+        sliding = full.masked_fill(far[:, None], low)
+        if self._window_unsure or self._kinds == {'sliding_attention'}:
+            return sliding
+        return {'full_attention': full, 'sliding_attention': sliding}
+
+    def _padded(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
+        logits, *_ = self._start(prefix, [suffixes[i] for i in job.members], keep=False,
+                                 explicit=False)
+        return logits
+
+    def _start(self, prefix: Prefix, suffixes: Sequence[Suffix], keep: bool,
+               explicit: bool) -> tuple[Tensor, Any, Tensor, Tensor]:
+        """One suffix a row, padded on the right.
+
+        Args:
+            prefix: what they follow.
+            suffixes: N suffixes, the longest of L tokens.
+            keep: whether their keys and values will be needed.
+            explicit: whether to give the model explicit masks, or padding masks.
+
+        Returns:
+            (N, V) logits after each, the cache, (N, L) depths, (N, L) which are tokens.
+        """
+        lengths = [len(suffix) for suffix in suffixes]
+        table = np.zeros((3, len(suffixes), max(lengths)), np.int64)
+        for i, suffix in enumerate(suffixes):
+            table[0, i, :len(suffix)] = suffix
+            table[1, i] = np.arange(table.shape[2])
+            table[2, i, :len(suffix)] = 1
+        ids, depth, real = torch.from_numpy(table).to(self._device).unbind(0)
+        filled = real.bool()
+        rows = len(suffixes)
+        if self._mechanism == 'expand':
+            cache = copy.deepcopy(prefix.cache)
+            cache.reorder_cache(torch.zeros(rows, dtype=torch.long, device=self._device))
+        else:
+            cache = _widening(prefix.cache, keep)
+        if explicit:
+            seen = filled[:, None, :] & (depth[:, None, :] <= depth[:, :, None])
+            mask = self._mask(prefix.length, depth, depth, seen)
+        else:
+            mask = torch.cat([real.new_ones(rows, prefix.length), real], 1)
+        ends = sorted({length - 1 for length in lengths})
+        if self._spread:  # an index tensor may lie on another device than the last layer
+            wanted: Any = max(lengths) - ends[0]
+            column = [length - 1 - ends[0] for length in lengths]
+        else:
+            wanted = torch.tensor(ends, device=self._device)
+            column = [ends.index(length - 1) for length in lengths]
+        logits = self._run(
+            wanted, input_ids=ids, attention_mask=mask, past_key_values=cache,
+            position_ids=depth + prefix.length + prefix.shift)
+        picked = torch.tensor([range(rows), column], device=logits.device)
+        return logits[picked[0], picked[1]], cache, depth, filled
+
+    # Decoding ----------------------------------------------------------------------------------
+
+    def decode(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
+               stop: Collection[int], groups: Sequence[Sequence[int]] = (),
+               done: Callable[[list[int]], bool] | None = None,
+               deadline: float = _NO_DEADLINE) -> list[Decoded]:
+        """Continue each suffix greedily, many in one batch, which finished ones leave.
+
+        Args:
+            prefix: what all suffixes follow.
+            suffixes: token ids.
+            limit: most tokens of a continuation.
+            stop: ids that end one.
+            groups: tokens whose probabilities are summed, at each place.
+            done: told the tokens so far, whether to end.
+            deadline: by ``time.monotonic()`` [s].
+
+        Raises:
+            DeadlineError: later than ``deadline``; looked at between tokens.
+            BackendError: the memory does not suffice, even with a halved batch.
+        """
+        if self._mechanism == 'plain':
+            return [self.generate(self.joined(prefix.inputs, suffix), limit, stop, groups, done,
+                                  deadline) for suffix in suffixes]
+        explicit = (self._mechanism == 'packed' and bool(suffixes)
+                    and self._mask_is_sure(prefix, suffixes, limit))
+        replies: list[Any] = [None] * len(suffixes)
+        pending = self._batches(prefix, suffixes, limit, explicit)
+        halved = False
+        while pending:
+            members = pending[0]
+            try:
+                with torch.inference_mode():
+                    texts = self._decode(prefix, [suffixes[i] for i in members], limit, stop,
+                                         groups, done, deadline, explicit)
+            except torch.OutOfMemoryError as error:
+                if halved or len(members) == 1:
+                    raise BackendError(
+                        f'not enough memory to write {len(members)} answers at once '
+                        f'({_first_line(error)}); {self._remedy}') from error
+                halved = True
+            else:
+                del pending[0]
+                for i, text in zip(members, texts, strict=True):
+                    replies[i] = text
+                continue
+            _free_memory()
+            _LOG.warning('out of memory with %d answers in a batch: trying half as many',
+                         len(members))
+            pending = [half for members in pending for half in _halves(members)]
+        return replies
+
+    def _batches(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
+                 explicit: bool) -> list[tuple[int, ...]]:
+        """Which suffixes are continued together.
+
+        Where the model makes its masks itself, gaps after short suffixes would count in sliding
+        windows and enter recurrent states: there a batch holds suffixes of one length.
+        """
+        level = not explicit and self._kinds != {'full_attention'}
+        budget = self._budget()
+        batches: list[tuple[int, ...]] = []
+        for i in sorted(range(len(suffixes)), key=lambda i: len(suffixes[i])):
+            width = len(suffixes[i])
+            if batches:
+                members = (*batches[-1], i)
+                fits = self.pass_bytes(len(members), width, prefix.length, len(members),
+                                       width + limit) <= budget
+                if fits and not (level and len(suffixes[batches[-1][0]]) != width):
+                    batches[-1] = members
+                    continue
+            batches.append((i,))
+        return batches
+
+    def _decode(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
+                stop: Collection[int], groups: Sequence[Sequence[int]],
+                done: Callable[[list[int]], bool] | None, deadline: float,
+                explicit: bool) -> list[Decoded]:
+        _check(deadline, 0, len(suffixes))
+        logits, cache, depth, real = self._start(prefix, suffixes, True, explicit)
+        nexts = real.sum(1)
+        alive = list(range(len(suffixes)))
+        tokens: list[list[int]] = [[] for _ in suffixes]
+        masses: list[list[tuple[float, ...]]] = [[] for _ in suffixes]
+        finished = [False] * len(suffixes)
+        for step in range(limit):
+            read = self._read(logits, groups)
+            for i, (token, *shares) in zip(alive, read.tolist(), strict=True):
+                tokens[i].append(int(token))
+                masses[i].append(tuple(min(1.0, share) for share in shares))
+                finished[i] = int(token) in stop or (done is not None and done(tokens[i]))
+            stay = [row for row, i in enumerate(alive) if not finished[i]]
+            alive = [alive[row] for row in stay]
+            if not alive or step + 1 == limit:
+                break
+            _check(deadline, len(suffixes) - len(alive), len(suffixes))
+            last = read[:, 0].long().to(self._device)
+            if len(stay) < len(nexts):
+                kept = torch.tensor(stay, device=self._device)
+                last, nexts, depth, real = last[kept], nexts[kept], depth[kept], real[kept]
+                cache.reorder_cache(kept)
+            depth = torch.cat([depth, nexts[:, None]], 1)
+            real = torch.cat([real, real.new_ones(len(alive), 1)], 1)
+            if explicit:
+                mask = self._mask(prefix.length, nexts[:, None], depth, real[:, None, :])
+            else:
+                mask = torch.cat([real.new_ones(len(alive), prefix.length), real], 1).long()
+            logits = self._run(
+                1, input_ids=last[:, None], attention_mask=mask, past_key_values=cache,
+                position_ids=nexts[:, None] + prefix.length + prefix.shift)[:, -1]
+            nexts = nexts + 1
+        return [Decoded(tuple(t), tuple(m), f)
+                for t, m, f in zip(tokens, masses, finished, strict=True)]
+
+    def generate(self, inputs: Inputs, limit: int, stop: Collection[int],
+                 groups: Sequence[Sequence[int]] = (),
+                 done: Callable[[list[int]], bool] | None = None,
+                 deadline: float = _NO_DEADLINE) -> Decoded:
+        """Continue one whole prompt greedily with the model's own ``generate``.
+
+        Raises:
+            DeadlineError: later than ``deadline``.
+            BackendError: the memory does not suffice.
+        """
+        whole = self.placed(inputs)
+        length = whole['input_ids'].shape[1]
+        watch = _Watch(self, groups, length, done, deadline)
+        _check(deadline, 0, 1)
+        self._forget_positions()
+        try:
+            with torch.inference_mode():
+                ids = self._model.generate(
+                    **whole, generation_config=GenerationConfig(
+                        max_new_tokens=limit, do_sample=False, num_beams=1, temperature=1.0,
+                        top_p=1.0, top_k=50, repetition_penalty=1.0, no_repeat_ngram_size=0,
+                        eos_token_id=sorted(stop) or None, pad_token_id=min(stop, default=0)),
+                    logits_processor=LogitsProcessorList([watch.reader] if groups else []),
+                    stopping_criteria=StoppingCriteriaList([watch]))
+        except torch.OutOfMemoryError as error:
+            raise BackendError(f'not enough memory to answer a prompt of {length} tokens '
+                               f'({_first_line(error)}); show smaller or fewer images, or '
+                               f'{self._remedy}') from error
+        _check(deadline, 0, 1)
+        tokens = tuple(ids[0, length:].tolist())
+        return Decoded(tokens, tuple(watch.masses),
+                       watch.finished or (bool(tokens) and tokens[-1] in stop))
+
+
+class _Watch(StoppingCriteria):  # type: ignore[misc]
+    """Ends ``generate`` at a deadline or at an end told by the tokens; reads probabilities."""
+
+    def __init__(self, engine: SharedPrefix, groups: Sequence[Sequence[int]], length: int,
+                 done: Callable[[list[int]], bool] | None, deadline: float) -> None:
+        self.masses: list[tuple[float, ...]] = []
+        self.finished = False
+        self._length = length
+        self._done = done
+        self._deadline = deadline
+        watch = self
+
+        class Reader(LogitsProcessor):  # type: ignore[misc]
+            """Looks at the scores and leaves them as they are."""
+
+            def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+                read = engine._read(scores, groups)[0].tolist()
+                watch.masses.append(tuple(min(1.0, share) for share in read[1:]))
+                return scores
+
+        self.reader = Reader()
+
+    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
+        if self._done is not None:
+            self.finished = self._done(input_ids[0, self._length:].tolist())
+        over = self.finished or time.monotonic() > self._deadline
+        return torch.full((input_ids.shape[0],), over, dtype=torch.bool, device=input_ids.device)
+
+
+class _Widening(DynamicLayer):  # type: ignore[misc]
+    """A cache layer whose beginning is shared by all rows and never copied into the cache.
+
+    Its prefix stays at batch 1; each row's own keys and values follow it if ``keep`` is set, else
+    they are handed to the attention and forgotten.
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, keep: bool) -> None:
+        super().__init__()
+        self._prefix = keys, values
+        self._keep = keep
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+        self.dtype, self.device = keys.dtype, keys.device
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any,
+               **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if self.keys is not None and self.values is not None:
+            key_states = torch.cat([self.keys, key_states], -2)
+            value_states = torch.cat([self.values, value_states], -2)
+        if self._keep:
+            self.keys, self.values = key_states, value_states
+        rows = key_states.shape[0]
+        keys, values = (part.expand(rows, -1, -1, -1) for part in self._prefix)
+        return torch.cat([keys, key_states], -2), torch.cat([values, value_states], -2)
+
+    def get_seq_length(self, *args: Any) -> int:
+        own = 0 if self.keys is None else self.keys.shape[-2]
+        return int(self._prefix[0].shape[-2] + own)
+
+    def get_mask_sizes(self, query_length: Any) -> tuple[int, int]:
+        if isinstance(query_length, Tensor):  # cache positions, in older versions
+            query_length = query_length.shape[0]
+        return self.get_seq_length() + query_length, 0
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        if self.keys is not None and self.values is not None:
+            self.keys = self.keys.index_select(0, beam_idx.to(self.keys.device))
+            self.values = self.values.index_select(0, beam_idx.to(self.values.device))
+
+
+def _widening(cache: Any, keep: bool = False) -> Any:
+    """A cache over an encoded prompt that leaves it untouched.
+
+    Raises:
+        TypeError: a layer holds something else than keys and values.
+    """
+    shared = DynamicCache()
+    shared.layers = []
+    for layer in cache.layers:
+        if type(layer) is not DynamicLayer:
+            raise TypeError(f'cache layer {type(layer).__name__} is not made of keys and values')
+        shared.layers.append(_Widening(layer.keys, layer.values, keep))
+    return shared
+
+
+def _tree(suffixes: Sequence[Suffix]) -> _Tree:
+    """Sorted suffixes as a tree; equal ones end in one node."""
+    tree = _Tree([], [], [], [])
+    path: list[int] = []
+    before: Suffix = ()
+    for suffix in suffixes:
+        common = _common(before, suffix)
+        for node in path[common:]:
+            tree.end[node] = len(tree.ids)
+        del path[common:]
+        for depth in range(common, len(suffix)):
+            path.append(len(tree.ids))
+            tree.ids.append(suffix[depth])
+            tree.depth.append(depth)
+            tree.end.append(0)
+        tree.last.append(path[-1])
+        before = suffix
+    for node in path:
+        tree.end[node] = len(tree.ids)
+    return tree
+
+
+def _rows(order: Sequence[int], suffixes: Sequence[Suffix], width: int) -> list[tuple[int, ...]]:
+    """Cut suffixes in sorted order into as few rows as their trees need, evenly filled."""
+    def cut(limit: int) -> list[tuple[int, ...]]:
+        rows: list[list[int]] = []
+        filled = 0
+        before: Suffix = ()
+        for i in order:
+            new = len(suffixes[i]) - _common(before, suffixes[i])
+            if not rows or filled + new > limit:
+                rows.append([])
+                filled, new = 0, len(suffixes[i])
+            rows[-1].append(i)
+            filled += new
+            before = suffixes[i]
+        return [tuple(row) for row in rows]
+
+    rows = cut(width)
+    if len(rows) < 2:
+        return rows
+    nodes = sum(len(_tree([suffixes[i] for i in row]).ids) for row in rows)
+    longest = max(len(suffixes[i]) for i in order)
+    even = cut(min(width, -(-nodes // len(rows)) + longest // 2))
+    return even if len(even) == len(rows) else rows
+
+
+def _common(a: Suffix, b: Suffix) -> int:
+    """Length of the common beginning."""
+    length = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        length += 1
+    return length
+
+
+def _halves(members: tuple[int, ...]) -> list[tuple[int, ...]]:
+    middle = (len(members) + 1) // 2
+    return [half for half in (members[:middle], members[middle:]) if half]
+
+
+def _gap(a: Tensor, b: Tensor) -> float:
+    """Root mean square difference as a share of b's spread."""
+    a, b = a.float(), b.float().to(a.device)
+    gap = ((a - b).square().mean().sqrt() / b.std().clamp_min(1e-12)).item()
+    return float(gap) if math.isfinite(gap) else math.inf
+
+
+def _check(deadline: float, done: int, total: int) -> None:
+    """See whether it is too late.
+
+    Raises:
+        DeadlineError: it is.
+    """
+    if time.monotonic() > deadline:
+        raise DeadlineError(f'the time limit passed with {done} of {total} answers ready')
+
+
+def _free_memory() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

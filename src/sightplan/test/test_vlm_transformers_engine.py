@@ -1,0 +1,384 @@
+"""Sharing the encoded prompt between questions, on random models of real architectures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('transformers')
+
+import tiny_models  # noqa: E402
+from sightplan.model import BackendError, DeadlineError  # noqa: E402
+from sightplan.vlm.backends import _shared_prefix as engine_module  # noqa: E402
+from sightplan.vlm.backends._shared_prefix import SharedPrefix, _tree  # noqa: E402
+from tiny_models import ARCHITECTURES, ATTENTION_ONLY, HYBRIDS, VOCABULARY, Tiny, words  # noqa: E402
+
+torch.set_num_threads(1)
+
+TOLERANCE = 1e-4
+"""Of the logits' spread, root mean square; one position too far gives 1e-2 at the least."""
+
+YES, NO = (5, 6), (7,)
+
+
+def suffixes(count: int = 13) -> list[tuple[int, ...]]:
+    """Questions of unlike length; some begin alike, one is asked twice, one begins another."""
+    stem = words(3, 9)
+    made = [tuple((stem if i % 3 else []) + words(6 + (i * 5) % 11, 100 + i))
+            for i in range(count - 2)]
+    return [*made, made[2], made[-1][:5]]
+
+
+@cache
+def tiny(name: str) -> Tiny:
+    return {**ARCHITECTURES, 'paligemma': tiny_models.paligemma}[name]()
+
+
+@cache
+def reference(name: str) -> Any:
+    engine = SharedPrefix(tiny(name).model)
+    return engine._one_by_one([engine.joined(tiny(name).inputs, s) for s in suffixes()])
+
+
+def gap(got: Any, name: str) -> float:
+    return engine_module._gap(got, reference(name))
+
+
+CASES = [(name, mechanism) for name in ATTENTION_ONLY for mechanism in ('packed', 'lazy')] + [
+    ('llava', 'expand'), ('gemma3', 'expand'), *((name, 'expand') for name in HYBRIDS)]
+
+
+@pytest.mark.parametrize(('name', 'mechanism'), CASES)
+def test_shared_equals_one_prompt_at_a_time(name: str, mechanism: str) -> None:
+    engine = SharedPrefix(tiny(name).model, mechanism, row_tokens=64, pass_tokens=128)
+    prefix = engine.encode(tiny(name).inputs)
+    assert gap(engine._all_logits(prefix, suffixes()), name) < TOLERANCE
+    moved = replace(prefix, shift=prefix.shift + 1)
+    assert gap(engine._all_logits(moved, suffixes()), name) > 20 * TOLERANCE
+
+
+@pytest.mark.parametrize('name', ARCHITECTURES)
+def test_the_choice_is_the_fastest_that_is_right(name: str) -> None:
+    engine = SharedPrefix(tiny(name).model)
+    expected = 'expand' if name in HYBRIDS else 'packed'
+    assert engine.choose(tiny(name).inputs, suffixes()[:2]) == expected
+    assert engine.mechanism == expected and engine.reason == ''
+
+
+def test_a_model_whose_image_attends_to_the_question_is_asked_plainly(caplog: Any) -> None:
+    engine = SharedPrefix(tiny('paligemma').model)
+    assert engine.choose(tiny('paligemma').inputs, suffixes()[:2]) == 'plain'
+    assert 'image attend to the question' in engine.reason
+    assert 'PaliGemma' in caplog.text and 'cannot share' in caplog.text
+    prefix = engine.encode(tiny('paligemma').inputs)
+    assert gap(engine._all_logits(prefix, suffixes()), 'paligemma') < TOLERANCE
+    packed = SharedPrefix(tiny('paligemma').model, 'packed')
+    shared = packed._all_logits(packed.encode(tiny('paligemma').inputs), suffixes())
+    assert gap(shared, 'paligemma') > 20 * TOLERANCE  # the check was needed
+    with pytest.raises(BackendError, match='mechanism auto'):
+        packed.choose(tiny('paligemma').inputs, suffixes()[:2])
+
+
+def test_wrong_numbers_are_noticed_and_the_next_mechanism_taken(monkeypatch: Any) -> None:
+    right = SharedPrefix._mask
+
+    def leaky(self: Any, length: int, query: Any, key: Any, seen: Any) -> Any:
+        return right(self, length, query, key, torch.ones_like(seen))
+
+    monkeypatch.setattr(SharedPrefix, '_mask', leaky)
+    engine = SharedPrefix(tiny('llava').model)
+    assert engine.choose(tiny('llava').inputs, suffixes()[:2]) == 'lazy'
+    assert 'packed gives other logits' in engine.reason
+
+
+def test_a_mechanism_that_crashes_is_passed_over(monkeypatch: Any) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError('masks of four dimensions are not for me')
+
+    monkeypatch.setattr(SharedPrefix, '_packed', broken)
+    monkeypatch.setattr(SharedPrefix, '_start', broken)
+    engine = SharedPrefix(tiny('llava').model)
+    assert engine.choose(tiny('llava').inputs, suffixes()[:2]) == 'plain'
+    assert engine.reason.count('four dimensions') == 3
+
+
+@pytest.mark.parametrize('name', ['gemma3', 'aya_vision'])
+def test_sliding_windows_matter_here(name: str) -> None:
+    """The windows of these models are shorter than their prompts, so the masks are tested."""
+    assert len(tiny(name).ids) > tiny(name).model.config.get_text_config().sliding_window
+
+
+def test_a_window_that_the_configuration_leaves_open() -> None:
+    """A window without kinds of layers may or may not be in use: within it packed, else lazy."""
+    small = tiny_models.mistral3(window=40)
+    engine = SharedPrefix(small.model, 'packed')
+    assert not engine._mask_is_sure(engine.encode(small.inputs), suffixes())
+    plain = engine._one_by_one([engine.joined(small.inputs, s) for s in suffixes()])
+    shared = engine._all_logits(engine.encode(small.inputs), suffixes())
+    assert engine_module._gap(shared, plain) < TOLERANCE
+    wide = tiny_models.mistral3(window=400)
+    engine = SharedPrefix(wide.model, 'packed')
+    assert engine._mask_is_sure(engine.encode(wide.inputs), suffixes())
+
+
+def test_images_of_unlike_positions_do_not_disturb_each_other() -> None:
+    """Position offsets of one image must not leak into the next prompt."""
+    engine = SharedPrefix(tiny('qwen2_5_vl').model, 'packed')
+    first = engine.encode(tiny('qwen2_5_vl').inputs)
+    ids = torch.tensor([words(20, 5)])
+    text = engine.encode({'input_ids': ids, 'attention_mask': torch.ones_like(ids)})
+    assert int(first.shift) < 0 and int(text.shift) == 0
+    assert gap(engine._all_logits(first, suffixes()), 'qwen2_5_vl') < TOLERANCE
+
+
+def test_text_after_the_image_may_be_encoded_with_it() -> None:
+    engine = SharedPrefix(tiny('gemma3').model, 'packed')
+    common = tuple(words(4, 50))
+    prefix = engine.encode(tiny('gemma3').inputs, common)
+    whole = [engine.joined(tiny('gemma3').inputs, common + s) for s in suffixes()]
+    assert prefix.ids == (*tiny('gemma3').ids, *common)
+    assert engine_module._gap(engine._all_logits(prefix, suffixes()),
+                              engine._one_by_one(whole)) < TOLERANCE
+
+
+def test_common_beginnings_are_run_once(monkeypatch: Any) -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed')
+    widths = []
+    whole = engine._model.forward
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        widths.append(kwargs['input_ids'].numel())
+        return whole(*args, **kwargs)
+
+    prefix = engine.encode(tiny('llava').inputs)
+    monkeypatch.setattr(engine._model, 'forward', counted)
+    stem = tuple(words(10, 1))
+    engine.score(prefix, [(*stem, i) for i in range(20)])
+    assert widths == [10 + 20]
+
+
+def test_a_tree_knows_ancestors() -> None:
+    tree = _tree([(1, 2), (1, 2, 3), (1, 4), (1, 4), (5,)])
+    assert tree.ids == [1, 2, 3, 4, 5]
+    assert tree.depth == [0, 1, 2, 1, 0]
+    assert tree.end == [4, 3, 3, 4, 5]
+    assert tree.last == [1, 2, 3, 3, 4]
+
+
+def test_scores_are_sums_over_the_whole_vocabulary() -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed')
+    scores = engine.score(engine.encode(tiny('llava').inputs), suffixes(), (YES, NO))
+    shares = reference('llava').softmax(-1)
+    assert scores.masses[:, 0] == pytest.approx(shares[:, list(YES)].sum(-1).numpy(), abs=1e-5)
+    assert scores.masses[:, 1] == pytest.approx(shares[:, list(NO)].sum(-1).numpy(), abs=1e-5)
+    assert list(scores.top) == shares.argmax(-1).tolist()
+
+
+@pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand'])
+def test_memory_stays_within_its_setting(monkeypatch: Any, mechanism: str) -> None:
+    """Masks, keys and logits of each pass are measured; a smaller bound makes more passes."""
+    small = tiny('llava')
+    many = suffixes(60)
+    passes = {}
+    for megabytes in (0.7, 2.0, 8.0):
+        engine = SharedPrefix(small.model, mechanism, memory_gb=megabytes / 1024)
+        prefix = engine.encode(small.inputs)
+        taken = []
+
+        def measured(*args: Any, taken: list[int] = taken, **kwargs: Any) -> Any:
+            reply = type(small.model).forward(small.model, *args, **kwargs)
+            mask, cached = kwargs['attention_mask'], kwargs['past_key_values']
+            rows = kwargs['input_ids'].shape[0]
+            seen = mask.shape[-1]
+            layer = 2 * rows * seen * 32 * 4
+            copied = (sum(2 * part.keys.nbytes for part in cached.layers)
+                      if mechanism == 'expand' else 0)
+            taken.append(mask.nbytes + layer + reply.logits.nbytes + copied)
+            return reply
+
+        monkeypatch.setattr(engine._model, 'forward', measured)
+        scores = engine.score(prefix, many, (YES, NO))
+        monkeypatch.undo()
+        assert max(taken) <= megabytes * 2**20
+        passes[megabytes] = len(taken), scores
+    assert passes[0.7][0] > passes[2.0][0] > passes[8.0][0]
+    assert passes[0.7][1].masses == pytest.approx(passes[8.0][1].masses, abs=1e-5)
+
+
+def test_a_question_is_asked_even_if_it_exceeds_the_bound() -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed', memory_gb=1e-9)
+    prefix = engine.encode(tiny('llava').inputs)
+    assert gap(engine._all_logits(prefix, suffixes()), 'llava') < TOLERANCE
+
+
+@pytest.mark.parametrize('mechanism', ['packed', 'lazy'])
+def test_out_of_memory_halves_the_pass_once(monkeypatch: Any, mechanism: str) -> None:
+    engine = SharedPrefix(tiny('llava').model, mechanism, remedy='lower it')
+    prefix = engine.encode(tiny('llava').inputs)
+    name = '_packed' if mechanism == 'packed' else '_padded'
+    whole, limit = getattr(SharedPrefix, name), 7
+    sizes = []
+
+    def scarce(self: Any, prefix: Any, suffixes: Any, job: Any) -> Any:
+        sizes.append(len(job.members))
+        if len(job.members) > limit:
+            raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 3 GiB')
+        return whole(self, prefix, suffixes, job)
+
+    monkeypatch.setattr(SharedPrefix, name, scarce)
+    assert gap(engine._all_logits(prefix, suffixes()), 'llava') < TOLERANCE
+    assert sizes == [13, 7, 6]
+    limit = 3
+    with pytest.raises(BackendError, match=r'7 questions at once.*3 GiB.*lower it'):
+        engine.score(prefix, suffixes())
+
+
+def test_deadlines_are_looked_at_between_passes() -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed', memory_gb=1e-9)
+    prefix = engine.encode(tiny('llava').inputs)
+    parts = engine.logits(prefix, suffixes(), time.monotonic() + 1000.0)
+    next(parts)
+    with pytest.raises(DeadlineError, match='0 of 13'):
+        next(engine.logits(prefix, suffixes(), time.monotonic() - 1.0))
+    for run in (engine.decode, SharedPrefix(tiny('llava').model, 'plain').decode):
+        with pytest.raises(DeadlineError):
+            run(prefix, suffixes(), 5, {1}, deadline=time.monotonic() - 1.0)
+
+
+def test_a_deadline_ends_a_text_in_the_middle(monkeypatch: Any) -> None:
+    engine = SharedPrefix(tiny('llava').model)
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    monkeypatch.setattr(engine_module.time, 'monotonic', clock)
+    with pytest.raises(DeadlineError):
+        engine.generate(tiny('llava').inputs, 400, set(), deadline=10.0)
+    assert now[0] < 20.0  # and not after 400 tokens
+    prefix = engine.encode(tiny('llava').inputs)
+    with pytest.raises(DeadlineError):
+        engine.decode(prefix, suffixes(), 400, set(), deadline=now[0] + 10.0)
+    assert now[0] < 40.0
+
+
+LIMIT = 12
+
+
+@cache
+def written(name: str) -> tuple[list[list[int]], set[int]]:
+    """Texts of the model's own ``generate``, one prompt at a time, and tokens that end them."""
+    engine = SharedPrefix(tiny(name).model)
+    texts = []
+    for suffix in suffixes(7):
+        whole = engine.joined(tiny(name).inputs, suffix)
+        engine._forget_positions()
+        ids = engine._model.generate(**whole, max_new_tokens=LIMIT, do_sample=False,
+                                     eos_token_id=VOCABULARY, pad_token_id=0)
+        texts.append(ids[0, whole['input_ids'].shape[1]:].tolist())
+    stop = {texts[0][2], texts[1][5]}
+    ends = [next((i for i, token in enumerate(text) if token in stop), LIMIT) for text in texts]
+    return [text[:end + 1] for text, end in zip(texts, ends, strict=True)], stop
+
+
+@pytest.mark.parametrize(('name', 'mechanism'), [
+    *((name, 'packed') for name in ATTENTION_ONLY), ('qwen3_vl', 'lazy'), ('gemma3', 'lazy'),
+    *((name, 'expand') for name in HYBRIDS), ('llava', 'plain'), ('paligemma', 'plain')])
+def test_texts_written_together_equal_those_written_alone(name: str, mechanism: str) -> None:
+    engine = SharedPrefix(tiny(name).model, mechanism)
+    prefix = engine.encode(tiny(name).inputs)
+    alone, stop = written(name)
+    texts = engine.decode(prefix, suffixes(7), LIMIT, stop)
+    assert [list(text.tokens) for text in texts] == alone
+    assert len({len(text) for text in alone}) > 1
+    assert all(text.finished == (text.tokens[-1] in stop) for text in texts)
+
+
+def test_texts_of_a_shifted_prompt_differ() -> None:
+    """The comparison above can fail."""
+    engine = SharedPrefix(tiny('qwen2_5_vl').model, 'packed')
+    prefix = engine.encode(tiny('qwen2_5_vl').inputs)
+    alone, stop = written('qwen2_5_vl')
+    moved = engine.decode(replace(prefix, shift=prefix.shift + 1), suffixes(7), LIMIT, stop)
+    assert [list(text.tokens) for text in moved] != alone
+
+
+@pytest.mark.parametrize('mechanism', ['packed', 'plain'])
+def test_probabilities_stand_beside_each_token(mechanism: str) -> None:
+    engine = SharedPrefix(tiny('llava').model, mechanism)
+    prefix = engine.encode(tiny('llava').inputs)
+    suffix = suffixes()[0]
+    text, = engine.decode(prefix, [suffix], 6, set(), (YES, NO))
+    assert len(text.masses) == len(text.tokens) == 6 and not text.finished
+    for place, (yes, no) in enumerate(text.masses):
+        whole = engine.joined(prefix.inputs, suffix + text.tokens[:place])
+        shares = engine._one_by_one([whole])[0].softmax(-1)
+        assert yes == pytest.approx(float(shares[list(YES)].sum()), abs=1e-5)
+        assert no == pytest.approx(float(shares[list(NO)].sum()), abs=1e-5)
+
+
+@pytest.mark.parametrize('mechanism', ['packed', 'plain'])
+def test_a_text_ends_where_it_is_told_to(mechanism: str) -> None:
+    engine = SharedPrefix(tiny('llava').model, mechanism)
+    prefix = engine.encode(tiny('llava').inputs)
+    texts = engine.decode(prefix, suffixes(5), 9, set(), done=lambda tokens: len(tokens) == 4)
+    assert {(len(text.tokens), text.finished) for text in texts} == {(4, True)}
+
+
+@pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand'])
+def test_texts_are_written_in_batches_that_fit(monkeypatch: Any, mechanism: str) -> None:
+    seen = []
+    whole = SharedPrefix._start
+
+    def counted(self: Any, prefix: Any, suffixes: Any, keep: bool, explicit: bool) -> Any:
+        seen.append(len(suffixes))
+        return whole(self, prefix, suffixes, keep, explicit)
+
+    monkeypatch.setattr(SharedPrefix, '_start', counted)
+    texts = []
+    for megabytes in (0.5, 20.0):
+        engine = SharedPrefix(tiny('llava').model, mechanism, memory_gb=megabytes / 1024)
+        prefix = engine.encode(tiny('llava').inputs)
+        texts.append([text.tokens for text in engine.decode(prefix, suffixes(), 8, {1})])
+        if megabytes == 0.5:
+            assert len(seen) > 1
+            seen.clear()
+    assert seen == [13]
+    assert texts[0] == texts[1]
+
+
+def test_out_of_memory_halves_the_batch_once(monkeypatch: Any) -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed', remedy='lower it')
+    prefix = engine.encode(tiny('llava').inputs)
+    whole, limit = SharedPrefix._start, 7
+
+    def scarce(self: Any, prefix: Any, suffixes: Any, keep: bool, explicit: bool) -> Any:
+        if len(suffixes) > limit:
+            raise torch.OutOfMemoryError('CUDA out of memory')
+        return whole(self, prefix, suffixes, keep, explicit)
+
+    plain = [text.tokens for text in engine.decode(prefix, suffixes(), 8, {1})]
+    monkeypatch.setattr(SharedPrefix, '_start', scarce)
+    assert [text.tokens for text in engine.decode(prefix, suffixes(), 8, {1})] == plain
+    limit = 3
+    with pytest.raises(BackendError, match='lower it'):
+        engine.decode(prefix, suffixes(), 8, {1})
+
+
+def test_an_empty_question_is_a_mistake_of_the_caller() -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed')
+    with pytest.raises(ValueError, match='one token'):
+        engine.score(engine.encode(tiny('llava').inputs), [()])
+
+
+def test_half_precision_stays_close() -> None:
+    small = tiny_models.llava()
+    small.model.to(torch.bfloat16)
+    engine = SharedPrefix(small.model)
+    assert engine.choose(small.inputs, suffixes()[:2]) == 'packed'
