@@ -216,16 +216,24 @@ def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Register ``sightplan bench``."""
+    """Register ``sightplan bench`` and ``sightplan bench grounding``."""
+    from sightplan import bench_grounding
     parser = subparsers.add_parser(
         'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
-        description='Measure what costs time and print one JSON object of medians.')
+        description='Measure what costs time and print one JSON object of medians. Without '
+                    'a sub-command: rendering, the embedded model, planning, beliefs, ROS, '
+                    'episodes.')
     parser.add_argument('--domain', default='blocksworld')
     parser.add_argument('--episodes', type=int, default=5,
                         help='episodes per end-to-end figure (default: %(default)s)')
     parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
     parser.add_argument('--json', action='store_true', help='compact JSON on one line')
     parser.set_defaults(main=main)
+    grounding = parser.add_subparsers(metavar='', title='sub-command').add_parser(
+        'grounding', help='large vision-language models: many questions about one image, on a '
+                          'GPU or CPU, against the plain way and the floor')
+    bench_grounding.add_arguments(grounding)
+    grounding.set_defaults(main=bench_grounding.main)
 
 
 def main(arguments: argparse.Namespace) -> int:

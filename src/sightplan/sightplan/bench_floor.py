@@ -11,17 +11,19 @@ sheet, the floor is the sum over phases::
     FLOPs(vision) = 2 * vision weights * patches + 2 * merger weights * image tokens
                     + 4 * vision width * (query, key) pairs, in windows or over the whole image
     FLOPs(prefix) = 2 * layer weights * P + 4 * query width * layers * P (P + 1) / 2
-    FLOPs(suffix) = 2 * layer weights * sum(L) + 2 * read-out weights * N
-                    + 4 * query width * layers * sum(L * P + L (L + 1) / 2)
+    FLOPs(suffix) = 2 * layer weights * T + 2 * read-out weights * N
+                    + 4 * query width * layers * sum over T of (P + depth)
 
     bytes(phase)  = weights of the phase, read once
                     + keys and values, written once by the prefix, read once by the suffixes
 
-P tokens of prefix, N suffixes of L tokens each; 2 FLOPs per weight and token, and per (query, key)
-pair 2 for the score and 2 for the sum, in every one of the query width's entries. Attention counts
-only what causality needs. The prefix needs no read-out, and of each suffix only the last token
-does. Left out, so that it stays a floor: embeddings, norms, activations, soft-max, start of
-kernels, activations in memory, and that no matrix product reaches the best one's rate.
+P tokens of prefix, N suffixes, T tokens in all of them at depths 1, 2, ... behind the prefix, a
+beginning that several suffixes have in common counted once (it needs to be read once); 2 FLOPs per
+weight and token, and per (query, key) pair 2 for the score and 2 for the sum, in every one of the
+query width's entries. Attention counts only what causality needs. The prefix needs no read-out,
+and of each suffix only the last token does. Left out, so that it stays a floor: embeddings, norms,
+soft-max, the start of kernels, activations in memory, and that not every matrix product reaches
+the best one's rate.
 """
 
 from __future__ import annotations
@@ -202,7 +204,13 @@ def vision_pairs(shape: Shape, grid: Grid) -> int:
     return full * everything + (shape.vision_depth - full) * windows
 
 
-def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[int],
+def depths(suffixes: Sequence[tuple[int, ...]]) -> list[int]:
+    """Depth of every token behind the prefix, common beginnings once."""
+    return [len(beginning) for beginning in {
+        suffix[:length] for suffix in suffixes for length in range(1, len(suffix) + 1)}]
+
+
+def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[tuple[int, ...]],
          bytes_per_weight: int) -> dict[str, Work]:
     """What the phases must do; the formulas are in the module's docstring.
 
@@ -210,7 +218,7 @@ def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[int],
         shape: the model.
         grid: the image.
         prefix: tokens of the prefix, those of the image included.
-        suffixes: tokens of each question's suffix.
+        suffixes: tokens of the questions, each with what follows it.
         bytes_per_weight: 2 for bf16, 4 for float32; keys and values have the same.
 
     Returns:
@@ -218,8 +226,7 @@ def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[int],
     """
     pair = 4 * shape.heads * shape.head_dim * shape.layers
     kept = 2 * shape.kv_heads * shape.head_dim * shape.layers * prefix
-    tokens = sum(suffixes)
-    pairs = sum(length * prefix + length * (length + 1) // 2 for length in suffixes)
+    places = depths(suffixes)
     return {
         'vision': Work(
             2 * shape.patch_weights * grid.tokens * shape.merge ** 2
@@ -230,8 +237,8 @@ def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[int],
             2 * shape.layer_weights * prefix + pair * (prefix * (prefix + 1) // 2),
             bytes_per_weight * (shape.layer_weights + kept)),
         'suffix': Work(
-            2 * shape.layer_weights * tokens + 2 * shape.readout_weights * len(suffixes)
-            + pair * pairs,
+            2 * shape.layer_weights * len(places) + 2 * shape.readout_weights * len(suffixes)
+            + pair * sum(prefix + depth for depth in places),
             bytes_per_weight * (shape.layer_weights + shape.readout_weights + kept)),
     }
 

@@ -7,6 +7,7 @@ where no weights can be had. The shapes are those of :data:`sightplan.bench_floo
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from sightplan.bench_floor import Grid, Shape
 from sightplan.model import InputError
+from sightplan.vlm.backends._shared_prefix import SharedPrefix
 
 _SPECIAL = 8
 """Tokens at the end of the vocabulary that stand for an image and its ends."""
@@ -130,39 +132,72 @@ class Scene:
                 'image_grid_thw': self.grid.repeat(len(prompts), 1)}
 
 
-def make_scene(shape: Shape, grid: Grid, questions: int, *, question_tokens: int,
+def random_suffixes(shape: Shape, questions: int, tokens: int,
+                    seed: int = 0) -> tuple[tuple[int, ...], ...]:
+    """Questions of random words, which have no beginnings in common to speak of.
+
+    Args:
+        shape: the model's shape, for the vocabulary.
+        questions: how many.
+        tokens: mean length of a question and what follows it; they vary by a quarter both ways.
+        seed: of the words.
+    """
+    words = random.Random(f'suffixes {seed}')
+    spread = tokens // 4
+    lengths = [tokens - spread + number % (2 * spread + 1) for number in range(questions)]
+    words.shuffle(lengths)
+    return tuple(_text(words, shape, length) for length in lengths)
+
+
+def worded_suffixes(shape: Shape, texts: Sequence[str],
+                    end: int = 5) -> tuple[tuple[int, ...], ...]:
+    """Real questions: a token for every word and sign, as large tokenizers nearly do.
+
+    Args:
+        shape: the model's shape, for the vocabulary.
+        texts: the questions.
+        end: tokens that follow each (end of turn, whose turn it is).
+
+    Raises:
+        InputError: the vocabulary is too small.
+    """
+    ids: dict[str, int] = {}
+    pieces = [[*re.findall(r'[A-Za-z]+|\d|[^\w\s]|_', text), *[f'<{i}>' for i in range(end)]]
+              for text in texts]
+    suffixes = tuple(tuple(ids.setdefault(piece, 2 * _ANSWERS + len(ids)) for piece in text)
+                     for text in pieces)
+    if len(ids) > shape.vocab - _SPECIAL - 2 * _ANSWERS:
+        raise InputError(f'bench: {len(ids)} words are too many for a vocabulary of '
+                         f'{shape.vocab} tokens')
+    return suffixes
+
+
+def _text(words: random.Random, shape: Shape, length: int) -> tuple[int, ...]:
+    return tuple(words.randrange(2 * _ANSWERS, shape.vocab - _SPECIAL) for _ in range(length))
+
+
+def make_scene(shape: Shape, grid: Grid, suffixes: Sequence[tuple[int, ...]], *,
                shared_tokens: int, device: str, dtype: str, seed: int = 0) -> Scene:
-    """An image of noise and questions of random words.
+    """An image of noise and questions about it.
 
     Args:
         shape: the model's shape.
         grid: the image's.
-        questions: how many.
-        question_tokens: mean length of a question's suffix; they vary by a quarter both ways.
+        suffixes: the questions.
         shared_tokens: tokens of shared text, three quarters of them before the image; the two that
             enclose the image come on top.
         device: where the tensors go.
         dtype: type of the pixels.
-        seed: of the words and the pixels.
+        seed: of the shared words and the pixels.
     """
-    words = random.Random(seed)
+    words = random.Random(f'prefix {seed}')
     special = shape.vocab - _SPECIAL
-
-    def text(length: int) -> list[int]:
-        return [words.randrange(2 * _ANSWERS, special) for _ in range(length)]
-
     before = shared_tokens * 3 // 4
-    prefix = [*text(before), special + 2, *[special] * grid.tokens, special + 3,
-              *text(shared_tokens - before)]
-    spread = question_tokens // 4
-    lengths = [question_tokens - spread + number % (2 * spread + 1)
-               for number in range(questions)]
-    words.shuffle(lengths)
-    patches = grid.tokens * shape.merge ** 2
-    pixels = torch.randn(patches, 3 * 2 * shape.patch_px ** 2,
+    prefix = (*_text(words, shape, before), special + 2, *[special] * grid.tokens, special + 3,
+              *_text(words, shape, shared_tokens - before))
+    pixels = torch.randn(grid.tokens * shape.merge ** 2, 3 * 2 * shape.patch_px ** 2,
                          generator=torch.Generator().manual_seed(seed))
-    return Scene(tuple(prefix), tuple(tuple(text(length)) for length in lengths), special,
-                 pixels.to(device, getattr(torch, dtype)),
+    return Scene(prefix, tuple(suffixes), special, pixels.to(device, getattr(torch, dtype)),
                  torch.tensor([[1, grid.height * shape.merge, grid.width * shape.merge]],
                               device=device))
 
@@ -211,3 +246,40 @@ def plain(model: Any, scene: Scene, batch_size: int) -> torch.Tensor:
         found.append(p_yes(reply.logits[0]))
         del inputs, reply
     return torch.cat(found)
+
+
+def make_engine(model: Any, scene: Scene, mechanism: str = 'auto',
+                memory_gb: float = 0.0) -> SharedPrefix:
+    """The engine of the backend ``transformers``, after its self-test on a scene.
+
+    Args:
+        model: the model.
+        scene: image and questions; the first four are used.
+        mechanism: how the prefix is shared, or ``auto``.
+        memory_gb: its bound on a pass's memory [GiB], 0 for its own.
+
+    Raises:
+        BackendError: the mechanism does not suit the model.
+    """
+    engine = SharedPrefix(model, mechanism, memory_gb, remedy='lower --memory-gb')
+    engine.choose(scene.inputs([()]), scene.suffixes[:4])
+    return engine
+
+
+def shared(engine: SharedPrefix, scene: Scene) -> torch.Tensor:
+    """P(yes) of every question, the image encoded once.
+
+    Args:
+        engine: as made by ``make_engine``.
+        scene: image and questions.
+
+    Returns:
+        (questions,) float32, on the CPU.
+
+    Raises:
+        BackendError: the memory does not suffice.
+    """
+    prefix = engine.encode(scene.inputs([()]))
+    masses = torch.from_numpy(
+        engine.score(prefix, scene.suffixes, (YES_IDS, NO_IDS)).masses)
+    return (masses[:, 0] / masses.sum(1)).float()

@@ -2,9 +2,25 @@
 
 import pytest
 
-from sightplan.bench_floor import SHAPES, Grid, Rates, Shape, Work, floor, vision_pairs, work
+from sightplan.bench_floor import (
+    SHAPES,
+    Grid,
+    Rates,
+    Shape,
+    Work,
+    depths,
+    floor,
+    vision_pairs,
+    work,
+)
 
 TINY = SHAPES['cpu-tiny']
+
+
+def unlike(*lengths):
+    """Suffixes of these lengths, no two of which begin alike."""
+    return [tuple(range(1000 * number, 1000 * number + length))
+            for number, length in enumerate(lengths)]
 
 
 @pytest.mark.parametrize(('tokens', 'grid'), [
@@ -51,17 +67,22 @@ def test_the_floor_of_a_big_card_is_the_one_that_was_predicted():
     """7 B on 989 TFLOP/s and 4.8 TB/s: 37 ms at 60 questions, 74 ms at 150."""
     shape, rates = SHAPES['qwen2.5-vl-7b'], Rates(989e12, 4.8e12)
     for questions, ms in ((60, 37), (150, 74)):
-        phases = work(shape, Grid.near(600), 666, [30] * questions, 2)
+        phases = work(shape, Grid.near(600), 666, unlike(*[30] * questions), 2)
         assert floor(phases, rates)['ms'] == pytest.approx(ms, rel=0.03)
 
 
 def test_sharing_saves_the_image_and_nothing_else():
-    grid, prefix, lengths = Grid(4, 5), 30, [7, 9, 11]
-    shared = work(TINY, grid, prefix, lengths, 2)
-    alone = [work(TINY, grid, prefix, [length], 2) for length in lengths]
+    grid, prefix, suffixes = Grid(4, 5), 30, unlike(7, 9, 11)
+    shared = work(TINY, grid, prefix, suffixes, 2)
+    alone = [work(TINY, grid, prefix, [suffix], 2) for suffix in suffixes]
     assert shared['suffix'].flops == sum(one['suffix'].flops for one in alone)
     assert shared['prefix'] == alone[0]['prefix']
     assert shared['vision'] == alone[0]['vision']
+
+
+def test_a_common_beginning_is_read_once():
+    assert sorted(depths([(1, 2, 3), (1, 2, 4), (5,)])) == [1, 1, 2, 3, 3]
+    assert depths([]) == []
 
 
 def _counted(grid, prefix_text, suffix):
@@ -69,9 +90,9 @@ def _counted(grid, prefix_text, suffix):
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from sightplan.bench_models import make_model, make_scene
+    from sightplan.bench_models import make_model, make_scene, random_suffixes
     model = make_model(TINY, 'cpu', 'float32')
-    scene = make_scene(TINY, grid, 1, question_tokens=suffix, shared_tokens=prefix_text,
+    scene = make_scene(TINY, grid, random_suffixes(TINY, 1, suffix), shared_tokens=prefix_text,
                        device='cpu', dtype='float32')
     counter = FlopCounterMode(display=False)
     with counter, torch.inference_mode():
@@ -86,10 +107,9 @@ def test_the_formulas_agree_with_what_torch_counts():
     grid = Grid(5, 6)
     scene, products, attention = _counted(grid, 12, 9)
     assert len(scene.prefix) == 12 + 2 + grid.tokens
-    lengths = [len(scene.suffixes[0])]
-    phases = work(TINY, grid, len(scene.prefix), lengths, 4)
+    phases = work(TINY, grid, len(scene.prefix), scene.suffixes, 4)
     ours = sum(phase.flops for phase in phases.values())
-    length = len(scene.prefix) + lengths[0]
+    length = len(scene.prefix) + len(scene.suffixes[0])
     causal = 4 * TINY.hidden * TINY.layers * (length * (length + 1) // 2)
     looking = 4 * TINY.vision_hidden * vision_pairs(TINY, grid)
     patches = 2 * 3 * 2 * TINY.patch_px ** 2 * TINY.vision_hidden * grid.tokens * 4

@@ -14,6 +14,8 @@ from sightplan.bench_models import (
     make_scene,
     p_yes,
     plain,
+    random_suffixes,
+    worded_suffixes,
 )
 from sightplan.model import InputError
 
@@ -25,9 +27,9 @@ def model():
     return make_model(TINY, 'cpu', 'float32')
 
 
-def scene_of(questions=5, **values):
-    return make_scene(TINY, Grid(3, 4), questions, **{
-        'question_tokens': 8, 'shared_tokens': 12, 'device': 'cpu', 'dtype': 'float32', **values})
+def scene_of(questions=5):
+    return make_scene(TINY, Grid(3, 4), random_suffixes(TINY, questions, 8), shared_tokens=12,
+                      device='cpu', dtype='float32')
 
 
 def test_a_model_has_the_matrices_of_its_shape(model):
@@ -109,3 +111,18 @@ def test_all_spellings_of_yes_and_no_count():
     logits[0, list(YES_IDS)] = 0.0
     logits[0, NO_IDS[0]] = 0.0
     assert p_yes(logits)[0] == pytest.approx(len(YES_IDS) / (len(YES_IDS) + 1), abs=1e-6)
+
+
+def test_real_questions_share_their_beginnings():
+    suffixes = worded_suffixes(TINY, ['Is the red block in the column labeled "c1"?',
+                                      'Is the red block on top of the blue block?'], end=2)
+    assert suffixes[0][:4] == suffixes[1][:4] and suffixes[0][4] != suffixes[1][4]
+    assert suffixes[0][-3:] == suffixes[1][-3:]  # the question mark and what follows it
+    assert len(suffixes[0]) == 8 + 4 + 1 + 2
+    assert min(map(min, suffixes)) == len(YES_IDS) + len(NO_IDS)
+
+
+def test_too_many_words_for_the_vocabulary():
+    with pytest.raises(InputError, match='too many'):
+        worded_suffixes(TINY, [' '.join('ab'[i // 2 ** k % 2] for k in range(9)).replace(' ', '')
+                               for i in range(512)])
