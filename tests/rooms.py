@@ -40,6 +40,7 @@ HEAVY = {
     'transformers': ('sightplan.vlm.backends', 'sightplan.bench_models'),
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
+    'openai': ('sightplan.vlm.backends',),
     'PIL': ('sightplan.vlm.backends', 'sightplan.report'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),

@@ -26,6 +26,7 @@ ROSDEP = {
     'hypothesis': 'python3-hypothesis',
     'matplotlib': 'python3-matplotlib',
     'numpy': 'python3-numpy',
+    'openai': 'python3-openai-pip',
     'pybullet': 'python3-pybullet-pip',
     'pybullet_data': 'python3-pybullet-pip',
     'pytest': 'python3-pytest',

@@ -1,0 +1,65 @@
+"""An event loop in a thread of its own, so that synchronous callers can run coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import weakref
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+_JOIN_S = 5.0
+_T = TypeVar('_T')
+
+
+class EventLoop:
+    """Runs coroutines for any number of threads at once; ends with ``close`` or the process."""
+
+    def __init__(self, name: str) -> None:
+        """Start the thread."""
+        self._loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=_run, args=(self._loop,), name=name, daemon=True)
+        thread.start()
+        self._finish = weakref.finalize(self, _stop, self._loop, thread)
+
+    def call(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine to its end; if the caller is interrupted, it is cancelled."""
+        if not self._finish.alive:
+            work.close()
+            raise RuntimeError('the event loop is closed')
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return not self._finish.alive
+
+    def close(self) -> None:
+        """Cancel what is running, and end the thread."""
+        self._finish()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    with contextlib.suppress(RuntimeError):  # closed already
+        loop.call_soon_threadsafe(loop.stop)
+    if thread is not threading.current_thread():
+        thread.join(_JOIN_S)

@@ -1,0 +1,464 @@
+"""One OpenAI-compatible server: requests, retries, redaction, what was spent.
+
+The ``openai`` client sends; its own retries are off. What becomes of a request is one of four:
+
+* it is answered;
+* it may be tried again: the server limits the rate (429), is out of order (5xx, no connection,
+  no reply in time), or its answer makes no sense (no JSON, no choices);
+* it is refused for good: the message says what to change;
+* the cap is reached, so that it is not even sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import enum
+import json
+import logging
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sightplan.model import BackendError, DeadlineError, InputError, SpendingCapError, Usage
+
+_LOG = logging.getLogger(__name__)
+_sleep = asyncio.sleep
+_LONGEST_PAUSE_S = 60.0
+_LONGEST_RETRY_AFTER_S = 600.0
+_MESSAGE_CHARS = 400
+_NO_KEY = 'none'
+_LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai._response',
+            'httpx2', *(f'httpcore2.{part}' for part in (
+                'connection', 'http11', 'http2', 'proxy', 'socks')))
+"""Those that tell about requests and replies; a filter is not inherited."""
+_SHORTEST_SECRET = 8
+_SECRETS = (
+    (re.compile(r'(?i)\b(bearer|basic)\s+[^\s"\',;]+'), r'\1 [key]'),
+    (re.compile(r'\b(?:sk|pk|key|hf|gsk|xai)[-_][\w*.-]{4,}'), '[key]'),
+    (re.compile(r'://[^/\s"\'@]+@'), '://[key]@'),
+)
+_RAISE = ('raise it with --backend-option {name}=..., and the same command with the same --out '
+          'goes on from there')
+
+
+class Kind(enum.Enum):
+    """Why a request was not answered."""
+
+    RATE = 'the server limits the rate'
+    OUTAGE = 'the server is out of order'
+    NONSENSE = 'the server answers nonsense'
+    REFUSED = 'the server refuses the request'
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that was not answered.
+
+    Attributes:
+        kind: why.
+        message: details without secrets.
+        status: HTTP status, 0 without.
+        code: the server's own name of the error, '' without.
+        param: the field of the request it complains about, '' without.
+        retry_after_s: how long the server asks to wait [s], None if it does not say.
+    """
+
+    kind: Kind
+    message: str
+    status: int = 0
+    code: str = ''
+    param: str = ''
+    retry_after_s: float | None = None
+
+    @property
+    def refused_parameters(self) -> bool:
+        """Whether the server says that it does not know, or does not like, the request's form."""
+        return self.status in (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What tokens cost, and what may be spent.
+
+    Attributes:
+        given: USD per million tokens that go in; 0 with ``said`` 0: not known.
+        cached: likewise, for those that the server had in its cache; None: as ``given``.
+        said: USD per million tokens that come out.
+        max_cost_usd: cap; 0: none.
+        max_tokens_total: cap on both kinds of tokens together; 0: none.
+    """
+
+    given: float = 0.0
+    cached: float | None = None
+    said: float = 0.0
+    max_cost_usd: float = 0.0
+    max_tokens_total: int = 0
+
+    @property
+    def known(self) -> bool:
+        """Whether there are any."""
+        return bool(self.given or self.said)
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap."""
+        return bool(self.max_cost_usd or self.max_tokens_total)
+
+
+class Meter:
+    """Counts requests and tokens, and says when a cap is reached.
+
+    Requests that are under way are counted like the latest that was answered, so that a cap is
+    passed by about one request at most. Used from one thread, the event loop's.
+    """
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._requests = self._given = self._cached = self._said = 0
+        self._earlier = Usage()
+        self._under_way = 0
+        self._last = (0, 0.0)
+
+    @property
+    def usage(self) -> Usage:
+        """All since the start, without what was carried over."""
+        cost = self._cost(self._given, self._cached, self._said)
+        return Usage(self._requests, self._given, self._said, cost)
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count what was spent before towards the caps."""
+        self._earlier = spent
+
+    def start(self) -> None:
+        """A request is about to be sent.
+
+        Raises:
+            SpendingCapError: a cap is reached.
+        """
+        prices, total = self._prices, self._earlier + self.usage
+        tokens, cost = total.prompt_tokens + total.completion_tokens, total.cost_usd or 0.0
+        tokens += self._under_way * self._last[0]
+        cost += self._under_way * self._last[1]
+        if prices.max_tokens_total and tokens >= prices.max_tokens_total:
+            raise SpendingCapError(
+                f'the cap is reached: {tokens} tokens of max_tokens_total = '
+                f'{prices.max_tokens_total} are spent; {_RAISE.format(name="max_tokens_total")}')
+        if prices.max_cost_usd and cost >= prices.max_cost_usd:
+            raise SpendingCapError(
+                f'the cap is reached: {cost:.4f} USD of max_cost_usd = {prices.max_cost_usd:g} '
+                f'are spent; {_RAISE.format(name="max_cost_usd")}')
+        self._under_way += 1
+
+    def end(self) -> None:
+        """A request that was started is over, however."""
+        self._under_way -= 1
+
+    def answered(self, reply: Mapping[str, Any]) -> None:
+        """Count a reply by what the server says it took.
+
+        Raises:
+            SpendingCapError: there is a cap, and the server does not say.
+        """
+        self._requests += 1
+        usage = reply.get('usage')
+        counts = [_count(usage, name) for name in ('prompt_tokens', 'completion_tokens')]
+        if counts[0] is None or counts[1] is None:
+            if self._prices.capped:
+                raise SpendingCapError(
+                    'the server does not say how many tokens its replies take (no "usage"), so '
+                    'that the cap cannot be kept; set max_cost_usd and max_tokens_total to 0, or '
+                    'use a server that counts')
+            return
+        details = usage.get('prompt_tokens_details') if isinstance(usage, dict) else None
+        cached = min(_count(details, 'cached_tokens') or 0, counts[0])
+        self._given += counts[0]
+        self._cached += cached
+        self._said += counts[1]
+        self._last = (counts[0] + counts[1], self._cost(counts[0], cached, counts[1]) or 0.0)
+
+    def _cost(self, given: int, cached: int, said: int) -> float | None:
+        prices = self._prices
+        if not prices.known:
+            return None
+        per_cached = prices.given if prices.cached is None else prices.cached
+        return ((given - cached) * prices.given + cached * per_cached + said * prices.said) / 1e6
+
+
+class Server:
+    """Sends requests; used from one thread, the event loop's, but for its constructor."""
+
+    def __init__(self, *, base_url: str, api_key_env: str, concurrency: int, timeout_s: float,
+                 retries: int, backoff_s: float, prices: Prices) -> None:
+        """Make the client; nothing is sent.
+
+        Raises:
+            BackendError: the ``openai`` library is missing.
+            InputError: there is no key, or it cannot be one.
+        """
+        self._openai = _library()
+        self._key = _read_key(api_key_env)
+        if not self._key and not base_url and not os.environ.get('OPENAI_BASE_URL'):
+            raise InputError(f'backend openai: the service of OpenAI needs a key; put it into the '
+                             f'environment variable {api_key_env or "that api_key_env names"}, '
+                             f'or name your own server with base_url')
+        self._client = self._openai.AsyncOpenAI(
+            api_key=self._key or _NO_KEY, base_url=base_url or None, max_retries=0,
+            timeout=timeout_s)
+        check_url(str(self._client.base_url), 'OPENAI_BASE_URL')
+        self._filter = _KeyFilter(self.redact)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._filter)
+        self.host = host(str(self._client.base_url))
+        self.meter = Meter(prices)
+        self._slots = asyncio.Semaphore(concurrency)
+        self._timeout_s, self._retries, self._backoff_s = timeout_s, retries, backoff_s
+        self._pause_until = 0.0
+
+    async def complete(self, body: Mapping[str, Any],
+                       deadline: float | None = None) -> dict[str, Any] | Failure:
+        """One chat completion, tried again where that may help.
+
+        Args:
+            body: the request.
+            deadline: time of the event loop's clock at which nobody waits any more.
+
+        Returns:
+            the reply, with at least one choice that has a message; or why the server refuses it.
+
+        Raises:
+            BackendError: the server could not be reached, or answers nonsense, again and again.
+            DeadlineError: the server asks to wait longer than the deadline.
+            SpendingCapError: a cap is reached.
+        """
+        attempt = 0
+        while True:
+            async with self._slots:
+                await self._wait_for_all()
+                found = await self._once(body)
+            if not isinstance(found, Failure):
+                return found
+            if found.kind is Kind.REFUSED:
+                return found
+            if attempt >= self._retries:
+                raise BackendError(self._given_up(found, attempt + 1))
+            pause_s = self._pause(found, attempt, deadline)
+            attempt += 1
+            _LOG.warning('%s: %s (%s); try %d of %d in %.1f s', self.host, found.kind.value,
+                         found.message, attempt + 1, self._retries + 1, pause_s)
+            if found.kind is Kind.RATE:
+                self._pause_until = max(self._pause_until, self._now() + pause_s)
+            else:
+                await _sleep(pause_s)
+
+    async def models(self) -> list[str]:
+        """Names of the server's models, as far as it tells."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                raw = await self._client.models.with_raw_response.list()
+            names = [entry['id'] for entry in json.loads(raw.http_response.content)['data']]
+        except (self._openai.OpenAIError, TimeoutError, ValueError, LookupError, TypeError):
+            return []
+        return [self.redact(str(name)) for name in names]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._filter)
+
+    def redact(self, text: str) -> str:
+        """The text without the key."""
+        return (text.replace(self._key, '[key]') if len(self._key) >= _SHORTEST_SECRET else text)
+
+    def _redact_error(self, text: str) -> str:
+        text = self.redact(text)
+        for pattern, instead in _SECRETS:
+            text = pattern.sub(instead, text)
+        text = ' '.join(text.split())
+        return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + '...'
+
+    async def _wait_for_all(self) -> None:
+        """Wait until the end of the pause after a rate limit, which is for all requests."""
+        left_s = self._pause_until - self._now()
+        if left_s > 0:
+            await _sleep(left_s)
+
+    async def _once(self, body: Mapping[str, Any]) -> dict[str, Any] | Failure:
+        """Send once. Exceptions of the client hold the key: they do not leave this function."""
+        openai = self._openai
+        self.meter.start()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                raw = await self._client.chat.completions.with_raw_response.create(**body)
+            content = raw.http_response.content
+        except openai.APIStatusError as error:
+            failure = self._status_failure(error)
+        except (openai.APITimeoutError, TimeoutError):
+            failure = Failure(Kind.OUTAGE, f'no reply within timeout_s = {self._timeout_s:g} s')
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            failure = Failure(Kind.OUTAGE, self._redact_error(
+                f'no connection ({type(cause).__name__}: {cause})'))
+        except (openai.OpenAIError, ValueError, TypeError) as error:
+            failure = Failure(Kind.REFUSED, self._redact_error(f'{type(error).__name__}: {error}'))
+        else:
+            return self._read(content)
+        finally:
+            self.meter.end()
+        return failure
+
+    def _read(self, content: bytes) -> dict[str, Any] | Failure:
+        try:
+            reply = json.loads(content)
+        except (ValueError, RecursionError):
+            start = content[:80].decode('utf-8', 'replace')
+            return Failure(Kind.NONSENSE, self._redact_error(f'no JSON: {start!r}'))
+        if not isinstance(reply, dict):
+            return Failure(Kind.NONSENSE, 'no JSON object')
+        choices = reply.get('choices')
+        good = (isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
+                and isinstance(choices[0].get('message'), dict))
+        if good or reply.get('usage') is not None:
+            self.meter.answered(reply)
+        if not good:
+            error = reply.get('error')
+            return Failure(Kind.NONSENSE, self._redact_error(
+                f'no choices, but {error}' if error else 'a reply without choices'))
+        return reply
+
+    def _status_failure(self, error: Any) -> Failure:
+        status, code = int(error.status_code), str(error.code or '')
+        body = error.body
+        text = body.get('message') if isinstance(body, dict) else body
+        message = self._redact_error(f'HTTP {status}: {text or error.message}')
+        if status == 429 and 'quota' not in code and 'billing' not in code:
+            kind = Kind.RATE
+        elif status >= 500 or status in (408, 409, 425):
+            kind = Kind.OUTAGE
+        else:
+            kind = Kind.REFUSED
+        return Failure(kind, message, status, code, str(error.param or ''),
+                       retry_after_s(error.response.headers))
+
+    def _pause(self, failure: Failure, attempt: int, deadline: float | None) -> float:
+        """Seconds to wait: as long as the server asks, else longer each time, with jitter."""
+        asked = failure.retry_after_s
+        pause_s = (asked if asked is not None else
+                   min(_LONGEST_PAUSE_S, self._backoff_s * 2.0 ** attempt)
+                   * random.uniform(0.5, 1.0))
+        if asked is not None and asked > _LONGEST_RETRY_AFTER_S:
+            raise BackendError(f'{self.host}: {failure.kind.value} and asks to wait {asked:.0f} s '
+                               f'({failure.message}); come back later')
+        if deadline is not None and self._now() + pause_s > deadline:
+            raise DeadlineError(f'{self.host}: {failure.kind.value} ({failure.message}); the next '
+                                f'try, in {pause_s:.1f} s, would be too late. Lower concurrency, '
+                                f'or raise the time limit of the call')
+        return pause_s
+
+    def _given_up(self, failure: Failure, tries: int) -> str:
+        remedy = {
+            Kind.RATE: 'lower concurrency, or raise retries or backoff_s',
+            Kind.OUTAGE: 'check that it runs and that base_url is right, or raise retries or '
+                         'timeout_s',
+            Kind.NONSENSE: 'check that base_url is that of an OpenAI-compatible server (it often '
+                           'ends in /v1)',
+        }[failure.kind]
+        return (f'{self.host}: {failure.kind.value}, given up after {tries} tries '
+                f'({failure.message}); {remedy}')
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+
+class _KeyFilter(logging.Filter):
+    """Takes the key out of what the libraries log about a server that sends it back."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        redacted = self._redact(message)
+        if redacted != message:
+            record.msg, record.args = redacted, ()
+        return True
+
+
+def check_url(url: str, where: str) -> None:
+    """Refuse what is no address of a server, or holds a secret.
+
+    Raises:
+        InputError: without the address, which may hold a secret.
+    """
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise InputError(f'backend openai: {where} is no address; it must be like '
+                         f'http://localhost:8000/v1') from None
+    if '@' in parts.netloc or parts.query or parts.fragment:
+        raise InputError(f'backend openai: {where} must hold no user, password or query, because '
+                         f'it is written to results; put the key into an environment variable and '
+                         f'name that with api_key_env')
+    if not good:
+        raise InputError(f'backend openai: {where} is no address; it must be like '
+                         f'http://localhost:8000/v1')
+
+
+def host(url: str) -> str:
+    """Host, port and path of an address."""
+    parts = urlsplit(url)
+    return (parts.netloc + parts.path).rstrip('/')
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long a server asks to wait [s]: in milliseconds, seconds, or until a date."""
+    try:
+        return max(0.0, float(headers['retry-after-ms']) / 1000)
+    except (KeyError, ValueError):
+        pass
+    text = headers.get('retry-after', '')
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if seconds == seconds else None
+
+
+def _read_key(name: str) -> str:
+    """The key from the environment, '' if there is none.
+
+    Raises:
+        InputError: it holds what no key holds; says nothing else about it.
+    """
+    key = os.environ.get(name, '').strip() if name else ''
+    if not key.isascii() or not key.isprintable() or ' ' in key:
+        raise InputError(f'backend openai: the environment variable {name} holds no key (a key is '
+                         f'one word of plain letters, digits and signs)')
+    return key
+
+
+def _count(usage: object, name: str) -> int | None:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if good else None
+
+
+def _library() -> Any:
+    try:
+        import openai
+    except ImportError as error:
+        raise BackendError(f'backend openai needs the library openai ({error}); run "make build", '
+                           f'or pip install openai') from error
+    return openai

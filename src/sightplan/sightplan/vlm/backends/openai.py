@@ -1,0 +1,519 @@
+"""``openai``: any server that speaks OpenAI's protocol: vLLM, SGLang, llama.cpp, OpenAI itself.
+
+Every yes/no question is a request of its own; what all questions share comes first and is the same
+to the byte (system text, image, then the question), and the first request is awaited before the
+others are sent, so that the server's prefix cache holds the image. Probabilities are those the
+server reports for the answer's token; a server that reports none gets none: they are never made
+up. A key comes from the environment and goes nowhere but into the requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import concurrent.futures
+import dataclasses
+import json
+import logging
+import math
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    SpendingCapError,
+    Usage,
+    param,
+)
+from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.backends import _openai_server
+from sightplan.vlm.backends._event_loop import EventLoop
+from sightplan.vlm.backends._images import MEDIA, encode
+from sightplan.vlm.recording import part_id
+
+_LOG = logging.getLogger(__name__)
+
+WITHHELD = '(withheld by the content filter)'
+REFUSED = '(refused by the model)'
+_OPEN, _CLOSE = '<answer>', '</answer>'
+_FEW_LOGPROBS = 5
+_MEDIA_KEPT = 8
+_TOKEN_FIELDS = ('max_tokens', 'max_completion_tokens')
+_OURS = ('model', 'messages', 'n', 'stream')
+_FILTERED = ('content_filter', 'content_policy_violation')
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``openai``."""
+
+    model: str = param('', "The model, by the server's name for it (needed)")
+    base_url: str = param('', 'Address of the server, such as http://localhost:8000/v1; empty: '
+                          'OPENAI_BASE_URL, else the service of OpenAI')
+    api_key_env: str = param('OPENAI_API_KEY', 'Name of the environment variable that holds the '
+                             'key; a server of your own may need none', identity=False)
+    name: str = param('', 'What the model is called in results; empty: model@server')
+    temperature: float = param(0.0, 'Temperature of sampling; -1: not sent (some reasoning '
+                               'models refuse it)', low=-1.0, high=2.0)
+    seed: int = param(0, 'Seed of sampling, sent with temperatures above 0', low=0)
+    logprobs: str = param('auto', 'Probabilities of answers: auto (if the server offers them), '
+                          'on (an error if not), off', choices=('auto', 'on', 'off'))
+    top_logprobs: int = param(20, 'Most likely tokens among which yes and no are looked for; 20 '
+                              'is the most that most servers give', low=1, high=100)
+    answer_tokens: int = param(4, 'Most tokens of an answer without reasoning; 0: as many as the '
+                               'prompt allows', low=0)
+    thinking_tokens: int = param(0, 'Tokens allowed in addition for hidden reasoning, for models '
+                                 'that reason before they reply', low=0)
+    token_field: str = param('auto', 'Field of the limit of tokens; auto: max_tokens, or the '
+                             'other where the server refuses that',
+                             choices=('auto', *_TOKEN_FIELDS))
+    reasoning_effort: str = param('', 'Effort of reasoning, for models that have it (such as '
+                                  'minimal, low, high); empty: not sent')
+    image_format: str = param('png', 'How images are sent; jpeg is smaller but not exact',
+                              choices=tuple(MEDIA))
+    detail: str = param('', 'Detail of images (low, high, auto), where the server knows it; '
+                        'empty: not sent')
+    extra_body: str = param('', 'Further fields of each request, as a JSON object, such as '
+                            '{"chat_template_kwargs": {"enable_thinking": false}}')
+    concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
+    timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
+                             identity=False)
+    retries: int = param(5, 'Most further tries of a request after rate limits, outages and '
+                         'nonsense', low=0, high=100, identity=False)
+    backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
+                             'jitter; a server that says how long to wait is obeyed', low=0.0,
+                             high=60.0, identity=False)
+    price_in: float = param(0.0, 'Price of a million tokens that go in [USD]', low=0.0,
+                            identity=False)
+    price_cached: float = param(-1.0, 'Price of a million tokens that go in and are in the '
+                                "server's cache [USD]; -1: as price_in", low=-1.0,
+                                identity=False)
+    price_out: float = param(0.0, 'Price of a million tokens that come out [USD]', low=0.0,
+                             identity=False)
+    max_cost_usd: float = param(
+        0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
+        'all finished episodes; 0: none. All sessions of a run count together (of one that was '
+        'killed, the episode it was in is not counted), on ROS those of one node', low=0.0,
+        identity=False)
+    max_tokens_total: int = param(0, 'Cap on the tokens of a run, in and out together, likewise; '
+                                  '0: none', low=0, identity=False)
+
+    def __post_init__(self) -> None:
+        """Refuse at once what could carry a secret into results.
+
+        Raises:
+            InputError: names the field, but not its value.
+        """
+        if isinstance(self.base_url, str) and self.base_url:
+            _openai_server.check_url(self.base_url, 'base_url')
+        if isinstance(self.api_key_env, str) and not re.fullmatch(r'([A-Za-z_]\w*)?',
+                                                                  self.api_key_env, re.ASCII):
+            raise InputError('backend openai: api_key_env is the NAME of an environment variable, '
+                             'such as OPENAI_API_KEY; never write the key itself into settings')
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What the server turned out to understand."""
+
+    token_field: str
+    top_logprobs: int
+    stop: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the model said.
+
+    Attributes:
+        text: the reply.
+        truncated: whether the limit of tokens cut it off.
+        tokens: its tokens, each with the most likely ones at its place and their probabilities;
+            None if the server does not offer them.
+    """
+
+    text: str
+    truncated: bool = False
+    tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] | None = None
+
+
+class Backend:
+    """Asks a server; may be used by several threads at once."""
+
+    needs_truth = False
+    needs_pixels = True
+    generates = True
+
+    def __init__(self, settings: Settings) -> None:
+        """Make the client; nothing is sent yet.
+
+        Raises:
+            InputError: a setting is missing or wrong, or there is no key.
+            BackendError: the ``openai`` library is missing.
+        """
+        self._settings = s = settings
+        if not s.model:
+            raise InputError('backend openai: model is missing; name it with --backend-option '
+                             'model=...')
+        self._extra = _extra_body(s.extra_body)
+        prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
+                                       s.price_out, s.max_cost_usd, s.max_tokens_total)
+        if s.max_cost_usd and not prices.known:
+            raise InputError('backend openai: max_cost_usd needs price_in and price_out; set '
+                             'them, or cap max_tokens_total')
+        self._server = _openai_server.Server(
+            base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
+            timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
+        self._dialect = _Dialect(_TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
+                                 0 if s.logprobs == 'off' else s.top_logprobs)
+        self._offered = False
+        self._images: dict[str, dict[str, Any]] = {}
+        self._lock = threading.Lock()
+        self._loop = EventLoop('openai-backend')
+
+    @property
+    def model(self) -> str:
+        """``model@server``, for example ``gpt-4.1@api.openai.com/v1``."""
+        return self._settings.name or f'{self._settings.model}@{self._server.host}'
+
+    @property
+    def usage(self) -> Usage:
+        """Requests that were answered, tokens and cost since the start."""
+        return self._server.meter.usage
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count what earlier sessions of the run spent towards the caps."""
+        self._server.meter.carry_over(spent)
+
+    def close(self) -> None:
+        """Break off what is under way, and close the connections."""
+        if not self._loop.closed:
+            self._loop.call(self._server.close())
+            self._loop.close()
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions, one request each; contract in ``vlm.api.Backend``."""
+        if not request.questions:
+            return []
+        prompt, seen = request.prompt, request.observation
+        if seen.image is None:
+            raise BackendError('openai: the observation holds no image; this backend only answers '
+                               'questions about a picture')
+        shared = self._parts([part for part in (prompt.before_image, seen.image,
+                                                prompt.after_image)
+                              if not isinstance(part, str) or part])
+        system = _system(prompt.system)
+        limit = prompt.max_tokens
+        if not prompt.reasoning and self._settings.answer_tokens:
+            limit = min(limit, self._settings.answer_tokens)
+        bodies = [{'messages': [*system, {'role': 'user', 'content': [
+            *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
+            for question in request.questions]
+        said = self._call(self._ask_all(bodies, limit, prompt.reasoning), request.timeout_s,
+                          f'{len(bodies)} questions')
+        return [_reply(item, prompt) for item in said]
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text; contract in ``vlm.api.Backend``."""
+        body = {'messages': [*_system(request.system), {
+            'role': 'user', 'content': self._parts(request.parts)}]}
+        said = self._call(self._ask(body, request.max_tokens), request.timeout_s, 'a prompt')
+        return TextReply(said.text, said.truncated)
+
+    def _call(self, work: Any, timeout_s: float | None, what: str) -> Any:
+        """Run a coroutine function of a deadline in the event loop."""
+        async def limited() -> Any:
+            deadline = (None if timeout_s is None
+                        else asyncio.get_running_loop().time() + timeout_s)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await work(deadline)
+            except TimeoutError:
+                pass
+            raise DeadlineError(f'{self.model}: {what} took longer than the limit of '
+                                f'{timeout_s:g} s; raise the limit, or concurrency')
+        if not self._loop.closed:
+            try:
+                return self._loop.call(limited())
+            except concurrent.futures.CancelledError:
+                pass
+        raise BackendError(f'{self.model}: the backend is closed')
+
+    def _ask_all(self, bodies: Sequence[dict[str, Any]], limit: int, reasoning: bool) -> Any:
+        async def work(deadline: float | None) -> list[_Said]:
+            ask = [self._ask(body, limit, True, reasoning) for body in bodies]
+            first = await ask[0](deadline)
+            tasks = [asyncio.create_task(one(deadline)) for one in ask[1:]]
+            try:
+                return [first, *await _gathered(tasks)]
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        return work
+
+    def _ask(self, body: dict[str, Any], limit: int, scored: bool = False,
+             reasoning: bool = False) -> Any:
+        """A coroutine function of a deadline: send one request, and read the reply."""
+        async def work(deadline: float | None) -> _Said:
+            while True:
+                dialect = self._dialect
+                sent = {**body, **self._fields(dialect, limit, scored, reasoning)}
+                reply = await self._server.complete(sent, deadline)
+                if not isinstance(reply, _openai_server.Failure):
+                    return self._read(reply, dialect, scored, reasoning)
+                if reply.code in _FILTERED:
+                    return _Said(WITHHELD)
+                if dialect == self._dialect:  # else another request has found out more
+                    self._dialect = await self._learn(dialect, reply)
+        return work
+
+    def _fields(self, dialect: _Dialect, limit: int, scored: bool,
+                reasoning: bool) -> dict[str, Any]:
+        s = self._settings
+        fields: dict[str, Any] = {'model': s.model,
+                                  dialect.token_field: limit + s.thinking_tokens}
+        if s.temperature >= 0:
+            fields['temperature'] = s.temperature
+        if s.temperature > 0:
+            fields['seed'] = s.seed
+        if s.reasoning_effort:
+            fields['reasoning_effort'] = s.reasoning_effort
+        if scored and dialect.top_logprobs:
+            fields |= {'logprobs': True, 'top_logprobs': dialect.top_logprobs}
+        if reasoning and dialect.stop:
+            fields['stop'] = [_CLOSE]
+        if self._extra:
+            fields['extra_body'] = self._extra
+        return fields
+
+    async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure) -> _Dialect:
+        """How to say it so that the server may understand.
+
+        Raises:
+            BackendError: it refuses the request for another reason; names the remedy.
+        """
+        s, text = self._settings, f'{failure.param} {failure.message}'.lower()
+        if failure.refused_parameters:
+            other = _TOKEN_FIELDS[1 - _TOKEN_FIELDS.index(dialect.token_field)]
+            if s.token_field == 'auto' and dialect.token_field == _TOKEN_FIELDS[0] and (
+                    _names(text, dialect.token_field)):
+                _LOG.info('%s takes %s, not %s', self._server.host, other, dialect.token_field)
+                return dataclasses.replace(dialect, token_field=other)
+            if 'logprobs' in text and dialect.top_logprobs:
+                if dialect.top_logprobs > _FEW_LOGPROBS and (
+                        failure.param == 'top_logprobs' or _names(text, 'top_logprobs')
+                        or re.search(r'\b(max|greater|exceed|at most|less|between)', text)):
+                    return dataclasses.replace(dialect, top_logprobs=_FEW_LOGPROBS)
+                if s.logprobs == 'auto':
+                    self._no_logprobs(failure.message)
+                    return dataclasses.replace(dialect, top_logprobs=0)
+                raise BackendError(f'{self.model}: the server refuses logprobs '
+                                   f'({failure.message}); set logprobs=auto to do without '
+                                   f'probabilities')
+            if dialect.stop and _names(text, 'stop'):
+                return dataclasses.replace(dialect, stop=False)
+        raise BackendError(f'{self.model}: {failure.kind.value} ({failure.message}); '
+                           f'{await self._remedy(failure, text)}')
+
+    async def _remedy(self, failure: _openai_server.Failure, text: str) -> str:
+        s = self._settings
+        if failure.status in (401, 403):
+            return (f'put a valid key into the environment variable {s.api_key_env}'
+                    if s.api_key_env else 'name the environment variable of the key: api_key_env')
+        if failure.status == 404:
+            names = await self._server.models()
+            return ('set model to one of the server: ' + ', '.join(names[:10]) if names else
+                    'check model and base_url (it often ends in /v1)')
+        if failure.status == 429:
+            return 'the account has no quota left; pay, or use another one'
+        if _names(text, 'temperature'):
+            return 'set temperature=-1 to leave it out'
+        for field in ('seed', 'reasoning_effort', 'detail'):
+            if _names(text, field):
+                return f'change the setting {field}'
+        return 'change the settings of the backend'
+
+    def _no_logprobs(self, why: str) -> None:
+        _LOG.warning('%s offers no probabilities of tokens (%s): answers have none', self.model,
+                     why)
+
+    def _read(self, reply: dict[str, Any], dialect: _Dialect, scored: bool,
+              reasoning: bool) -> _Said:
+        choice = reply['choices'][0]
+        message, finish = choice['message'], choice.get('finish_reason')
+        text = self._server.redact(_content(message.get('content')))
+        if finish == 'content_filter':
+            return _Said(WITHHELD)
+        if message.get('refusal') and not text:
+            _LOG.info('%s: %s', self.model, self._server.redact(str(message['refusal'])[:400]))
+            return _Said(REFUSED)
+        truncated = finish == 'length'
+        if truncated and not text and not self._settings.thinking_tokens and _thought(reply):
+            raise BackendError(
+                f'{self.model}: the model spent all tokens of the reply on hidden reasoning; set '
+                f'thinking_tokens=4096 or more, or turn the reasoning off with reasoning_effort '
+                f'or extra_body')
+        if reasoning and choice.get('stop_reason') == _CLOSE and _CLOSE not in text:
+            text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
+        tokens = _tokens(choice.get('logprobs')) if scored and dialect.top_logprobs else None
+        if scored and dialect.top_logprobs and tokens is None and text:
+            if self._settings.logprobs == 'on':
+                raise BackendError(f'{self.model}: the reply holds no logprobs; set logprobs=auto '
+                                   f'to do without probabilities')
+            if self._dialect.top_logprobs and not self._offered:
+                self._no_logprobs('there are none in the reply')
+                self._dialect = dataclasses.replace(self._dialect, top_logprobs=0)
+        self._offered = self._offered or tokens is not None
+        return _Said(text, truncated, tokens)
+
+    def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+        """Texts and images as the protocol wants them; the same image is encoded once."""
+        return [{'type': 'text', 'text': part} if isinstance(part, str) else self._image(part)
+                for part in parts]
+
+    def _image(self, image: Any) -> dict[str, Any]:
+        kind, key = self._settings.image_format, part_id(image)
+        with self._lock:
+            found = self._images.get(key)
+            if found is None:
+                data = base64.b64encode(encode(image, kind)).decode()
+                url = {'url': f'data:{MEDIA[kind]};base64,{data}'}
+                if self._settings.detail:
+                    url['detail'] = self._settings.detail
+                found = {'type': 'image_url', 'image_url': url}
+                while len(self._images) >= _MEDIA_KEPT:
+                    del self._images[next(iter(self._images))]
+                self._images[key] = found
+        return found
+
+
+async def _gathered(tasks: Sequence[asyncio.Task[_Said]]) -> list[_Said]:
+    """Results of all tasks, in order; the first error at once, but a cap after the others.
+
+    Requests that were on their way when the cap was reached are paid for, so they are counted.
+    """
+    waiting = set(tasks)
+    cap: SpendingCapError | None = None
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            error = task.exception()
+            if isinstance(error, SpendingCapError):
+                cap = cap or error
+            elif error is not None:
+                raise error
+    if cap is not None:
+        raise cap
+    return [task.result() for task in tasks]
+
+
+def _reply(said: _Said, prompt: GroundingPrompt) -> YesNoReply:
+    found = _answer_place(said, prompt.reasoning)
+    if found is None:
+        return YesNoReply(said.text)
+    shares = dict.fromkeys(('yes', 'no'), 0.0)
+    for token, share in found:
+        word = token.strip(' \n\t\r▁Ġ').lower()
+        if word in shares:
+            shares[word] += share
+    return YesNoReply(said.text, min(1.0, shares['yes']), min(1.0, shares['no']))
+
+
+def _answer_place(said: _Said, reasoning: bool) -> tuple[tuple[str, float], ...] | None:
+    """The likely tokens where the answer stands: its first token with a letter in it."""
+    if said.tokens is None:
+        return None
+    start = 0
+    if reasoning:
+        whole = ''.join(token for token, _ in said.tokens)
+        at = whole.rfind(_OPEN)
+        if at < 0:
+            return None
+        start = at + len(_OPEN)
+    end = 0
+    for token, likely in said.tokens:
+        begin, end = end, end + len(token)
+        if begin >= start and any(char.isalnum() for char in token):
+            return likely
+        if begin < start < end and any(char.isalnum() for char in token[start - begin:]):
+            return None  # one token holds the tag's end and the answer
+    return None
+
+
+def _tokens(logprobs: object) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...] | None:
+    """Tokens with the likely ones at their place; None if the server gives none, or nonsense."""
+    content = logprobs.get('content') if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    tokens = []
+    for entry in content:
+        if not isinstance(entry, dict) or not isinstance(entry.get('token'), str):
+            return None
+        top = entry.get('top_logprobs')
+        likely: dict[tuple[str, str], float] = {}
+        for item in [entry, *(top if isinstance(top, list) else [])]:
+            share = _share(item)
+            if share is not None:
+                likely[item['token'], str(item.get('bytes'))] = share
+        if not likely:
+            return None
+        tokens.append((entry['token'], tuple((token, share)
+                                             for (token, _), share in likely.items())))
+    return tuple(tokens)
+
+
+def _share(item: object) -> float | None:
+    """Probability of a token, from its logarithm."""
+    if not isinstance(item, dict) or not isinstance(item.get('token'), str):
+        return None
+    value = item.get('logprob')
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        return None
+    return math.exp(min(0.0, value))
+
+
+def _content(content: object) -> str:
+    """A message's text: a string, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return ''.join(part['text'] for part in parts
+                   if isinstance(part, dict) and isinstance(part.get('text'), str))
+
+
+def _thought(reply: dict[str, Any]) -> bool:
+    """Whether tokens went into reasoning that is not part of the reply."""
+    message = reply['choices'][0]['message']
+    usage = reply.get('usage')
+    details = usage.get('completion_tokens_details') if isinstance(usage, dict) else None
+    return bool(message.get('reasoning_content') or message.get('reasoning')
+                or (isinstance(details, dict) and details.get('reasoning_tokens')))
+
+
+def _names(text: str, field: str) -> bool:
+    """Whether a message names a field of the request."""
+    return re.search(rf'(?<![\w-]){field}(?![\w-])', text) is not None
+
+
+def _system(text: str) -> list[dict[str, Any]]:
+    return [{'role': 'system', 'content': text}] if text else []
+
+
+def _extra_body(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        extra = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'backend openai: extra_body is no JSON ({error})') from error
+    if not isinstance(extra, dict) or set(extra) & set(_OURS):
+        raise InputError(f'backend openai: extra_body must be a JSON object without '
+                         f'{", ".join(_OURS)}')
+    return extra

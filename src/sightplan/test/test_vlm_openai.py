@@ -1,0 +1,875 @@
+"""The backend ``openai`` against a local server that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import email.utils
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from fake_openai import HANG, RESET, FakeServer, Reply, chat, error
+from sightplan import cli
+from sightplan.grounding import parse_yes_no
+from sightplan.model import (
+    BARE,
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+    SpendingCapError,
+    Usage,
+    Verdict,
+)
+from sightplan.records import RunStore
+from sightplan.runner import RunSettings, identity, run, select_problems
+from sightplan.vlm.api import TextRequest, YesNoRequest, backend_settings, make_backend
+
+pytest.importorskip('openai')
+
+from sightplan.vlm.backends import _openai_server
+from sightplan.vlm.backends import openai as module
+
+KEY = 'sk-test-0123456789abcdef'
+YES = [('Yes', {'Yes': 0.6, ' yes': 0.2, 'YES': 0.05, 'No': 0.1, '\u2581no': 0.02, 'Maybe': 0.01})]
+REASONING = GroundingPrompt('cot', reasoning=True, max_tokens=200)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ('OPENAI_BASE_URL', 'OPENAI_API_KEY', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID',
+                 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses of the retries, which then take no time."""
+    found: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(_openai_server, '_sleep', sleep)
+    return found
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Any]]:
+    """Make a backend for a server; keyword arguments are settings."""
+    made = []
+
+    def call(server: FakeServer | None, **values: Any) -> Any:
+        if server is not None:
+            values.setdefault('base_url', server.url)
+        backend = make_backend('openai', {'model': 'm', 'retries': 2, **values})
+        made.append(backend)
+        return backend
+    yield call
+    for backend in made:
+        backend.close()
+
+
+def questions(count: int, prompt: GroundingPrompt = BARE, timeout_s: float | None = None,
+              seed: int = 0) -> YesNoRequest:
+    image = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8)
+    return YesNoRequest(Observation(image), tuple(
+        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), timeout_s, prompt)
+
+
+def texts(body: dict[str, Any]) -> list[str]:
+    return [part['text'] for part in body['messages'][-1]['content'] if part['type'] == 'text']
+
+
+def in_turn(*replies: Reply) -> Callable[[dict[str, Any], int], Reply]:
+    """The replies one after another, the last one for ever."""
+    return lambda body, number: replies[min(number, len(replies) - 1)]
+
+
+# What is asked, and what is read.
+
+
+def test_probabilities_are_summed_over_all_spellings(make: Any) -> None:
+    with FakeServer(in_turn(chat('Yes', logprobs=YES))) as server:
+        [reply] = make(server).answer(questions(1))
+    assert reply.text == 'Yes'
+    assert reply.p_yes == pytest.approx(0.85) and reply.p_no == pytest.approx(0.12)
+    body = server.bodies[0]
+    assert body['logprobs'] is True and body['top_logprobs'] == 20
+    assert body['temperature'] == 0 and body['max_tokens'] == 4 and 'seed' not in body
+
+
+def test_system_then_image_then_question_with_the_same_bytes(make: Any) -> None:
+    prompt = GroundingPrompt('p', 'You see blocks.', 'Look:', 'Before, it was so.',
+                             'Q: {question}')
+    with FakeServer() as server:
+        make(server, detail='low').answer(questions(5, prompt))
+    shared, asked = set(), []
+    for raw, body in zip(server.raw, server.bodies, strict=True):
+        system, user = body['messages']
+        assert system == {'role': 'system', 'content': 'You see blocks.'}
+        kinds = [part['type'] for part in user['content']]
+        assert kinds == ['text', 'image_url', 'text', 'text']
+        assert user['content'][1]['image_url']['detail'] == 'low'
+        assert raw.index(b'You see') < raw.index(b'data:image/png;base64') < raw.index(b'Q: Is')
+        shared.add(json.dumps(user['content'][:3]))
+        asked.append(texts(body)[-1])
+    assert len(shared) == 1
+    assert sorted(asked) == [f'Q: Is it {i}?' for i in range(5)] and asked[0] == 'Q: Is it 0?'
+
+
+def test_the_image_that_arrives_is_the_image(make: Any) -> None:
+    import base64
+    import io
+
+    from PIL import Image
+    request = questions(1)
+    with FakeServer() as server:
+        make(server).answer(request)
+    url = server.bodies[0]['messages'][0]['content'][0]['image_url']['url']
+    sent = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(',')[2]))))
+    assert (sent == request.observation.image).all()
+
+
+def test_the_first_request_is_awaited_and_the_others_are_bounded(make: Any) -> None:
+    gate = threading.Event()
+    together = threading.Semaphore(0)
+
+    def before(number: int) -> None:
+        if number == 0:
+            time.sleep(0.1)
+            assert len(server.bodies) == 1, 'others came before the first was answered'
+            return
+        together.release()
+        gate.wait(10)
+
+    with FakeServer(lambda body, number: chat(texts(body)[-1])) as server:
+        server.before_reply = before
+
+        def open_gate() -> None:
+            for _ in range(3):
+                assert together.acquire(timeout=10)
+            time.sleep(0.1)
+            gate.set()
+        opener = threading.Thread(target=open_gate)
+        opener.start()
+        replies = make(server, concurrency=3).answer(questions(12))
+        opener.join()
+    assert server.most_at_once == 3
+    assert [reply.text for reply in replies] == [f'Is it {i}?' for i in range(12)]
+
+
+def test_two_callers_share_the_bound(make: Any) -> None:
+    with FakeServer() as server:
+        server.before_reply = lambda number: time.sleep(0.01)
+        backend = make(server, concurrency=2)
+        threads = [threading.Thread(target=backend.answer, args=(questions(8),))
+                   for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(server.bodies) == 24 and server.most_at_once <= 2
+    assert backend.usage == Usage(24, 2400, 48)
+
+
+def test_reasoning_is_generated_and_scored_where_the_answer_stands(make: Any) -> None:
+    tokens = [('No', {'No': 0.9}), (' idea', {' idea': 0.9}), ('.', {'.': 1.0}),
+              ('<', {'<': 1.0}), ('answer', {'answer': 1.0}), ('>', {'>': 1.0}),
+              ('\n', {'\n': 0.9}), ('Yes', {'Yes': 0.75, 'No': 0.25})]
+    with FakeServer(in_turn(chat('No idea.<answer>\nYes', logprobs=tokens))) as server:
+        [reply] = make(server).answer(questions(1, REASONING))
+    assert (reply.p_yes, reply.p_no) == (pytest.approx(0.75), pytest.approx(0.25))
+    assert parse_yes_no(reply.text) is Verdict.YES
+    assert server.bodies[0]['stop'] == ['</answer>'] and server.bodies[0]['max_tokens'] == 200
+
+
+@pytest.mark.parametrize('tokens', [
+    [('Yes', {'Yes': 1.0})], [('<answer>Y', {'<answer>Y': 1.0}), ('es', {'es': 1.0})],
+    [('<answer>', {'<answer>': 1.0})]])
+def test_without_a_place_of_the_answer_there_are_no_probabilities(make: Any, tokens: Any) -> None:
+    text = ''.join(token for token, _ in tokens)
+    with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
+        [reply] = make(server).answer(questions(1, REASONING))
+    assert reply == (module.YesNoReply(text))
+
+
+def test_the_stop_word_is_put_back_where_the_server_says_so(make: Any) -> None:
+    good = chat('So.<answer>Yes, it is')
+    good.body['choices'][0]['stop_reason'] = '</answer>'
+    with FakeServer(in_turn(good)) as server:
+        [reply] = make(server).answer(questions(1, REASONING))
+    assert parse_yes_no(reply.text) is Verdict.YES
+
+
+def test_free_text_with_several_images(make: Any) -> None:
+    images = [np.full((4, 4, 3), shade, np.uint8) for shade in (0, 255)]
+    request = TextRequest('sys', ('a', images[0], 'b', images[1]), 77)
+    with FakeServer(in_turn(chat('{"plan": []}'), chat('{"pl', finish='length'),
+                            chat([{'type': 'text', 'text': 'in '}, 3,  # type: ignore[arg-type]
+                                  {'type': 'text', 'text': 'parts'}]))) as server:
+        backend = make(server)
+        replies = [backend.generate(request) for _ in range(3)]
+    assert [(r.text, r.truncated) for r in replies] == [
+        ('{"plan": []}', False), ('{"pl', True), ('in parts', False)]
+    body = server.bodies[0]
+    assert body['max_tokens'] == 77 and 'logprobs' not in body and 'stop' not in body
+    assert [part['type'] for part in body['messages'][1]['content']] == [
+        'text', 'image_url', 'text', 'image_url']
+
+
+@pytest.mark.parametrize('reply', [
+    chat(None, refusal='No, I must not look at blocks.'), chat('No', finish='content_filter'),
+    chat(None), chat(''), chat('', finish='length'),
+    error(400, 'The prompt was filtered', code='content_filter')])
+def test_refused_and_filtered_replies_are_unreadable_not_errors(make: Any, reply: Reply) -> None:
+    with FakeServer(in_turn(reply)) as server:
+        replies = make(server).answer(questions(2))
+    for item in replies:
+        assert parse_yes_no(item.text) is Verdict.UNPARSED
+        assert item.p_yes is None and item.p_no is None
+
+
+def test_further_fields_are_sent(make: Any) -> None:
+    with FakeServer() as server:
+        make(server, temperature=0.5, seed=7, reasoning_effort='low', thinking_tokens=1000,
+             extra_body='{"chat_template_kwargs": {"enable_thinking": false}}',
+             logprobs='off', answer_tokens=0).answer(questions(1))
+        make(server, temperature=-1.0).answer(questions(1))
+    first, second = server.bodies
+    assert first['temperature'] == 0.5 and first['seed'] == 7
+    assert first['reasoning_effort'] == 'low' and first['max_tokens'] == 16 + 1000
+    assert first['chat_template_kwargs'] == {'enable_thinking': False}
+    assert 'logprobs' not in first and 'top_logprobs' not in first
+    assert 'temperature' not in second
+
+
+def test_no_questions_no_requests(make: Any) -> None:
+    with FakeServer() as server:
+        assert make(server).answer(questions(0)) == []
+    assert not server.bodies
+
+
+@pytest.mark.parametrize('image', [None, np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)),
+                                   np.zeros((0, 4, 3), np.uint8)])
+def test_without_an_image_there_is_nothing_to_ask(make: Any, image: Any) -> None:
+    with FakeServer() as server, pytest.raises(BackendError, match='image'):
+        make(server).answer(YesNoRequest(Observation(image), (Question(Atom('p'), '?'),)))
+    assert not server.bodies
+
+
+# What the server understands.
+
+
+def test_without_logprobs_in_the_reply_there_are_no_probabilities(make: Any) -> None:
+    with FakeServer() as server:
+        backend = make(server)
+        replies = backend.answer(questions(3))
+    assert {(r.text, r.p_yes, r.p_no) for r in replies} == {('Yes', None, None)}
+    assert ['logprobs' in body for body in server.bodies] == [True, False, False]
+
+
+def test_one_reply_without_logprobs_does_not_end_them(make: Any) -> None:
+    good, bad = chat('Yes', logprobs=YES), chat('Yes')
+    with FakeServer(in_turn(good, bad, good)) as server:
+        replies = make(server, concurrency=1).answer(questions(3))
+    assert [r.p_yes is None for r in replies] == [False, True, False]
+
+
+def test_refused_logprobs_are_left_out_once_and_for_all(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        if 'logprobs' in body:
+            return error(400, 'logprobs are not supported with this model', param='logprobs')
+        return chat('No')
+    with FakeServer(behave) as server:
+        backend = make(server, top_logprobs=5)
+        for _ in range(2):
+            replies = backend.answer(questions(3))
+    assert {(r.text, r.p_yes) for r in replies} == {('No', None)}
+    assert ['logprobs' in body for body in server.bodies] == [True] + [False] * 6
+
+
+def test_a_server_may_allow_fewer_logprobs(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        if body.get('top_logprobs', 0) > 5:
+            return error(400, 'Requested sample logprobs of 20, which is greater than max '
+                              'allowed: 5')
+        return chat('Yes', logprobs=YES)
+    with FakeServer(behave) as server:
+        assert make(server).answer(questions(2))[1].p_yes == pytest.approx(0.85)
+    assert [body['top_logprobs'] for body in server.bodies] == [20, 5, 5]
+
+
+def test_logprobs_may_be_insisted_on(make: Any) -> None:
+    with FakeServer() as server, pytest.raises(BackendError, match='logprobs=auto'):
+        make(server, logprobs='on').answer(questions(1))
+    refusal = error(400, 'unknown field: logprobs')
+    with FakeServer(in_turn(refusal)) as server, pytest.raises(BackendError, match='logprobs=aut'):
+        make(server, logprobs='on').answer(questions(1))
+
+
+@pytest.mark.parametrize('message', [
+    "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+    'max_tokens: extra fields not permitted'])
+def test_the_field_of_the_limit_is_found_out_once(make: Any, message: str) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return error(400, message) if 'max_tokens' in body else chat('Yes', logprobs=YES)
+    with FakeServer(behave) as server:
+        backend = make(server)
+        backend.answer(questions(3))
+        backend.generate(TextRequest('', ('hello',), 9))
+    assert ['max_tokens' in body for body in server.bodies] == [True] + [False] * 4
+    assert server.bodies[-1]['max_completion_tokens'] == 9
+    with FakeServer(in_turn(error(400, 'max_tokens is too large'))) as server, \
+            pytest.raises(BackendError, match='too large'):
+        make(server).answer(questions(1))
+    assert len(server.bodies) == 2
+    with FakeServer() as server:
+        make(server, token_field='max_completion_tokens').answer(questions(1))
+    assert 'max_tokens' not in server.bodies[0]
+
+
+def test_a_server_without_stop_words(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        if 'stop' in body:
+            return error(400, "Unsupported parameter: 'stop' is not supported", param='stop')
+        return chat('<answer>no</answer>')
+    with FakeServer(behave) as server:
+        replies = make(server).answer(questions(2, REASONING))
+    assert [parse_yes_no(r.text) for r in replies] == [Verdict.NO] * 2
+    assert len(server.bodies) == 3
+
+
+def test_hidden_reasoning_that_eats_the_reply_is_named_with_the_remedy(make: Any) -> None:
+    eaten = chat('', finish='length', reasoning_content='Let me see')
+    with FakeServer(in_turn(eaten)) as server:
+        with pytest.raises(BackendError, match='thinking_tokens'):
+            make(server).answer(questions(1))
+        [reply] = make(server, thinking_tokens=50).answer(questions(1))
+    assert reply.text == ''
+
+
+@pytest.mark.parametrize(('refusal', 'remedy'), [
+    (error(401, 'bad key'), 'OPENAI_API_KEY'), (error(403, 'no access'), 'OPENAI_API_KEY'),
+    (error(404, 'The model `m` does not exist'), 'set model to one of the server: one, two'),
+    (error(400, "'temperature' does not support 0 with this model"), 'temperature=-1'),
+    (error(400, 'reasoning_effort: unknown value'), 'setting reasoning_effort'),
+    (error(400, 'context length exceeded'), 'context length'),
+    (error(422, 'what?'), 'HTTP 422'), (Reply(b'<html>gone</html>', 410), '410'),
+    (error(429, 'no credit', code='insufficient_quota'), 'quota')])
+def test_what_is_refused_for_good_is_not_tried_again(
+        make: Any, pauses: list[float], refusal: Reply, remedy: str) -> None:
+    with FakeServer(in_turn(refusal)) as server, pytest.raises(BackendError, match=remedy):
+        make(server, logprobs='off').answer(questions(3))
+    assert len(server.bodies) == 1 and not pauses
+
+
+# Rate limits, outages, nonsense.
+
+
+def test_a_rate_limit_is_obeyed(make: Any, pauses: list[float]) -> None:
+    limited = error(429, 'slow down', {'retry-after': '7'})
+    with FakeServer(in_turn(limited, limited, chat('Yes'))) as server:
+        [reply] = make(server).answer(questions(1))
+    assert reply.text == 'Yes' and len(server.bodies) == 3
+    assert pauses == [pytest.approx(7, abs=0.5)] * 2
+
+
+def test_the_pause_after_a_rate_limit_is_for_all(make: Any, pauses: list[float]) -> None:
+    limited = error(429, 'slow down', {'retry-after-ms': '9000'})
+    with FakeServer(in_turn(chat('Yes'), limited, chat('Yes'))) as server:
+        assert len(make(server, concurrency=1).answer(questions(6))) == 6
+    assert len(server.bodies) == 7
+    assert len(pauses) == 5 and all(8 < pause <= 9 for pause in pauses)
+
+
+@pytest.mark.parametrize(('bad', 'why'), [
+    (error(429, 'slow down'), 'limits the rate.*concurrency'),
+    (error(500, 'oops'), 'out of order.*base_url'), (error(503, 'busy'), 'out of order'),
+    (RESET, 'out of order.*no connection'),
+    (Reply(b'{"choices": [{"mess'), 'nonsense.*no JSON'),
+    (Reply(b'<html>hello</html>', headers={'content-type': 'text/html'}), 'nonsense.*html'),
+    (Reply(b'', headers={'content-type': 'text/plain'}), 'nonsense'),
+    (Reply(b'[' * 100_000), 'nonsense'), (Reply(b'\xff\xfe'), 'nonsense'),
+    (Reply([1]), 'no JSON object'), (Reply({}), 'without choices'),
+    (Reply({'choices': []}), 'without choices'), (Reply({'choices': [{}]}), 'without choices'),
+    (Reply({'choices': [{'message': 'x'}]}), 'without choices'),
+    (Reply({'error': {'message': 'upstream died'}}), 'upstream died')])
+def test_passing_troubles_are_tried_again_within_bounds(
+        make: Any, pauses: list[float], bad: Reply, why: str) -> None:
+    with FakeServer(in_turn(bad, bad, chat('Yes'))) as server:
+        assert make(server).answer(questions(1))[0].text == 'Yes'
+    assert len(pauses) == 2
+    with FakeServer(in_turn(bad)) as server, pytest.raises(BackendError, match=why) as caught:
+        make(server).answer(questions(3))
+    assert len(server.bodies) == 3 and 'given up after 3 tries' in str(caught.value)
+    with FakeServer(in_turn(bad)) as server, pytest.raises(BackendError, match='after 1 tries'):
+        make(server, retries=0).answer(questions(1))
+
+
+def test_pauses_grow_with_jitter_up_to_a_bound(make: Any, pauses: list[float]) -> None:
+    with FakeServer(in_turn(error(500, 'oops'))) as server, pytest.raises(BackendError):
+        make(server, retries=9, backoff_s=2.0).answer(questions(1))
+    assert len(pauses) == 9
+    for number, pause in enumerate(pauses):
+        most = min(60.0, 2.0 * 2 ** number)
+        assert most / 2 <= pause <= most
+    assert len({round(pause / 2 ** number, 6) for number, pause in enumerate(pauses[:5])}) > 1
+
+
+def test_nobody_is_there(make: Any, pauses: list[float]) -> None:
+    with FakeServer() as server:
+        url = server.url
+    with pytest.raises(BackendError, match=r'no connection.*check that it runs'):
+        make(None, base_url=url).answer(questions(1))
+    assert len(pauses) == 2
+
+
+def test_a_request_that_hangs_is_tried_again(make: Any, pauses: list[float]) -> None:
+    with FakeServer(in_turn(HANG, chat('Yes'))) as server:
+        assert make(server, timeout_s=0.2).answer(questions(1))[0].text == 'Yes'
+        server.release()
+    assert len(server.bodies) == 2
+
+
+def test_the_deadline_of_a_batch_ends_it_and_all_its_requests(make: Any) -> None:
+    hangs = {3, 4}
+    with FakeServer(lambda body, number: HANG if number in hangs else chat('Yes')) as server:
+        backend = make(server, concurrency=2)
+        with pytest.raises(DeadlineError, match='8 questions took longer than the limit of 0.5'):
+            backend.answer(questions(8, timeout_s=0.5))
+        seen = len(server.bodies)
+        assert seen < 8
+        hangs.clear()
+        assert len(backend.answer(questions(2))) == 2  # the slots are free again
+        assert len(server.bodies) == seen + 2  # and nothing of the old batch is sent any more
+        hangs.add(len(server.bodies))
+        with pytest.raises(DeadlineError, match='a prompt'):
+            backend.generate(TextRequest('', ('x',), 5, timeout_s=0.2))
+
+
+def test_a_pause_beyond_the_deadline_is_not_waited_for(make: Any, pauses: list[float]) -> None:
+    limited = error(429, 'slow down', {'retry-after': '120'})
+    with FakeServer(in_turn(limited)) as server:
+        with pytest.raises(DeadlineError, match=r'limits the rate.*120'):
+            make(server).answer(questions(2, timeout_s=60.0))
+        assert len(server.bodies) == 1
+        server.behaviour = in_turn(error(429, 'x', {'retry-after': '86400'}))
+        with pytest.raises(BackendError, match='asks to wait 86400 s'):
+            make(server).answer(questions(2))
+    assert not pauses
+
+
+def test_an_error_of_one_request_ends_the_batch(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return error(400, 'that one not') if texts(body) == ['Is it 4?'] else chat('Yes')
+    with FakeServer(behave) as server, pytest.raises(BackendError, match='that one not'):
+        make(server, concurrency=1).answer(questions(40))
+    assert len(server.bodies) < 40
+
+
+@pytest.mark.parametrize(('value', 'low', 'high'), [
+    ('3', 3, 3), ('0.5', 0.5, 0.5), ('-4', 0, 0), ('soon', None, None), ('', None, None),
+    ('nan', None, None),
+    (email.utils.format_datetime(datetime.datetime.now(datetime.UTC)
+                                 + datetime.timedelta(seconds=100)), 50, 100)])
+def test_retry_after_in_all_its_forms(value: str, low: float | None, high: float | None) -> None:
+    found = _openai_server.retry_after_s({'retry-after': value})
+    if low is None or high is None:
+        assert found is None
+    else:
+        assert found is not None and low <= found <= high
+    assert _openai_server.retry_after_s({'retry-after-ms': '250', 'retry-after': value}) == 0.25
+
+
+# Keys.
+
+
+def leaks(caught: Any, caplog: Any, capfd: Any, *more: Any) -> bool:
+    """Whether the key is anywhere in errors, logs, output or other things."""
+    import traceback
+    trace = ''.join(traceback.format_exception(caught)) if caught else ''
+    out, err = capfd.readouterr()
+    seen = '\n'.join([trace, repr(caught), caplog.text, out, err, *map(repr, more),
+                      *map(str, more)])
+    contexts, error = [], caught
+    while error is not None:
+        contexts.append(error)
+        error = error.__cause__ or error.__context__
+    return KEY in seen or KEY[3:] in seen or any(KEY in str(vars(e)) for e in contexts)
+
+
+@pytest.mark.parametrize('reply', [
+    error(401, f'Incorrect API key provided: {KEY}.', code=KEY, param=KEY),
+    error(400, f'Bearer {KEY} is odd'), Reply(f'denied: {KEY}'.encode(), 403),
+    Reply({'choices': [], 'error': f'key {KEY}'}), Reply(f'key={KEY} no json'.encode()),
+    Reply(json.dumps({'error': {'message': KEY}}).replace('-', '\\u002d').encode(), 400),
+    error(500, KEY, {'x-key': KEY}), error(429, f'{KEY} is limited', {'retry-after': '1'})])
+def test_an_echoed_key_is_nowhere(make: Any, monkeypatch: Any, caplog: Any, capfd: Any,
+                                  pauses: list[float], reply: Reply) -> None:
+    monkeypatch.setenv('MY_KEY', KEY)
+    caplog.set_level(logging.DEBUG)
+    with FakeServer(in_turn(reply)) as server:
+        server.models = [f'model {KEY}']
+        backend = make(server, api_key_env='MY_KEY')
+        with pytest.raises(BackendError) as caught:
+            backend.answer(questions(2))
+    assert server.headers[0]['authorization'] == f'Bearer {KEY}'
+    assert not leaks(caught.value, caplog, capfd, backend, backend.model, backend.usage)
+    assert '[key]' in str(caught.value)
+
+
+def test_a_key_in_a_reply_goes_no_further(make: Any, monkeypatch: Any, caplog: Any,
+                                          capfd: Any) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', f'  {KEY}\n')
+    caplog.set_level(logging.DEBUG)
+    with FakeServer(in_turn(chat(f'Yes {KEY}', logprobs=YES),
+                            chat(None, refusal=f'No {KEY}'))) as server:
+        backend = make(server)
+        replies = backend.answer(questions(1)), backend.generate(TextRequest('', ('x',)))
+    assert server.headers[0]['authorization'] == f'Bearer {KEY}'
+    assert not leaks(None, caplog, capfd, *replies)
+    assert parse_yes_no(replies[0][0].text) is Verdict.YES
+
+
+def test_a_short_key_is_no_secret_and_does_not_garble_answers(make: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'no')
+    with FakeServer(in_turn(chat('no'))) as server:
+        assert make(server).answer(questions(1))[0].text == 'no'
+
+
+@pytest.mark.parametrize('key', ['sk-a b-secret', 'sk-\x07-secret', 'sk-ü-secret'])
+def test_what_is_no_key_is_not_told(monkeypatch: Any, make: Any, key: str) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', key)
+    with pytest.raises(InputError, match='OPENAI_API_KEY holds no key') as caught:
+        make(None, base_url='http://localhost:1/v1')
+    assert 'secret' not in str(caught.value)
+
+
+def test_a_key_in_the_settings_is_refused_unseen() -> None:
+    for values in ({'api_key_env': KEY}, {'base_url': f'http://me:{KEY}@host/v1'},
+                   {'base_url': f'http://host/v1?key={KEY}'}, {'base_url': KEY},
+                   {'base_url': f'http://[{KEY}'}, {'base_url': f'ftp://{KEY}/'}):
+        with pytest.raises(InputError) as caught:
+            backend_settings('openai', {'model': 'm', **values})
+        assert KEY not in str(caught.value) and caught.value.__cause__ is None
+    assert KEY not in repr(backend_settings('openai'))
+
+
+def test_an_address_from_the_environment_is_checked_too(monkeypatch: Any, make: Any) -> None:
+    monkeypatch.setenv('OPENAI_BASE_URL', f'http://me:{KEY}@localhost:1/v1')
+    with pytest.raises(InputError, match='OPENAI_BASE_URL must hold no user') as caught:
+        make(None)
+    assert KEY not in str(caught.value)
+    monkeypatch.setenv('OPENAI_BASE_URL', 'http://localhost:1/v1')
+    assert make(None).model == 'm@localhost:1/v1'
+
+
+def test_a_server_of_ones_own_needs_no_key_but_openai_does(make: Any) -> None:
+    with FakeServer() as server:
+        make(server).answer(questions(1))
+        make(server, api_key_env='').answer(questions(1))
+    with pytest.raises(InputError, match='OPENAI_API_KEY'):
+        make(None)
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(('values', 'match'), [
+    ({'model': ''}, 'model is missing'), ({'extra_body': '{'}, 'extra_body'),
+    ({'extra_body': '[]'}, 'extra_body'), ({'extra_body': '{"model": "x"}'}, 'extra_body'),
+    ({'max_cost_usd': 1.0}, 'price_in'), ({'concurrency': 0}, 'concurrency'),
+    ({'image_format': 'gif'}, 'image_format'), ({'timeout_s': '3'}, 'timeout_s')])
+def test_bad_settings_are_named(values: dict[str, Any], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        make_backend('openai', {'model': 'm', 'base_url': 'http://localhost:1', **values})
+
+
+def test_the_name_is_that_of_model_and_server(make: Any) -> None:
+    assert make(None, base_url='https://gpu-1:8000/v1/').model == 'm@gpu-1:8000/v1'
+    assert make(None, base_url='https://gpu-1', name='mine').model == 'mine'
+
+
+def test_a_missing_library_is_named_with_the_remedy(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, 'openai', None)
+    with pytest.raises(BackendError, match='pip install openai'):
+        make_backend('openai', {'model': 'm', 'base_url': 'http://localhost:1'})
+
+
+# What is spent.
+
+
+def test_tokens_and_cost_are_counted_from_what_the_server_says(make: Any) -> None:
+    cached = chat('Yes', usage=(1000, 10))
+    cached.body['usage']['prompt_tokens_details'] = {'cached_tokens': 900}
+    with FakeServer(in_turn(cached)) as server:
+        backend = make(server, price_in=2.0, price_cached=0.5, price_out=8.0)
+        assert backend.usage == Usage(0, 0, 0, 0.0)
+        backend.answer(questions(3))
+        assert dataclasses.astuple(backend.usage)[:3] == (3, 3000, 30)
+        assert backend.usage.cost_usd == pytest.approx(3 * (200 + 450 + 80) / 1e6)
+        plain = make(server, price_in=2.0, price_out=8.0)
+        plain.answer(questions(1))
+        assert plain.usage.cost_usd == pytest.approx((2000 + 80) / 1e6)
+        free = make(server)
+        free.answer(questions(1))
+        assert free.usage == Usage(1, 1000, 10, None)
+
+
+@pytest.mark.parametrize('usage', [None, {}, {'prompt_tokens': -1, 'completion_tokens': 2},
+                                   {'prompt_tokens': 'x', 'completion_tokens': True}, [1]])
+def test_without_counts_there_is_no_usage_and_no_cap(make: Any, usage: Any) -> None:
+    silent = chat('Yes', usage=None)
+    silent.body['usage'] = usage
+    with FakeServer(in_turn(silent)) as server:
+        backend = make(server)
+        assert len(backend.answer(questions(2))) == 2
+        assert backend.usage == Usage(2)
+        with pytest.raises(SpendingCapError, match='does not say'):
+            make(server, max_tokens_total=10_000).answer(questions(5))
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize('concurrency', [1, 8])
+def test_a_cap_is_kept_before_a_request_is_sent(make: Any, concurrency: int) -> None:
+    with FakeServer() as server:  # 102 tokens each
+        backend = make(server, max_tokens_total=1000, concurrency=concurrency)
+        with pytest.raises(SpendingCapError, match=r'max_tokens_total = 1000.*same --out'):
+            backend.answer(questions(40))
+        assert len(server.bodies) == 10 and backend.usage.prompt_tokens == 1000
+        with pytest.raises(SpendingCapError):
+            backend.generate(TextRequest('', ('x',)))
+        assert len(server.bodies) == 10
+    with FakeServer() as server:
+        backend = make(server, max_cost_usd=0.001, price_in=1.0, price_out=1.0,
+                       concurrency=concurrency)
+        backend.carry_over(Usage(9, 5, 5, 0.0005))
+        with pytest.raises(SpendingCapError, match=r'max_cost_usd = 0\.001'):
+            backend.answer(questions(40))
+        assert len(server.bodies) == 5 and backend.usage.requests == 5
+
+
+# Ends.
+
+
+def test_a_closed_backend_says_so_and_leaves_no_thread(make: Any) -> None:
+    def threads() -> int:
+        return sum(thread.name == 'openai-backend' for thread in threading.enumerate())
+    before = threads()
+    with FakeServer() as server:
+        backend = make(server)
+        backend.answer(questions(2))
+        assert threads() == before + 1
+        backend.close()
+        backend.close()
+        assert threads() == before
+        with pytest.raises(BackendError, match='closed'):
+            backend.answer(questions(1))
+
+
+def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
+    caught: list[BaseException] = []
+    with FakeServer(in_turn(HANG)) as server:
+        backend = make(server)
+
+        def ask() -> None:
+            try:
+                backend.answer(questions(1))
+            except BackendError as error:
+                caught.append(error)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        server.wait_for(1)
+        backend.close()
+        thread.join(10)
+    assert len(caught) == 1 and 'closed' in str(caught[0])
+
+
+@pytest.mark.parametrize('end', ['interrupt', 'forgotten'])
+def test_the_process_ends_at_once(end: str) -> None:
+    code = textwrap.dedent('''
+        import sys
+        from test_vlm_openai import make_backend, questions
+        backend = make_backend('openai', {'model': 'm', 'base_url': sys.argv[1],
+                                          'logprobs': 'off'})
+        try:
+            backend.answer(questions(6))
+        except KeyboardInterrupt:
+            print('interrupted', flush=True)
+            raise SystemExit(7)
+        print('answered', flush=True)
+        ''')
+    with FakeServer(in_turn(chat('Yes'), HANG if end == 'interrupt' else chat('No'))) as server:
+        process = subprocess.Popen(
+            [sys.executable, '-c', code, server.url], cwd=Path(__file__).parent,
+            env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if end == 'interrupt':
+            server.wait_for(4)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    expected = ('interrupted', 7) if end == 'interrupt' else ('answered', 0)
+    assert (out.strip(), process.returncode) == expected, err
+    assert not err
+
+
+# Whatever comes.
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    | st.sampled_from(['Yes', 'no', '<answer>']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(['content', 'token', 'logprob', 'top_logprobs', 'bytes', 'text',
+                         'refusal', 'finish_reason', 'logprobs', 'message', 'type']),
+        inner, max_size=6), max_leaves=14)
+
+
+@settings(max_examples=400, deadline=None)
+@given(choice=st.fixed_dictionaries(
+    {'message': st.dictionaries(st.sampled_from(['content', 'refusal']), JSON)},
+    optional={'logprobs': st.fixed_dictionaries({'content': JSON | st.lists(
+        st.fixed_dictionaries({'token': st.sampled_from(['Yes', 'No', ' ', '<answer>']),
+                               'logprob': JSON, 'top_logprobs': JSON}), max_size=3)}) | JSON,
+              'finish_reason': JSON, 'stop_reason': JSON}),
+    usage=JSON, reasoning=st.booleans())
+def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool) -> None:
+    backend = _READER
+    said = backend._read({'choices': [choice], 'usage': usage},
+                         module._Dialect('max_tokens', 20), True, reasoning)
+    reply = module._reply(said, REASONING if reasoning else BARE)
+    assert isinstance(reply.text, str)
+    for share in (reply.p_yes, reply.p_no):
+        assert share is None or 0.0 <= share <= 1.0
+    parse_yes_no(reply.text)
+
+
+_READER: Any = make_backend('openai', {'model': 'm', 'base_url': 'http://localhost:1/v1',
+                                       'thinking_tokens': 1})
+
+
+# Whole runs.
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    folder = tmp_path / 'problems'
+    folder.mkdir()
+    for name in 'abcd':
+        (folder / f'{name}.pddl').write_text(TWO_BLOCKS)
+    return folder
+
+
+def run_settings(tmp_path: Path, problems: Path, server: FakeServer, **values: Any) -> RunSettings:
+    return RunSettings(
+        problems=str(problems), out=str(tmp_path / 'run'), backend='openai', method='ground',
+        backend_options={'model': 'm', 'base_url': server.url, 'concurrency': 4, 'price_in': 1.0,
+                         'price_out': 1.0, **values})
+
+
+def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
+        tmp_path: Path, problems: Path) -> None:
+    with FakeServer(in_turn(chat('No', usage=(1000, 0)))) as server:
+        def go(cap: float) -> dict[str, Any]:
+            return run(run_settings(tmp_path, problems, server, max_cost_usd=cap),
+                       world=MemoryWorld(), planner=SearchPlanner())
+        probe = run(dataclasses.replace(run_settings(tmp_path, problems, server), episodes=1,
+                                        out=str(tmp_path / 'probe')),
+                    world=MemoryWorld(), planner=SearchPlanner())
+        each, per_episode = 0.001, len(server.bodies)
+        assert probe['scored'] == 1 and per_episode > 4
+        server.bodies.clear()
+        cap = each * (2 * per_episode + 3)
+        summary = go(cap)
+        sent = len(server.bodies)
+        assert summary['interrupted'] and summary['episodes'] == 2
+        assert 'max_cost_usd' in summary['stopped_by'] and 'same --out' in summary['stopped_by']
+        assert sent == 2 * per_episode + 3
+        store = RunStore(tmp_path / 'run')
+        assert json.loads((tmp_path / 'run' / 'summary.json').read_text()) == summary
+        assert store.run_info()['spent']['cost_usd'] == pytest.approx(cap)
+        assert store.run_info()['spent']['requests'] == sent
+        again = go(cap)  # nothing more may be sent
+        assert len(server.bodies) == sent and again['interrupted'] and again['episodes'] == 2
+        done = go(100.0)
+        assert not done['interrupted'] and done['stopped_by'] == '' and done['episodes'] == 4
+        assert len(server.bodies) == 4 * per_episode + 3
+        assert store.run_info()['spent']['requests'] == 4 * per_episode + 3
+
+
+def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
+                                         monkeypatch: Any) -> None:
+    from sightplan import runner
+    monkeypatch.setattr(runner, 'make_world', lambda name, options: MemoryWorld())
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    with FakeServer(in_turn(chat(f'No {KEY}'))) as server:
+        code = cli.main(['run', '--problems', str(problems), '--out', str(tmp_path / 'run'),
+                         '--backend', 'openai', '--backend-option', 'model=m',
+                         '--backend-option', f'base_url={server.url}', '--record',
+                         '--backend-option', 'max_tokens_total=500', '--answers-log'])
+    out, err = capfd.readouterr()
+    assert code == 1
+    assert 'max_tokens_total = 500' in err and 'raise it' in err and 'broken off' in err
+    for file in (tmp_path / 'run').rglob('*'):
+        assert not file.is_file() or KEY not in file.read_text()
+    assert KEY not in out + err
+    assert (tmp_path / 'run' / 'replies.jsonl').read_text().count('"yes_no"') == 0
+
+
+def test_only_what_changes_results_is_a_runs_identity(tmp_path: Path, problems: Path) -> None:
+    with FakeServer() as server:
+        one, other, third = (run_settings(tmp_path, problems, server, **values) for values in (
+            {}, {'max_cost_usd': 5.0, 'concurrency': 1, 'timeout_s': 5.0, 'retries': 9,
+                 'price_in': 3.0}, {'temperature': 1.0}))
+    domain, pairs, _ = select_problems(one)
+    found = [identity(each, domain, pairs, 'm') for each in (one, other, third)]
+    assert found[0] == found[1] != found[2]
+    assert found[0]['backend']['model'] == 'm'
+
+
+def test_a_recorded_run_of_a_server_is_replayed_with_its_cost(
+        tmp_path: Path, problems: Path) -> None:
+    rng = random.Random(3)
+
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        word = rng.choice(['Yes', 'No', 'Perhaps'])
+        return chat(word, logprobs=[(word, {word: rng.uniform(0.1, 1)})],
+                    usage=(rng.randrange(900), rng.randrange(9)))
+    with FakeServer(behave) as server:
+        first = run(dataclasses.replace(run_settings(tmp_path, problems, server), record=True),
+                    world=MemoryWorld(), planner=SearchPlanner())
+    again = run(RunSettings(problems=str(problems), out=str(tmp_path / 'again'), backend='replay',
+                            backend_options={'path': str(tmp_path / 'run')}),
+                world=MemoryWorld(), planner=SearchPlanner())
+    assert first['scored'] == again['scored'] == 4
+    times = {'seconds', 'timings_s'}
+    lines = [[{key: value for key, value in line.items() if key not in times}
+              for line in RunStore(tmp_path / name).lines()] for name in ('run', 'again')]
+    for pair in lines:
+        for line in pair:
+            for plan in line['plans']:
+                plan.pop('seconds')
+    assert lines[0] == lines[1]
+    assert again['model'] == first['model'] == f'm@127.0.0.1:{server.url.split(":")[2]}'
