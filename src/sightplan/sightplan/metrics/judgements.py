@@ -110,8 +110,9 @@ class Judgements:
                        for literal in unmet]
             entry['misled'] = [source for source in sources if source and is_wrong(source)]
         else:
-            entry['misled'] = [judged for literal in unmet
-                               if (judged := self._taken_for_met(literal, number, entry))]
+            entry['misled'] = [
+                judged for literal in unmet
+                if (judged := self._taken_for_met(literal, checked, number, entry))]
 
     def effects(self, entry: dict[str, Any], check: str, wrong: list[Judged]) -> None:
         """Complete the entry of the step whose effects were asked.
@@ -132,10 +133,12 @@ class Judgements:
         return [{'literal': str(literal), 'last': self._last.get(literal.atom)}
                 for literal in self._problem.goal if not literal.holds_in(state)]
 
-    def _taken_for_met(self, literal: Literal, number: int, entry: dict[str, Any],
-                       ) -> Judged | None:
+    def _taken_for_met(self, literal: Literal, checked: dict[Atom, Judged], number: int,
+                       entry: dict[str, Any]) -> Judged | None:
         """By what an unmet precondition was taken for met; None if it was not."""
         last = self._last.get(literal.atom)
+        if literal.atom in checked and is_wrong(checked[literal.atom]):
+            return checked[literal.atom]
         if self._believed is None:
             return last if last and is_wrong(last) else None
         if not literal.holds_in(self._believed):
