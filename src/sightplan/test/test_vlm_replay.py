@@ -457,3 +457,40 @@ def test_a_resumed_recording_replays_the_committed_episodes(
     go('second', MemoryWorld(), backend='replay', failure_probability=0.3,
        backend_options={'path': str(tmp_path / 'first')})
     assert results(tmp_path / 'second') == results(tmp_path / 'first')
+
+
+@pytest.mark.parametrize('method', [
+    'plan', 'plan_cot', 'action', 'action_cot', 'ground', 'ground_cot', 'ground_mem',
+    'ground_mem_cot'])
+def test_every_method_of_the_paper_is_replayed(tmp_path: Path, method: str) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    (problems / 'two.pddl').write_text(TWO_BLOCKS)
+    moves = [{'action': 'moveblock', 'parameters': {'block': block, 'column': 'c2'}}
+             for block in 'rg']
+    replies: list[Any] = [{'plan': moves}, {'plan': moves[1:]}, {'plan': []}]
+    if method.startswith('action'):
+        replies = [*moves, {'action': None, 'parameters': {}}]
+    if method.endswith('cot'):
+        replies = [{'explanation': 'As I see it.', **reply} for reply in replies]
+    script = tmp_path / 'script.json'
+    script.write_text(json.dumps({
+        'replies': ['I cannot say.', *replies], 'repeat': 'last',
+        'answers': {'default': '<explanation>So.</explanation><answer>No</answer>'}}))
+
+    def go(out: str, backend: str, **options: Any) -> dict[str, Any]:
+        return run(RunSettings(problems=str(problems), out=str(tmp_path / out), method=method,
+                               backend=backend, backend_options=options, record=True,
+                               max_actions=6),
+                   world=MemoryWorld(), planner=SearchPlanner())
+    first = go('first', 'scripted', script=str(script))
+    again = go('again', 'replay', path=str(tmp_path / 'first'))
+    assert first['scored'] == again['scored'] == 1
+    if not method.startswith('ground'):
+        assert first['solved'] == 1
+    assert results(tmp_path / 'again') == results(tmp_path / 'first')
+    same = {'kind', 'episode', 'key', 'text', 'p_yes', 'p_no', 'usage'}
+    kept = [[{key: line.get(key) for key in same}
+             for line in lines(tmp_path / out / recording.NAME)
+             if line['kind'] != 'recording'] for out in ('first', 'again')]
+    assert kept[0] == kept[1] and len(kept[0]) > 3
