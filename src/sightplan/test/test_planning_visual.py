@@ -110,6 +110,11 @@ def test_a_reason_with_escapes_survives_the_repair():
     assert read(text, 'plan_cot').explanation == 'it\'s "r" é\n'
 
 
+def test_a_repair_makes_no_name_of_what_is_none():
+    proposal = read('So: ' + PLAN.replace('moveblock', 'moveb\\lock'))
+    assert (proposal.status, proposal.named) == (UNKNOWN, 'moveb\\lock(block=r, column=c2)')
+
+
 # Not at all
 
 @pytest.mark.parametrize('text', [

@@ -266,7 +266,8 @@ _TOKEN = re.compile(
 _CONSTANTS = {'true': True, 'false': False, 'null': None, 'True': True, 'False': False,
               'None': None}
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(.))', re.DOTALL)
-_ESCAPED = {'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}
+_ESCAPED = {'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f',
+            '\\': '\\', '/': '/', '"': '"', "'": "'"}
 
 
 class _Relaxed:
@@ -340,7 +341,8 @@ class _Relaxed:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
+    # An unknown escape stays as it is: without its backslash it might become a name.
+    return chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[0])
 
 
 # --------------------------------------------------------------------------------- the content
