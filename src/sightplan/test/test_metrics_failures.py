@@ -54,7 +54,7 @@ GOAL = ('incolumn r,c2', 'incolumn g,c2', 'on g,r', 'clear g', *LEFT)
 
 def says(verdict, *atoms, since=0, calls=None):
     """Answers with ``verdict`` about these atoms from a call on (or in some calls), else truly."""
-    return lambda atom, truth, call: verdict if str(atom) in atoms and (
+    return lambda atom, truth, call: Verdict(verdict) if str(atom) in atoms and (
         call in calls if calls is not None else call >= since) else None
 
 
