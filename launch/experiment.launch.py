@@ -10,10 +10,13 @@ from pathlib import Path
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
+from launch.conditions import IfCondition
 from launch.frontend.parse_substitution import parse_substitution
+from launch.substitutions import LaunchConfiguration, PythonExpression
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from sightplan.agent import method_names
 from sightplan.graph import load_graph
 from sightplan.up import PARENT_VARIABLE, transport_environment
 
@@ -44,7 +47,15 @@ def node(spec, types):
     return Node(
         package=spec.package, executable=spec.executable, name=spec.name,
         output='screen', parameters=[parameters] if parameters else None,
+        condition=only_for(spec) if spec.only_for else None,
         on_exit=Shutdown(reason=f'{spec.name} has ended'))
+
+
+def only_for(spec):
+    """The chosen method is one of those that need the node."""
+    methods = [name for name in method_names() if spec.wanted_by(name)]
+    return IfCondition(PythonExpression(
+        [repr(methods), ".count('", LaunchConfiguration('method'), "') > 0"]))
 
 
 def parameter(value, types):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from sightplan.agent import method_names
 from sightplan.graph import load_graph
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ class Call:
 
 
 KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
-         'Node', 'ParameterValue')
+         'Node', 'ParameterValue', 'IfCondition', 'PythonExpression', 'LaunchConfiguration')
 
 
 @pytest.fixture
@@ -38,7 +39,9 @@ def described(monkeypatch: pytest.MonkeyPatch):
     kinds = {name: type(name, (Call,), {}) for name in KINDS}
     layout = {'launch': ('LaunchDescription',),
               'launch.actions': ('DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown'),
-              'launch.frontend': (), 'launch_ros': (), 'launch_ros.actions': ('Node',),
+              'launch.conditions': ('IfCondition',), 'launch.frontend': (),
+              'launch.substitutions': ('LaunchConfiguration', 'PythonExpression'),
+              'launch_ros': (), 'launch_ros.actions': ('Node',),
               'launch_ros.parameter_descriptions': ('ParameterValue',)}
     for module_name, members in layout.items():
         module = types.ModuleType(module_name)
@@ -56,6 +59,24 @@ def described(monkeypatch: pytest.MonkeyPatch):
             found[type(action).__name__].append(action)
         return found
     return run
+
+
+def starts_for(condition: Call | None) -> set[str]:
+    """The methods for which a node is started."""
+    if condition is None:
+        return set(method_names())
+    (expression,) = condition.arguments
+    found = set()
+    for method in method_names():
+        parts = []
+        for part in expression.arguments[0]:
+            if isinstance(part, Call):
+                assert part.arguments == ('method',)
+                part = method
+            parts.append(part)
+        if eval(''.join(parts)):  # as launch does
+            found.add(method)
+    return found
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
@@ -77,6 +98,8 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
         assert type(node.named['on_exit']).__name__ == 'Shutdown'
         given = (node.named['parameters'] or [{}])[0]
         assert given.keys() == spec.parameters.keys()
+        assert starts_for(node.named['condition']) == {
+            method for method in method_names() if spec.wanted({'method': method})}
         for name, value in spec.resolved(values).items():
             if isinstance(given[name], Call):
                 assert given[name].arguments == (spec.parameters[name],)

@@ -7,6 +7,7 @@ there is no ``ros2 launch``.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import os
@@ -28,7 +29,9 @@ _ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choice
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'methods': ('sightplan.agent', 'method_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
-_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph'}
+_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for'}
+_NEEDS = ('needs_grounder', 'needs_planner', 'needs_visual_planner')
+_METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
 
@@ -83,6 +86,8 @@ class NodeSpec:
         name: of the node.
         parameters: by name; strings may hold ``$(var argument)``.
         ends_graph: whether the graph ends, with its exit code, when it exits.
+        only_for: what a method must declare for the node to be started, such as
+            ``needs_grounder``; '' for a node that always is. The argument ``method`` names it.
     """
 
     package: str
@@ -90,6 +95,24 @@ class NodeSpec:
     name: str
     parameters: Mapping[str, Value] = field(default_factory=dict)
     ends_graph: bool = False
+    only_for: str = ''
+
+    def wanted(self, values: Mapping[str, Value]) -> bool:
+        """Whether the node is to be started with these values of the graph's arguments.
+
+        Raises:
+            InputError: the method is unknown.
+        """
+        return not self.only_for or self.wanted_by(str(values[_METHOD]))
+
+    def wanted_by(self, method: str) -> bool:
+        """Whether a method needs the node.
+
+        Raises:
+            InputError: the method is unknown.
+        """
+        agent = importlib.import_module('sightplan.agent')
+        return not self.only_for or bool(getattr(agent, self.only_for)(method))
 
     def resolved(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The parameters with the arguments' values put in, keeping their types."""
@@ -131,6 +154,11 @@ class Graph:
                                  f'{_nearest(name, tuple(known))} (--show-args lists them)')
             values[name] = known[name].read(value)
         return values
+
+    def chosen(self, values: Mapping[str, Value]) -> Graph:
+        """The graph without the nodes that the chosen method does not need."""
+        return dataclasses.replace(
+            self, nodes=tuple(node for node in self.nodes if node.wanted(values)))
 
 
 def _nearest(text: str, choices: Sequence[str]) -> str:
@@ -199,6 +227,9 @@ def load_graph(path: Path) -> Graph:
                          'needs description, arguments and nodes)') from error
     known = {argument.name for argument in graph.arguments}
     for node in graph.nodes:
+        if node.only_for and _METHOD not in known:
+            raise InputError(f'{path}: node {node.name} has only_for, but there is no argument '
+                             f'{_METHOD!r}; declare it (choices_of: methods)')
         for name, value in node.parameters.items():
             unknown = set(_VARIABLE.findall(str(value))) - known
             if unknown:
@@ -239,8 +270,13 @@ def _discovered(path: Path, entry: Mapping[str, Any]) -> Sequence[str]:
 
 def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:
     _check_fields(path, entry, _NODE_FIELDS)
+    only_for = entry.get('only_for', '')
+    if only_for and only_for not in _NEEDS:
+        raise InputError(f'{path}: node {entry["name"]}: only_for: {only_for} is not one of '
+                         f'{", ".join(_NEEDS)}')
     return NodeSpec(str(entry['package']), str(entry['executable']), str(entry['name']),
-                    dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)))
+                    dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)),
+                    only_for)
 
 
 def _check_fields(path: Path, entry: Mapping[str, Any], known: set[str]) -> None:

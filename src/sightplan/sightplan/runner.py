@@ -323,8 +323,9 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'max_actions': settings.max_actions,
         'stop_at_goal': any(stops_at_goal(settings, domain.name, split) for split, _ in pairs),
         'failure_probability': settings.failure_probability,
-        'planner': {'search': settings.planner_search,
-                    'timeout_s': settings.planner_timeout_s},
+        'planner': ({'search': settings.planner_search,
+                     'timeout_s': settings.planner_timeout_s}
+                    if needs_planner(settings.method) else None),
         'world': dict(settings.world_options),
     }
 

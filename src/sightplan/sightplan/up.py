@@ -82,6 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
             _show_arguments(graph, arguments.json)
             return DONE
         values = graph.values(arguments.arguments)
+        graph = graph.chosen(values)
         with contextlib.ExitStack() as stack:
             environment = graph_environment(os.environ, stack)
             commands = [command(node, values) for node in graph.nodes]

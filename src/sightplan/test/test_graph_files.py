@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sightplan.agent import method_names
+from sightplan.agent import method_names, needs_model, needs_planner
 from sightplan.domains import domain_names
 from sightplan.graph import load_graph
 from sightplan.model import InputError
@@ -19,6 +19,8 @@ arguments:
   - {name: loud, type: bool, default: false, description: Whether it shouts}
 nodes:
   - {package: p, executable: e, name: n, parameters: {rate: $(var speed), text: 'at $(var speed)'}}
+  - {package: p, executable: g, name: asked, only_for: needs_grounder}
+  - {package: p, executable: v, name: planning, only_for: needs_visual_planner}
   - {package: p, executable: f, name: m, ends_graph: true}
 """
 
@@ -34,7 +36,26 @@ def test_values_keep_their_types(tmp_path):
     values = small.values(['speed:=2', 'loud:=yes'])
     assert values == {'speed': 2.0, 'method': 'idle', 'loud': True}
     assert small.nodes[0].resolved(values) == {'rate': 2.0, 'text': 'at 2.0'}
-    assert [node.ends_graph for node in small.nodes] == [False, True]
+    assert [node.ends_graph for node in small.nodes] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(('method', 'nodes'), [
+    ('idle', 'n m'), ('ground', 'n asked m'), ('plan_cot', 'n planning m')])
+def test_nodes_that_the_method_does_not_need_are_left_out(tmp_path, method, nodes):
+    small = graph(tmp_path)
+    chosen = small.chosen(small.values([f'method:={method}']))
+    assert [node.name for node in chosen.nodes] == nodes.split()
+    assert len(small.nodes) == 4, 'the graph itself is as it was'
+
+
+def test_no_model_is_started_twice():
+    """Whatever the method, at most one node of the experiment loads the model."""
+    experiment = load_graph(SHIPPED)
+    for method in method_names():
+        nodes = {node.name for node in experiment.chosen({'method': method}).nodes}
+        assert len(nodes & {'grounder', 'vlm_planner'}) == needs_model(method), method
+        assert ('symbolic_planner' in nodes) == needs_planner(method), method
+        assert {'sim_bridge', 'agent', 'metrics_recorder', 'experiment'} <= nodes
 
 
 def test_what_is_installed_can_be_chosen():
@@ -59,6 +80,8 @@ def test_wrong_arguments_are_named(tmp_path, argument, words):
     ('default: 1.0', 'default: quick', 'default of argument speed'),
     ('$(var speed),', '$(var haste),', 'haste'), ('executable: e', 'file: e', 'file'),
     ('choices_of: methods', 'choices_of: colours', 'choices_of'),
+    ('only_for: needs_grounder', 'only_for: needs_coffee', 'needs_coffee'),
+    ('name: method,', 'name: how,', 'only_for'),
     ('description: Two', '[', 'read')])
 def test_malformed_files_are_named(tmp_path, old, new, words):
     with pytest.raises(InputError) as caught:

@@ -17,6 +17,7 @@ from sightplan.agent import (
     Limits,
     make_policy,
     needs_grounder,
+    needs_planner,
     needs_truth,
     needs_visual_planner,
     policy_settings,
@@ -177,13 +178,11 @@ class AgentNode(Node):
         policy = make_policy(goal.method, options, self._truth)
         handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
         s = self._settings
-        ports = [self._world, self._planner]
-        if needs_grounder(goal.method):
-            ports.append(self._grounder)
-        if needs_visual_planner(goal.method):
-            ports.append(self._visual_planner)
-        for port in ports:
-            port.wait_until_there(s.startup_timeout_s)
+        for port, needed in ((self._world, True), (self._grounder, needs_grounder(goal.method)),
+                             (self._planner, needs_planner(goal.method)),
+                             (self._visual_planner, needs_visual_planner(goal.method))):
+            if needed:
+                port.wait_until_there(s.startup_timeout_s)
         self._recorder.domain = self._visual_planner.domain = domain
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
         truth = self._truth

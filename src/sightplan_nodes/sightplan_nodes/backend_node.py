@@ -13,6 +13,7 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from sightplan_interfaces.srv import CarryOver
 
 from sightplan.model import SightplanError, Usage, param, settings_fields
 from sightplan.vlm.api import Backend, backend_needs_truth, backend_settings, make_backend
@@ -49,7 +50,8 @@ class BackendNode(LifecycleNode):
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
     the service, *deactivate* closes it: while the service is there, it answers. The model works in
     a thread of its own, so lifecycle and parameter services answer meanwhile. The read-only
-    parameters ``model`` and ``backend_settings`` show what is in use.
+    parameters ``model`` and ``backend_settings`` show what is in use. The service ``~/carry_over``
+    (CarryOver) tells a model with a limit on spending what its run has spent so far.
 
     A subclass says how the model is used: ``use``, ``work``.
     """
@@ -70,7 +72,7 @@ class BackendNode(LifecycleNode):
         self.settings = declare_settings(self, settings)
         self.exit_code: int | None = None
         self._service_type, self._service_name = service, service_name
-        self._service: Any = None
+        self._services: list[Any] = []
         self._backend: Backend | None = None
         self._user: Any = None
         self._truth: RosTruth | None = None
@@ -175,13 +177,16 @@ class BackendNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the service."""
-        self._service = self.create_service(self._service_type, self._service_name, self._answer,
-                                            callback_group=ReentrantCallbackGroup())
+        group = ReentrantCallbackGroup()
+        self._services = [
+            self.create_service(CarryOver, '~/carry_over', self._carry_over, callback_group=group),
+            self.create_service(self._service_type, self._service_name, self._answer,
+                                callback_group=group)]
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Close the service."""
-        self._close_service()
+        self._close_services()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -191,16 +196,33 @@ class BackendNode(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget service and model."""
-        self._close_service()
+        self._close_services()
         self._forget()
         return TransitionCallbackReturn.SUCCESS
 
-    def _close_service(self) -> None:
-        if self._service is not None:
-            self.destroy_service(self._service)
-            self._service = None
+    def _close_services(self) -> None:
+        for service in self._services:
+            self.destroy_service(service)
+        self._services = []
 
-    # The service.
+    # The services.
+
+    async def _carry_over(self, request: CarryOver.Request,
+                          response: CarryOver.Response) -> CarryOver.Response:
+        spent = conversions.usage_from_msg(request.spent) or Usage()
+        try:
+            await self._worker.call(lambda: self._count_from(spent), self.settings.timeout_s)
+        except Exception as error:
+            self.get_logger().error(str(error))
+            return fill_error(response, error)
+        return response
+
+    def _count_from(self, spent: Usage) -> None:
+        """Let the model's limits count as if it had spent just that, in the worker's thread."""
+        carry_over = getattr(self._backend, 'carry_over', None)
+        if carry_over is not None:
+            # What this process has spent is in the model's own count, whatever it was for.
+            carry_over(spent - (self._backend.usage or Usage()))
 
     async def _answer(self, request: Any, response: Any) -> Any:
         limit_s = request.timeout_s or self.settings.timeout_s

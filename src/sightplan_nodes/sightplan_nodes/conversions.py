@@ -518,7 +518,7 @@ def asked_to_msg(event: Asked, episode_id: str, sequence: int) -> msg.AnswerArra
 
 
 def asked_from_msg(message: msg.AnswerArray) -> Asked:
-    """Questions and answers; the observation has stamp and frame, but no image."""
+    """Questions and answers, about a look without its image."""
     return Asked(
         Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
                               message.header.frame_id),
@@ -569,7 +569,7 @@ def proposed_to_msg(event: Proposed, episode_id: str, sequence: int) -> msg.Prop
 
 
 def proposed_from_msg(message: msg.ProposalStamped) -> Proposed:
-    """A message's plan of a model; the observation has stamp and frame, but no image."""
+    """A message's plan of a model, for a look without its image."""
     return Proposed(
         Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
                               message.header.frame_id),

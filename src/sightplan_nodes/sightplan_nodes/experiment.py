@@ -24,9 +24,21 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
-from sightplan_interfaces.srv import FinishRun, Ground, ProposePlan, ResetWorld, StartRun
+from sightplan_interfaces.srv import (
+    CarryOver,
+    FinishRun,
+    Ground,
+    ProposePlan,
+    ResetWorld,
+    StartRun,
+)
 
-from sightplan.agent import needs_grounder, needs_visual_planner, policy_settings
+from sightplan.agent import (
+    needs_grounder,
+    needs_planner,
+    needs_visual_planner,
+    policy_settings,
+)
 from sightplan.domains import Domain
 from sightplan.model import (
     CancelledError,
@@ -58,9 +70,10 @@ from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
 _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
-                   'grounder_timeout_s', 'answers_log', 'failure_images')
-"""Fields of RunSettings that are other nodes' parameters, which are asked for them, and the log of
-answers and the pictures of failures: here the bags have them."""
+                   'grounder_timeout_s', 'propose_timeout_s', 'record', 'record_images',
+                   'answers_log', 'failure_images')
+"""Fields of RunSettings that are other nodes' parameters, which are asked for them, and what goes
+into files of its own in process: here the bags have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +136,8 @@ class ExperimentNode(Node):
             names.GROUNDER: ServiceCaller(self, Ground, names.GROUND, names.GROUNDER),
             names.VLM_PLANNER: ServiceCaller(self, ProposePlan, names.PROPOSE_PLAN,
                                              names.VLM_PLANNER)}
+        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node)
+                            for node in self._models}
         nodes = (names.SIM_BRIDGE, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models)
         self._parameters = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
@@ -163,6 +178,9 @@ class ExperimentNode(Node):
                 sys.stdout.flush()
             if outcome.error is not None:
                 self._say(str(outcome.error))
+                if outcome.summary:
+                    self._say('broken off after {episodes} of {planned} episodes; started again '
+                              'with out:={out} it goes on from there'.format(**outcome.summary))
             elif outcome.summary['scored']:
                 code = 0
             else:
@@ -194,7 +212,8 @@ class ExperimentNode(Node):
             self._run_settings, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
             domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
             seed=goal.seed, max_actions=goal.max_actions,
-            failure_probability=goal.failure_probability)
+            failure_probability=goal.failure_probability,
+            stop_at_goal=goal.stop_at_goal or 'suite')
         try:
             outcome = await self._worker.call(
                 lambda: self.walk(settings, _FeedbackProgress(handle)))
@@ -235,13 +254,18 @@ class ExperimentNode(Node):
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
         domain, pairs, errors = select_problems(settings)
         specs = episode_specs(settings, domain, pairs)
-        settings, model, graph = self._ask_nodes(settings)
+        models = _models(settings.method)
+        settings, model, graph = self._ask_nodes(settings, models)
         reply = self._start_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
             identity_json=json.dumps(identity(settings, domain, pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
         raise_error(reply, names.METRICS_RECORDER)
+        for node in models:
+            raise_error(self._carry_over[node](CarryOver.Request(spent=reply.spent),
+                                               self._settings.call_timeout_s, self._cancelled),
+                        node)
         skipped = [str(error) for error in errors]
         folder = Path(reply.out)
         progress.started(folder, RunStore(folder).lines(), len(specs), skipped)
@@ -263,7 +287,8 @@ class ExperimentNode(Node):
                 broken = error
                 break
         notes = {'planned': len(specs), 'problems': len(pairs), 'problems_skipped': skipped,
-                 'interrupted': broken is not None}
+                 'interrupted': broken is not None,
+                 'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
         return self._finish(notes, broken)
 
     def _finish(self, notes: dict[str, Any], broken: SightplanError | None) -> Outcome:
@@ -277,7 +302,7 @@ class ExperimentNode(Node):
             return Outcome({}, broken or error)
         return Outcome(json.loads(reply.summary_json), broken)
 
-    def _ask_nodes(self, settings: RunSettings,
+    def _ask_nodes(self, settings: RunSettings, models: Sequence[str],
                    ) -> tuple[RunSettings, str, dict[str, dict[str, Any]]]:
         """Wait for the nodes and ask them what they were started with.
 
@@ -285,16 +310,15 @@ class ExperimentNode(Node):
             The settings with the other nodes' in them, the model's name, all nodes' parameters.
         """
         limit_s = self._settings.startup_timeout_s
-        models = [node for node, needed in (
-            (names.GROUNDER, needs_grounder(settings.method)),
-            (names.VLM_PLANNER, needs_visual_planner(settings.method))) if needed]
+        others = [names.SIM_BRIDGE, names.AGENT, names.METRICS_RECORDER]
+        if needs_planner(settings.method):
+            others.append(names.SYMBOLIC_PLANNER)
         self._start_run.wait_until_there(limit_s, self._cancelled)
         self._agent.wait_until_there(limit_s, self._cancelled)
         for node in models:
             self._models[node].wait_until_there(limit_s, self._cancelled)
-        graph = {node: reader.read(limit_s, self._cancelled)
-                 for node, reader in self._parameters.items()
-                 if node in models or node not in self._models}
+        graph = {node: self._parameters[node].read(limit_s, self._cancelled)
+                 for node in (*others, *models)}
         sim, agent = graph[names.SIM_BRIDGE], graph[names.AGENT]
         world = parse_options(sim['world_options'], 'world_options of sim_bridge')
         world.update({key: sim[f'camera.{key}'] for key in ('width', 'height')
@@ -304,9 +328,11 @@ class ExperimentNode(Node):
             'method_options': parse_options(
                 agent['method_options'], 'method_options of agent',
                 type(policy_settings(settings.method))),
-            'planner_search': graph[names.SYMBOLIC_PLANNER]['search'],
             'planner_timeout_s': agent['plan_timeout_s'],
-            'grounder_timeout_s': agent['ground_timeout_s']}
+            'grounder_timeout_s': agent['ground_timeout_s'],
+            'propose_timeout_s': agent['propose_timeout_s']}
+        if names.SYMBOLIC_PLANNER in graph:
+            changes['planner_search'] = graph[names.SYMBOLIC_PLANNER]['search']
         model = ''
         for node in models:
             given = graph[node]
@@ -372,6 +398,13 @@ class ExperimentNode(Node):
         raise DeadlineError(
             f'{names.METRICS_RECORDER} did not commit the result of {episode_id} within '
             f'{self._settings.result_timeout_s:g} s; it hangs or has died')
+
+
+def _models(method: str) -> list[str]:
+    """Names of the nodes with a model that a method needs."""
+    needed = {names.GROUNDER: needs_grounder(method),
+              names.VLM_PLANNER: needs_visual_planner(method)}
+    return [node for node in needed if needed[node]]
 
 
 def _ticks(limit_s: float, cancelled: Callable[[], bool]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import threading
@@ -30,6 +31,7 @@ from sightplan.model import (
     State,
     StopReason,
     TruthSource,
+    Usage,
     param,
 )
 from sightplan.records import RunStore
@@ -236,6 +238,7 @@ class MetricsRecorder(Node):
         self._assembly = Assembly()
         self._store: RunStore | None = None
         self._committed: set[str] = set()
+        self._spent: Usage | None = None
         self._current: EpisodeRecording | None = None
         self._gap_since: float | None = None
 
@@ -289,6 +292,7 @@ class MetricsRecorder(Node):
         except Exception as error:
             return fill_error(response, error)
         response.out, response.committed = str(store.folder), sorted(done)
+        response.spent = conversions.usage_to_msg(self._spent)
         return response
 
     async def _finish_run(self, request: FinishRun.Request,
@@ -337,6 +341,8 @@ class MetricsRecorder(Node):
             if folder.is_dir() and repair(folder) >= 0:
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
         self._store, self._committed = store, set(done)
+        spent = store.run_info().get('spent')
+        self._spent = None if spent is None else Usage(**spent)
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
 
@@ -394,6 +400,10 @@ class MetricsRecorder(Node):
                                self._settings.image_timeout_s)
         recording.take(arrival)
         recording.flush()
+        if isinstance(arrival.message, (msg.AnswerArray, msg.ProposalStamped)):
+            usage = conversions.usage_from_msg(arrival.message.usage)
+            if usage is not None:
+                self._spent = (self._spent or Usage()) + usage
         if arrival.ends:
             self._commit(keep=arrival.message.stop_reason != StopReason.CANCELLED.value)
 
@@ -433,6 +443,9 @@ class MetricsRecorder(Node):
             self._store.append(line)
             self._committed.add(recording.episode_id)
             self._summarise(self._store, {'interrupted': True})  # until the run is finished
+        if self._spent is not None:
+            # Also what a broken off episode cost counts against a limit.
+            self._store.note('spent', dataclasses.asdict(self._spent))
         self._results.publish(msg.EpisodeResult(
             episode_id=recording.episode_id, scored=bool(line['scored']),
             solved=bool(line['solved']), result_json=json.dumps(line)))

@@ -156,6 +156,7 @@ def test_proposed(proposal: Proposal, prompt: str, usage: Usage | None, stamp_ns
     back = c.proposed_from_msg(message)
     assert (back.proposal, back.prompt, back.usage) == (proposal, prompt, usage)
     assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
+    assert back.observation.image_id == seen.image_id
 
 
 @given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans())
@@ -213,7 +214,8 @@ def test_look(stamp_ns: int) -> None:
     seen = Observation(image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f')
     message = sent(c.look_to_msg(Observed(seen), 'e', 4))
     assert message.image_id == seen.image_id
-    assert c.look_from_msg(message).observation.stamp_ns == stamp_ns
+    back = c.look_from_msg(message).observation
+    assert (back.stamp_ns, back.image_id, back.image) == (stamp_ns, seen.image_id, None)
 
 
 PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)
