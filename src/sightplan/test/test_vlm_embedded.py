@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sightplan.model import Atom, BackendError, DeadlineError, InputError, Observation, Question
+from sightplan.model import (
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+)
 from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend
 from sightplan.vlm.backends.embedded import SHIPPED, Backend, Settings
 
@@ -83,7 +91,8 @@ def test_the_weights_are_stored_in_half_precision() -> None:
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
     packed, plain = backend().answer(both), backend().answer_one_by_one(both)
-    assert len({len(backend()._tail(q.text)) for q in both.questions}) > 2  # unequal lengths
+    assert backend()._local.mechanism == 'packed'
+    assert len({len(q.text.split()) for q in both.questions}) > 2  # unequal lengths
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
         assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
@@ -94,22 +103,62 @@ def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
     mine = Backend(Settings())
     plain = mine.answer_one_by_one(request(picture(), RIGHT))
-    whole = mine._model.forward
+    engine = mine._local._engine
+    run = engine._run
 
-    def shifted(*args: Any, **kwargs: Any) -> Any:
-        kwargs['position_ids'] = kwargs['position_ids'] + 1
-        return whole(*args, **kwargs)
+    def shifted(wanted: Any, **inputs: Any) -> Any:
+        inputs['position_ids'] = inputs['position_ids'] + 1
+        return run(wanted, **inputs)
 
-    monkeypatch.setattr(mine._model, 'forward', shifted)
+    monkeypatch.setattr(engine, '_run', shifted)
     packed = mine.answer(request(picture(), RIGHT))
     gaps = [abs((a.p_yes or 0) - (b.p_yes or 0)) for a, b in zip(packed, plain, strict=True)]
     assert max(gaps) > 1e-5
 
 
-def test_chunks_do_not_change_answers() -> None:
-    chunked = Backend(Settings(chunk=5)).answer(request(picture(), RIGHT))
+def test_a_bound_on_memory_does_not_change_answers() -> None:
+    chunked = Backend(Settings(memory_gb=1e-6)).answer(request(picture(), RIGHT))
     for one, other in zip(chunked, ask(picture(), RIGHT), strict=True):
         assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+
+
+def test_words_around_questions_are_left_out() -> None:
+    prompt = GroundingPrompt('ground', 'You look at a picture.', after_image='Before: no.',
+                             question='Question: {question}', reasoning=True)
+    around = YesNoRequest(Observation(image=picture()), request(picture(), RIGHT).questions,
+                          prompt=prompt)
+    assert backend().answer(around) == ask(picture(), RIGHT)
+
+
+def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
+    engine = backend()._local._engine
+    encoded = []
+    whole = engine.encode
+
+    def counted(*args: Any) -> Any:
+        encoded.append(1)
+        return whole(*args)
+
+    monkeypatch.setattr(engine, 'encode', counted)
+    image = picture(STACKS[::-1])
+    first, second = list(RIGHT)[:9], list(RIGHT)[5:]
+    again = ask(image, first)[5:] + ask(image, second)[4:]
+    assert len(encoded) == 1
+    apart = ask(picture(), second) and ask(image, second)
+    assert len(encoded) == 3
+    for one, other in zip(again, apart, strict=True):
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+
+
+def test_usage_counts_replies_and_the_tokens_read() -> None:
+    before = backend().usage
+    image = picture(STACKS, 4)
+    ask(image, list(RIGHT)[:3])
+    once = backend().usage - before
+    assert once.requests == 3 and once.completion_tokens == 0
+    assert 192 < once.prompt_tokens < 192 + 60
+    ask(image, list(RIGHT)[:3])
+    assert backend().usage.prompt_tokens - before.prompt_tokens < 192 + 120  # the image: once
 
 
 def test_same_question_same_bytes_every_time() -> None:

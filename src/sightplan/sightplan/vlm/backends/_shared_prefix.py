@@ -269,6 +269,10 @@ class SharedPrefix:
                          self._reason)
         return 'plain'
 
+    def give_up(self, reason: str) -> None:
+        """Ask one prompt at a time, for a reason that lies outside the model."""
+        self._mechanism, self._reason = 'plain', reason
+
     def _looks_ahead(self, inputs: Inputs, suffix: Suffix) -> bool:
         """Whether the prompt is encoded otherwise when something follows it."""
         try:
@@ -287,7 +291,7 @@ class SharedPrefix:
     def placed(self, inputs: Inputs) -> dict[str, Tensor]:
         """Inputs on the model's device, pixels in its precision."""
         return {name: value.to(self._device, self._dtype if value.is_floating_point() else None)
-                for name, value in inputs.items()}
+                if isinstance(value, Tensor) else value for name, value in inputs.items()}
 
     def joined(self, inputs: Inputs, suffix: Sequence[int]) -> dict[str, Tensor]:
         """Inputs of a prompt followed by more text: ids longer, masks 1, token types 0."""
@@ -300,7 +304,7 @@ class SharedPrefix:
         for name, value in inputs.items():
             if name == 'input_ids':
                 value = torch.cat([value, tail], 1)
-            elif value.shape == ids.shape:
+            elif getattr(value, 'shape', None) == ids.shape:
                 fill = torch.ones_like if name == 'attention_mask' else torch.zeros_like
                 value = torch.cat([value, fill(tail).to(value.dtype)], 1)
             whole[name] = value
@@ -366,6 +370,21 @@ class SharedPrefix:
             read = np.asarray(self._read(logits, groups).tolist())
             top[list(members)], masses[list(members)] = read[:, 0].astype(np.int64), read[:, 1:]
         return Scores(np.clip(masses, 0.0, 1.0), tuple(top.tolist()))
+
+    def score_whole(self, whole: Sequence[Inputs],
+                    groups: Sequence[Sequence[int]] = ()) -> Scores:
+        """Distribution of the token after whole prompts, each run by itself.
+
+        Raises:
+            BackendError: the memory does not suffice.
+        """
+        try:
+            read = np.asarray(self._read(self._one_by_one(whole), groups).tolist())
+        except torch.OutOfMemoryError as error:
+            raise BackendError(f'not enough memory for a prompt ({_first_line(error)}); '
+                               f'{self._remedy}') from error
+        return Scores(np.clip(read[:, 1:], 0.0, 1.0),
+                      tuple(read[:, 0].astype(np.int64).tolist()))
 
     @torch.inference_mode()
     def _read(self, logits: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:

@@ -1,0 +1,707 @@
+"""Models of transformers on this machine: loading, chat prompts, and readings made to replies.
+
+:func:`load` makes a :class:`LocalModel` from a folder or a name; it knows requests and replies and
+leaves the arithmetic to ``_shared_prefix``. Nothing here depends on a model's family: whatever the
+Auto classes load is used through its processor and its chat template.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    BARE,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    Observation,
+    Question,
+    Usage,
+)
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply
+
+_LOG = logging.getLogger(__name__)
+_SENTINEL = 'QUESTION-GOES-HERE'
+_PROBES = ('Is the red block the topmost of its column?',
+           'does "c1" stand to the left of the column labeled "c2"?')
+_OPEN, _CLOSE = '<answer>', '</answer>'
+_TAIL_TOKENS = 16
+"""So many last tokens are looked at for the closing tag; each holds a character at least."""
+_LEAST_PX = 16
+_WHOLE_FILE = 256 * 2**20
+_SAMPLE, _SAMPLES = 2**20, 64
+_FIRST_PIXELS = (480, 640, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a local model is loaded and run.
+
+    Attributes:
+        model: folder or hub name.
+        revision: of a hub name; '' for the newest.
+        device: auto, cuda, cuda:N or cpu.
+        dtype: auto (the checkpoint's on a GPU, float32 on a CPU), bfloat16, float16, float32.
+        attention: auto, sdpa, flash_attention_2 or eager.
+        quantisation: none, 8bit or 4bit.
+        trust_remote_code: whether to run code that comes with the model.
+        offline: whether to look at local files only.
+        mechanism: see ``_shared_prefix``.
+        memory_gb: likewise.
+        threads: CPU threads of torch in this process; 0 leaves them.
+        max_image_pixels: larger images are made smaller first; 0 for no limit.
+        pixels: library that prepares images: '' for the processor's choice, or 'pil'.
+        setting: what the user calls ``model``.
+    """
+
+    model: str
+    revision: str = ''
+    device: str = 'auto'
+    dtype: str = 'auto'
+    attention: str = 'auto'
+    quantisation: str = 'none'
+    trust_remote_code: bool = False
+    offline: bool = False
+    mechanism: str = 'auto'
+    memory_gb: float = 0.0
+    threads: int = 0
+    max_image_pixels: int = 0
+    pixels: str = ''
+    setting: str = 'model'
+
+
+def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalModel:
+    """Load processor and model, check them, and see which mechanism suits.
+
+    Args:
+        label: what errors begin with.
+        options: what to load and how.
+        probe: the prompt of the check.
+
+    Raises:
+        BackendError: a library, the model or memory is missing, or the model is unfit.
+    """
+    try:
+        import torch
+        import transformers
+        from transformers.utils import logging as hf_logging
+    except ImportError as error:
+        raise BackendError(f'{label} needs torch, transformers and pillow ({error}); run "make '
+                           'build", or pip install torch transformers pillow') from error
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    source: dict[str, Any] = {'local_files_only': options.offline or is_folder(options.model),
+                              'trust_remote_code': options.trust_remote_code}
+    if options.revision:
+        source['revision'] = options.revision
+    name = str(folder(options.model)) if is_folder(options.model) else options.model
+    device = _device(label, options.device)
+    how = _how(label, options, device)
+    bar = hf_logging.is_progress_bar_enabled()
+    hf_logging.disable_progress_bar()
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(
+            name, **source, **({'backend': options.pixels} if options.pixels else {}))
+        model = transformers.AutoModelForImageTextToText.from_pretrained(name, **source, **how)
+        if 'device_map' not in how:
+            model = model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise BackendError(f'{label}: not enough memory to load {options.model} ({error}); load '
+                           'it with quantisation 8bit or 4bit, or on more GPUs (device auto, '
+                           'with accelerate)') from error
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError,
+            TypeError) as error:
+        raise BackendError(f'{label}: {options.model} could not be loaded '
+                           f'({_reason(error)}); {_remedy(options, error)}') from error
+    finally:
+        if bar:
+            hf_logging.enable_progress_bar()
+    return LocalModel(label, _identity(options, model), model.eval(), processor, options, probe)
+
+
+class LocalModel:
+    """A loaded model and its processor; answers requests one at a time, from any thread.
+
+    Args:
+        label: what errors begin with.
+        name: identity of the model.
+        model: of transformers, in evaluation mode.
+        processor: its processor, with tokenizer and chat template.
+        options: those it was loaded with.
+        probe: the prompt with which the mechanism is checked.
+
+    Raises:
+        BackendError: it has no chat template, or no tokens for yes and no.
+    """
+
+    def __init__(self, label: str, name: str, model: Any, processor: Any, options: Options,
+                 probe: GroundingPrompt = BARE) -> None:
+        from sightplan.vlm.backends._shared_prefix import SharedPrefix
+
+        self.name = name
+        self._label = label
+        self._options = options
+        self._lock = threading.Lock()
+        self._usage = Usage()
+        if getattr(model.config, 'is_encoder_decoder', False):
+            raise BackendError(f'{label}: {name} has an encoder and a decoder; choose a model '
+                               'that continues its prompt')
+        self._processor = processor
+        self._tokenizer: Any = getattr(processor, 'tokenizer', None)
+        if self._tokenizer is None or not hasattr(processor, 'image_processor'):
+            raise BackendError(f'{label}: the processor of {name} does not take texts and images; '
+                               'choose an image-text-to-text model')
+        if not _chat_template(processor):
+            raise BackendError(f'{label}: {name} has no chat template; choose the instruction-'
+                               'tuned version of the model, or put a chat_template.jinja into its '
+                               'folder')
+        self._specials = frozenset(self._tokenizer.all_special_tokens)
+        tags = {self._tokenizer.convert_tokens_to_ids(tag) for tag in (_OPEN, _CLOSE)}
+        self._mute = frozenset(self._tokenizer.all_special_ids) - tags
+        added = sorted(self._tokenizer.get_added_vocab(), key=len, reverse=True)
+        self._added = re.compile('|'.join(map(re.escape, added)) or r'(?!)')
+        self._stop = self._stop_ids(model)
+        self._groups = _answer_ids(label, self._tokenizer,
+                                   model.config.get_text_config().vocab_size)
+        self._engine = SharedPrefix(
+            model, options.mechanism, options.memory_gb,
+            remedy='lower memory_gb or max_image_pixels, or load the model with quantisation '
+                   '8bit or 4bit')
+        self._apart = True
+        """Whether texts after the image may be turned into tokens by themselves."""
+        self._kept: tuple[tuple[str, str], Any] | None = None
+        self._ids = functools.lru_cache(maxsize=65536)(self._tail_ids)
+        self._frame = functools.lru_cache(maxsize=64)(self._split)
+        self._choose(probe)
+
+    @property
+    def usage(self) -> Usage:
+        """One request per reply; a prompt's tokens count as often as the model reads them."""
+        return self._usage
+
+    @property
+    def mechanism(self) -> str:
+        """How questions share their prompt: a mechanism of ``_shared_prefix``."""
+        return self._engine.mechanism
+
+    # Requests ----------------------------------------------------------------------------------
+
+    def answer(self, observation: Observation, questions: Sequence[Question],
+               prompt: GroundingPrompt, timeout_s: float | None = None) -> list[YesNoReply]:
+        """Answer yes/no questions about one image.
+
+        Raises:
+            BackendError: there is no usable image, a question holds a special token of the model,
+                or the memory does not suffice.
+            DeadlineError: not within ``timeout_s``.
+        """
+        started = time.monotonic()
+        deadline = math.inf if timeout_s is None else started + timeout_s
+        image = self._checked(observation.image)
+        asked = [self._asked(prompt, question.text) for question in questions]
+        if not asked:
+            return []
+        try:
+            with self._lock:
+                replies = self._answer(image, observation.image_id, prompt, asked, deadline)
+        except (DeadlineError, BackendError) as error:
+            raise type(error)(f'{self._label}: {error}') from error
+        if time.monotonic() > deadline:
+            raise DeadlineError(f'{self._label}: {len(asked)} answers took '
+                                f'{time.monotonic() - started:.2f} s, the limit was '
+                                f'{timeout_s:.2f} s')
+        return replies
+
+    def answer_one_by_one(self, observation: Observation, questions: Sequence[Question],
+                          prompt: GroundingPrompt) -> list[YesNoReply]:
+        """The plain way, each question with its own copy of the image: slow, for comparison."""
+        image = self._checked(observation.image)
+        asked = [self._asked(prompt, question.text) for question in questions]
+        with self._lock:
+            return self._plainly(image, prompt, asked, math.inf)
+
+    def write(self, request: TextRequest) -> TextReply:
+        """Reply in free text, the most probable one token by token.
+
+        Raises:
+            BackendError: an image is unusable, the prompt holds a special token of the model, or
+                the memory does not suffice.
+            DeadlineError: not within the request's ``timeout_s``.
+        """
+        deadline = (math.inf if request.timeout_s is None
+                    else time.monotonic() + request.timeout_s)
+        images = [self._picture(self._checked(part)) for part in request.parts
+                  if not isinstance(part, str)]
+        text = self._render(request.system, [part if isinstance(part, str) else None
+                                             for part in request.parts])
+        try:
+            with self._lock:
+                inputs = self._inputs(text, images)
+                reply = self._engine.generate(inputs, request.max_tokens, self._stop,
+                                              deadline=deadline)
+                self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
+        except (DeadlineError, BackendError) as error:
+            raise type(error)(f'{self._label}: {error}') from error
+        return TextReply(self._text(reply.tokens), not reply.finished)
+
+    # Yes and no --------------------------------------------------------------------------------
+
+    def _answer(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
+                asked: list[str], deadline: float) -> list[YesNoReply]:
+        if time.monotonic() > deadline:
+            raise DeadlineError(f'the time limit passed with 0 of {len(asked)} answers ready')
+        if self._engine.mechanism == 'plain':
+            return self._plainly(image, prompt, asked, deadline)
+        prefix, suffixes = self._shared(image, image_id, prompt, asked)
+        self._count(len(asked), sum(map(len, suffixes)), 0)
+        if prompt.reasoning:
+            texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
+                                        self._groups, self._closed, deadline)
+            self._count(0, 0, sum(len(text.tokens) for text in texts))
+            return [self._reasoned(text) for text in texts]
+        scores = self._engine.score(prefix, suffixes, self._groups, deadline)
+        return self._replies(scores.masses, scores.top)
+
+    def _plainly(self, image: NDArray[np.uint8], prompt: GroundingPrompt, asked: list[str],
+                 deadline: float) -> list[YesNoReply]:
+        picture = self._picture(image)
+        head, foot = self._frame(prompt)
+        replies = []
+        for number, question in enumerate(asked):
+            if time.monotonic() > deadline:
+                raise DeadlineError(f'the time limit passed with {number} of {len(asked)} answers '
+                                    'ready')
+            inputs = self._inputs(head + question + foot, [picture])
+            self._count(1, inputs['input_ids'].shape[1], 0)
+            if prompt.reasoning:
+                text = self._engine.generate(inputs, prompt.max_tokens, self._stop, self._groups,
+                                             self._closed, deadline)
+                self._count(0, 0, len(text.tokens))
+                replies.append(self._reasoned(text))
+            else:
+                scores = self._engine.score_whole([inputs], self._groups)
+                replies += self._replies(scores.masses, scores.top)
+        return replies
+
+    def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[YesNoReply]:
+        """Replies of one token: the most probable one is what the model says."""
+        said = [str(self._tokenizer.decode([token])).strip() for token in top]
+        return [YesNoReply(text, float(yes), float(no))
+                for text, (yes, no) in zip(said, masses, strict=True)]
+
+    def _reasoned(self, text: Any) -> YesNoReply:
+        """A reply with reasons; the probabilities are those of the first word of the answer."""
+        place = self._answer_place(text.tokens)
+        p_yes, p_no = (None, None) if place is None else text.masses[place]
+        return YesNoReply(self._text(text.tokens), p_yes, p_no)
+
+    def _answer_place(self, tokens: tuple[int, ...]) -> int | None:
+        """Index of the first token of the answer proper; None if no token begins it."""
+        def begun(count: int) -> bool:
+            return _OPEN in self._tokenizer.decode(tokens[:count])
+
+        if not begun(len(tokens)):
+            return None
+        low, high = 0, len(tokens)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if begun(middle) else (middle, high)
+        for place in range(high, len(tokens) + 1):
+            after = str(self._tokenizer.decode(tokens[:place])).split(_OPEN, 1)[1]
+            if after.strip():
+                return place - 1 if place > high else None
+        return None
+
+    def _closed(self, tokens: list[int]) -> bool:
+        return _CLOSE in self._tokenizer.decode(tokens[-_TAIL_TOKENS:])
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return str(self._tokenizer.decode([t for t in tokens if t not in self._mute])).strip()
+
+    # The shared prompt -------------------------------------------------------------------------
+
+    def _shared(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
+                asked: list[str]) -> tuple[Any, list[tuple[int, ...]]]:
+        """The encoded prompt and the tokens of each question after it.
+
+        The last one is kept: a robot asks about one image more than once.
+        """
+        head, foot = self._frame(prompt)
+        if not self._apart:
+            return self._shared_by_ids([head + question + foot for question in asked], image)
+        tails = [self._ids(head, question + foot) for question in asked]
+        if self._kept is not None:
+            key, (prefix, common) = self._kept
+            if key == (image_id, head) and all(
+                    len(tail) > len(common) and tail[:len(common)] == common for tail in tails):
+                return prefix, [tail[len(common):] for tail in tails]
+        inputs = self._inputs(head + asked[0] + foot, [self._picture(image)])
+        ids = inputs['input_ids'][0].tolist()
+        length = len(ids) - len(tails[0])
+        if length < 1 or tuple(ids[length:]) != tails[0]:
+            _LOG.warning('%s: the processor of %s does not turn a question into the same tokens '
+                         'as the tokenizer; whole prompts are tokenized, which is slower',
+                         self._label, self.name)
+            self._apart = False
+            return self._shared(image, image_id, prompt, asked)
+        probes = [self._ids(head, self._asked(prompt, probe) + foot) for probe in _PROBES]
+        common = _common([*tails, *probes])
+        prefix = self._engine.encode(_cut(inputs, length), common)
+        self._count(0, prefix.length, 0)
+        self._kept = (image_id, head), (prefix, common)
+        return prefix, [tail[len(common):] for tail in tails]
+
+    def _shared_by_ids(self, texts: list[str], image: NDArray[np.uint8]
+                       ) -> tuple[Any, list[tuple[int, ...]]]:
+        """The same from whole prompts, each through the processor."""
+        picture = self._picture(image)
+        first = self._inputs(texts[0], [picture])
+        whole = [tuple(first['input_ids'][0].tolist())]
+        whole += [tuple(self._inputs(text, [picture])['input_ids'][0].tolist())
+                  for text in texts[1:]]
+        common = _common(whole)
+        prefix = self._engine.encode(_cut(first, len(common)))
+        self._count(0, prefix.length, 0)
+        return prefix, [ids[len(common):] for ids in whole]
+
+    def _tail_ids(self, head: str, rest: str) -> tuple[int, ...]:
+        """Token ids of what follows the last special token of ``head``.
+
+        That token stands before the text, so that the tokenizer treats its beginning as it does
+        within a whole prompt.
+        """
+        marks = list(self._added.finditer(head))
+        if not marks:
+            return ()
+        anchor = marks[-1].group()
+        ids = self._tokenizer(anchor + head[marks[-1].end():] + rest,
+                              add_special_tokens=False)['input_ids']
+        known = self._tokenizer.convert_tokens_to_ids(anchor)
+        return tuple(ids[1:]) if ids and ids[0] == known else ()
+
+    def _choose(self, probe: GroundingPrompt) -> None:
+        """Check the prompt's frame and find the mechanism; also warms everything up."""
+        ramp = np.linspace(0, 255, _FIRST_PIXELS[1], dtype=np.uint8)[None, :, None]
+        image = np.broadcast_to(ramp, _FIRST_PIXELS).copy()
+        head, foot = self._frame(probe)
+        asked = [self._asked(probe, question) for question in _PROBES]
+        texts = [head + question + foot for question in asked]
+        if texts[0] != self._render(probe.system, _parts(probe, asked[0])):
+            raise BackendError(f'{self._label}: the chat template of {self.name} changes the '
+                               'question; choose another model')
+        whole = [self._inputs(text, [self._picture(image)]) for text in texts]
+        bare = self._render(probe.system, [part for part in _parts(probe, _SENTINEL)
+                                           if part is not None])
+        if bare.partition(_SENTINEL)[0] == head:
+            _LOG.warning('%s: the chat template of %s does not put the image before the question; '
+                         'each question pays for the image again', self._label, self.name)
+            self._engine.give_up('the image stands after the question')
+            return
+        first = whole[0]
+        tails = [self._ids(head, question + foot) for question in asked]
+        ids = [tuple(inputs['input_ids'][0].tolist()) for inputs in whole]
+        cuts = {len(whole_ids) - len(tail) for whole_ids, tail in zip(ids, tails, strict=True)}
+        if (len(cuts) != 1 or not all(tails)
+                or any(w[-len(t):] != t for w, t in zip(ids, tails, strict=True))):
+            _LOG.warning('%s: the tokenizer of %s joins a question to what stands before it; '
+                         'whole prompts are tokenized, which is slower', self._label, self.name)
+            self._apart = False
+            common = _common(ids)
+            tails, cuts = [whole_ids[len(common):] for whole_ids in ids], {len(common)}
+        self._engine.choose(_cut(first, cuts.pop()), tails, whole)
+
+    # Prompts -----------------------------------------------------------------------------------
+
+    def _asked(self, prompt: GroundingPrompt, question: str) -> str:
+        """A question's text.
+
+        Raises:
+            BackendError: it holds a token that the model gives a meaning of its own.
+        """
+        for mark in self._added.findall(question):
+            if mark in self._specials:
+                raise BackendError(f'{self._label}: the question {question!r} holds {mark}, a '
+                                   'special token of the model (an image token, or an end of '
+                                   'text); ask without it')
+        return prompt.ask(question).strip()
+
+    def _split(self, prompt: GroundingPrompt) -> tuple[str, str]:
+        """The rendered prompt before and after the question."""
+        text = self._render(prompt.system, _parts(prompt, _SENTINEL))
+        head, found, foot = text.partition(_SENTINEL)
+        if not found:
+            raise BackendError(f'{self._label}: the chat template of {self.name} leaves out the '
+                               'question; choose another model')
+        return head, foot
+
+    def _render(self, system: str, parts: Sequence[str | None]) -> str:
+        """The prompt as text, by the chat template; None stands for an image.
+
+        Templates differ in the form of a system text they take; the first form whose result holds
+        all texts is used.
+
+        Raises:
+            BackendError: there is none.
+        """
+        content = [{'type': 'image'} if part is None else {'type': 'text', 'text': part}
+                   for part in parts if part != '']
+        said = [{'type': 'text', 'text': system}]
+        user = [{'role': 'user', 'content': content}]
+        forms: list[list[dict[str, Any]]] = [user]
+        if system:
+            forms = [[{'role': 'system', 'content': said}, *user],
+                     [{'role': 'system', 'content': system}, *user],
+                     [{'role': 'user', 'content': [*said, *content]}]]
+        texts = [text.strip() for text in (system, *(part for part in parts if part))]
+        reason = 'it leaves out a text'
+        for form in forms:
+            try:
+                rendered = str(self._processor.apply_chat_template(
+                    form, add_generation_prompt=True, tokenize=False))
+            except Exception as error:  # templates raise what they like
+                reason = _reason(error)
+                continue
+            if all(text in rendered for text in texts) and "'type':" not in rendered.replace(
+                    '\n'.join(texts), ''):
+                return rendered
+        raise BackendError(f'{self._label}: the chat template of {self.name} cannot be used '
+                           f'({reason}); choose another model')
+
+    def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
+        """What the processor makes of a rendered prompt and its images: a batch of one.
+
+        Raises:
+            BackendError: it refuses them.
+        """
+        more: dict[str, Any] = {'images': list(images)} if images else {}
+        begin = self._tokenizer.bos_token
+        if begin and text.startswith(begin):  # as the processor itself does in chats
+            more['add_special_tokens'] = False
+        try:
+            return dict(self._processor(text=[text], return_tensors='pt', **more))
+        except (ValueError, TypeError, IndexError, KeyError, RuntimeError) as error:
+            raise BackendError(f'the processor of {self.name} refuses the prompt '
+                               f'({_reason(error)}); texts must not hold its image '
+                               'tokens') from error
+
+    # Images and numbers ------------------------------------------------------------------------
+
+    def _checked(self, image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+        if image is None:
+            raise BackendError(f'{self._label}: the observation holds no image; this backend only '
+                               'answers questions about a picture')
+        if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+            raise BackendError(f'{self._label}: the image is {image.dtype} {image.shape}; it must '
+                               'be uint8 RGB of shape (height, width, 3)')
+        if min(image.shape[:2]) < _LEAST_PX:
+            raise BackendError(
+                f'{self._label}: an image of {image.shape[1]}x{image.shape[0]} pixels shows '
+                f'nothing; it must have {_LEAST_PX} at least (a world with pictures=none draws '
+                'none: choose pictures=pybullet)')
+        return image
+
+    def _picture(self, image: NDArray[np.uint8]) -> Any:
+        from PIL import Image
+
+        picture = Image.fromarray(np.ascontiguousarray(image))
+        limit = self._options.max_image_pixels
+        if limit and picture.width * picture.height > limit:
+            scale = (limit / (picture.width * picture.height)) ** 0.5
+            picture = picture.resize((max(1, int(picture.width * scale)),
+                                      max(1, int(picture.height * scale))),
+                                     Image.Resampling.BICUBIC)
+        return picture
+
+    def _count(self, requests: int, prompt_tokens: int, completion_tokens: int) -> None:
+        self._usage += Usage(requests, int(prompt_tokens), completion_tokens)
+
+    def _stop_ids(self, model: Any) -> frozenset[int]:
+        found: set[int] = set()
+        for value in (model.generation_config.eos_token_id, self._tokenizer.eos_token_id):
+            found |= set(value) if isinstance(value, list | tuple) else {value}
+        return frozenset(token for token in found if token is not None)
+
+
+def _parts(prompt: GroundingPrompt, question: str) -> list[str | None]:
+    """What the user says: texts, and None for the image."""
+    after = prompt.after_image
+    gap = '\n' if after and not after[-1].isspace() else ''
+    return [prompt.before_image, None, after + gap + question]
+
+
+def _cut(inputs: dict[str, Any], length: int) -> dict[str, Any]:
+    """Inputs of the first ``length`` tokens and of all images."""
+    shape = inputs['input_ids'].shape
+    return {name: value[:, :length] if getattr(value, 'shape', None) == shape else value
+            for name, value in inputs.items()}
+
+
+def _common(ids: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common beginning, which leaves each a token at least."""
+    first, length = ids[0], min(map(len, ids)) - 1
+    same = next((i for i in range(length) if any(other[i] != first[i] for other in ids)), length)
+    return first[:same]
+
+
+def _chat_template(processor: Any) -> Any:
+    return (getattr(processor, 'chat_template', None)
+            or getattr(processor.tokenizer, 'chat_template', None))
+
+
+def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Ids of all single tokens that spell yes or no, whatever their case and leading space."""
+    found: dict[str, list[int]] = {'yes': [], 'no': []}
+    for token, index in tokenizer.get_vocab().items():
+        low = token.lower()
+        if index < size and len(low) < 12 and ('yes' in low or 'no' in low):
+            word = tokenizer.convert_tokens_to_string([token]).strip(' \u2581\u0120\n').lower()
+            if word in found:
+                found[word].append(index)
+    if not found['yes'] or not found['no']:
+        raise BackendError(f'{label}: the tokenizer has no single tokens for yes and no; choose '
+                           'another model')
+    return tuple(sorted(found['yes'])), tuple(sorted(found['no']))
+
+
+# Loading ---------------------------------------------------------------------------------------
+
+def is_folder(model: str) -> bool:
+    """Whether a model is given by its folder, which may be missing, and not by a hub name."""
+    return model.startswith(('.', '/', '~')) or folder(model).is_dir()
+
+
+def folder(model: str) -> Path:
+    return Path(model).expanduser()
+
+
+def folder_identity(label: str, folder: Path, setting: str) -> str:
+    """Name of a model's folder and hash of its weights; ``setting`` is what names the folder.
+
+    All bytes of files up to 256 MiB are hashed, of larger ones their size and 64 MiB spread
+    evenly: a fine-tuned model differs everywhere.
+
+    Raises:
+        BackendError: the folder is not a model folder.
+    """
+    remedy = f'name a folder that AutoModelForImageTextToText can load as {setting}'
+    if not folder.is_dir():
+        raise BackendError(f'{label}: the model folder {folder} does not exist; {remedy}')
+    weights = sorted([*folder.glob('*.safetensors'), *folder.glob('pytorch_model*.bin')])
+    if not weights or not (folder / 'config.json').is_file():
+        raise BackendError(f'{label}: {folder} lacks config.json or *.safetensors; {remedy}')
+    digest = hashlib.sha256()
+    for path in weights:
+        size = path.stat().st_size
+        if size <= _WHOLE_FILE:
+            digest.update(path.read_bytes())
+            continue
+        digest.update(str(size).encode())
+        with path.open('rb') as file:
+            for sample in range(_SAMPLES):
+                file.seek((size - _SAMPLE) * sample // (_SAMPLES - 1))
+                digest.update(file.read(_SAMPLE))
+    return f'{folder.resolve().name}@{digest.hexdigest()[:12]}'
+
+
+def _identity(options: Options, model: Any) -> str:
+    """Name and version of what was loaded, and what of its arithmetic is not the checkpoint's."""
+    if is_folder(options.model):
+        name = folder_identity('', folder(options.model), options.setting)
+    else:
+        commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
+        name = f'{options.model}@{commit[:12]}'
+    extra = [] if options.dtype == 'auto' else [options.dtype]
+    if options.quantisation != 'none':
+        extra.append(options.quantisation)
+    return ' '.join([name, *extra])
+
+
+def _device(label: str, wanted: str) -> str:
+    """Device by torch's name.
+
+    Raises:
+        BackendError: it is not there.
+    """
+    import torch
+
+    if wanted == 'auto':
+        return 'cuda' if torch.cuda.is_available() else 'cpu'
+    if wanted == 'cpu':
+        return wanted
+    number = int(wanted.partition(':')[2] or 0)
+    if not torch.cuda.is_available() or number >= torch.cuda.device_count():
+        have = f'{torch.cuda.device_count()} of them' if torch.cuda.is_available() else 'none'
+        raise BackendError(f'{label}: device {wanted} asks for a CUDA GPU, there is {have}; '
+                           'choose device auto or cpu')
+    return wanted
+
+
+def _how(label: str, options: Options, device: str) -> dict[str, Any]:
+    """Arguments of the model's ``from_pretrained``: precision, place, attention."""
+    import torch
+
+    def have(library: str) -> bool:
+        return importlib.util.find_spec(library) is not None
+
+    gpu = device != 'cpu'
+    how: dict[str, Any] = {'dtype': getattr(torch, options.dtype) if options.dtype != 'auto'
+                           else 'auto' if gpu else torch.float32}
+    if options.attention != 'auto':
+        how['attn_implementation'] = options.attention
+    if options.attention == 'flash_attention_2' and not have('flash_attn'):
+        raise BackendError(f'{label}: attention flash_attention_2 needs a library: pip install '
+                           'flash-attn, or choose attention auto')
+    if options.quantisation != 'none':
+        missing = [library for library in ('bitsandbytes', 'accelerate') if not have(library)]
+        if missing:
+            raise BackendError(f'{label}: quantisation {options.quantisation} needs '
+                               f'{" and ".join(missing)}: pip install bitsandbytes accelerate, or '
+                               'choose quantisation none')
+        if not gpu:
+            raise BackendError(f'{label}: quantisation {options.quantisation} needs a CUDA GPU; '
+                               'choose quantisation none')
+        from transformers import BitsAndBytesConfig
+        compute = torch.float16 if options.dtype == 'float16' else torch.bfloat16
+        how['quantization_config'] = (
+            BitsAndBytesConfig(load_in_8bit=True) if options.quantisation == '8bit'
+            else BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=compute,
+                                    bnb_4bit_quant_type='nf4'))
+    if gpu and have('accelerate'):
+        several = options.device == 'auto' and torch.cuda.device_count() > 1
+        how['device_map'] = 'auto' if several else {'': device}
+    return how
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or ['']
+    return f'{type(error).__name__}: {lines[0][:300]}'
+
+
+def _remedy(options: Options, error: BaseException) -> str:
+    if isinstance(error, ImportError):
+        return 'install what is missing with pip install'
+    if is_folder(options.model):
+        return (f'name as {options.setting} the folder of an image-text-to-text model, with its '
+                'processor, that the installed transformers knows')
+    if isinstance(error, OSError):
+        if options.offline:
+            return 'it is not on this machine: switch offline off once, to fetch it'
+        return ('either the hub cannot be reached from here or it has no such model or revision: '
+                'check the name, or give the folder of a copy')
+    return ('it must be an image-text-to-text model that the installed transformers knows; a '
+            'newer transformers may know it')
+
