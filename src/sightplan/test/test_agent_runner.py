@@ -15,7 +15,9 @@ import pytest
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli, run_cli, runner
+from sightplan.domains import load_domain
 from sightplan.model import BackendError, InputError, PlanningResult, PlanningStatus, WorldError
+from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, episode_specs, run, select_problems
 
@@ -128,6 +130,88 @@ def test_budget_is_the_suites_unless_set():
     domain, pairs, _ = select_problems(RunSettings())
     assert episode_specs(RunSettings(), domain, pairs)[0].max_actions == 20
     assert episode_specs(RunSettings(max_actions=7), domain, pairs)[0].max_actions == 7
+
+
+def test_budget_and_end_at_the_goal_depend_on_the_method():
+    settings = RunSettings(method='action', split='all')
+    domain, pairs, _ = select_problems(settings)
+
+    def rules(**values):
+        specs = episode_specs(dataclasses.replace(settings, **values), domain, pairs)
+        return sorted({(spec.max_actions, spec.stop_at_goal) for spec in specs})
+    assert rules() == [(10, True), (20, True), (30, True)]
+    assert rules(stop_at_goal='no', max_actions=7) == [(7, False)]
+    assert rules(method='ground') == [(20, False)]
+    assert rules(method='ground', stop_at_goal='yes') == [(20, True)]
+
+
+def test_problems_of_ones_own_have_no_suite(problems):
+    settings = RunSettings(method='plan', problems=str(problems))
+    domain, pairs, _ = select_problems(settings)
+    spec = episode_specs(settings, domain, pairs)[0]
+    assert (spec.max_actions, spec.stop_at_goal) == (20, False)
+
+
+SCRIPT = '''
+- '{"plan": [{"action": "moveblock", "parameters": {"block": "r", "column": "c2"}}]}'
+- 'I would rather not.'
+- {"action": "moveblock", "parameters": {"block": "g", "column": "c2"}}
+- '{"plan": []}'
+'''
+
+
+@pytest.mark.parametrize(('stop_at_goal', 'stop', 'proposals'), [
+    ('yes', 'goal_reached', {'planned': 2, 'unparsed': 1}),
+    ('suite', 'empty_plan', {'planned': 2, 'unparsed': 1, 'empty': 1})])
+def test_a_run_whose_model_plans(go, tmp_path, stop_at_goal, stop, proposals):
+    (tmp_path / 'replies.yaml').write_text(SCRIPT)
+
+    class NoPlanner:
+        def plan(self, task, timeout_s):
+            raise AssertionError('a symbolic planner was asked')
+    summary = go(method='plan', backend='scripted', stop_at_goal=stop_at_goal, planner=NoPlanner(),
+                 backend_options={'script': str(tmp_path / 'replies.yaml')})
+    assert (summary['solved'], summary['scored'], summary['repaired']) == (3, 3, 3)
+    assert summary['stops'] == {stop: 3}
+    assert {k: n / 3 for k, n in summary['proposals'].items() if n} == proposals
+    store = RunStore(tmp_path / 'run')
+    identity = store.run_info()['identity']
+    assert identity['stop_at_goal'] is (stop_at_goal == 'yes')
+    assert identity['prompt'] == {'name': 'plan', 'sha256': load_domain(
+        'blocksworld').prompt_hash('plan')}
+    assert identity['answers'] is None and identity['backend']['name'] == 'scripted'
+    assert identity['model'].startswith('scripted(replies.yaml')
+    for line in store.lines():
+        assert line['stop_at_goal'] is (stop_at_goal == 'yes') and line['steps'] == 3
+
+
+@pytest.mark.parametrize('method', ['plan', 'plan_cot', 'action', 'action_cot'])
+def test_a_backend_that_cannot_plan_is_refused_before_anything_starts(go, tmp_path, method):
+    with pytest.raises(InputError, match="'noisy_oracle' answers yes/no questions only.*scripted"):
+        go(method=method)
+    assert not (tmp_path / 'run').exists()
+
+
+@pytest.mark.parametrize('method', ['ground', 'ground_cot', 'ground_mem', 'ground_mem_cot'])
+def test_the_grounding_methods_run_with_the_errors_of_a_real_model(go, method):
+    summary = go(method=method, backend_options={'table': 'Qwen2.5-VL-7B-Instruct'}, seed=3,
+                 problems='', split='simple', episodes=4)
+    assert summary['scored'] == 4 and not summary['errors']
+    assert summary['method']['name'] == method
+
+
+def test_a_limit_on_proposals_reaches_the_model(go, tmp_path, monkeypatch):
+    (tmp_path / 'replies.yaml').write_text(SCRIPT)
+    seen = []
+    propose = BackendVisualPlanner.propose
+
+    def spy(self, observation, task, timeout_s=None):
+        seen.append(timeout_s)
+        return propose(self, observation, task, timeout_s)
+    monkeypatch.setattr(BackendVisualPlanner, 'propose', spy)
+    go(method='plan', backend='scripted', propose_timeout_s=7.5, episodes=1,
+       backend_options={'script': str(tmp_path / 'replies.yaml')})
+    assert set(seen) == {7.5}
 
 
 def test_all_splits_are_walked_and_scored_apart(go):

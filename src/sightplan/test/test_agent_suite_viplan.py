@@ -19,6 +19,12 @@ def test_the_suite_is_found_and_read():
     suite = load_suite('viplan')
     assert suite.domains['blocksworld'] == ('simple', 'medium', 'hard')
     assert (suite.max_actions, suite.failure_probability, suite.kind) == (20, 0., 'episodes')
+    for method in ('plan', 'plan_cot', 'action', 'action_cot'):
+        assert [suite.budget(method, split) for split in ('simple', 'medium', 'hard')] == [
+            10, 20, 30]
+        assert suite.stops_at_goal(method)
+    for method in ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot', 'belief', 'idle'):
+        assert suite.budget(method, 'hard') == 20 and not suite.stops_at_goal(method)
     assert '2505.13180' in suite.paper
     assert (suite.folder / 'README.md').is_file()
     assert suite_for('blocksworld', 'hard') is suite
@@ -62,6 +68,31 @@ def test_every_confusion_table_has_published_numbers_beside_it():
     suite = load_suite('viplan')
     for name in table_names()[1:]:
         assert suite.published('blocksworld', 'ground', name, 'simple') is not None, name
+
+
+FIVE = ('InternVL3.5 38B', 'InternVL3 78B', 'Qwen3-VL 32B', 'Qwen2.5-VL 72B', 'Gemma-3 27B')
+EIGHT = [base + cot for base in ('plan', 'action', 'ground', 'ground_mem') for cot in ('', '_cot')]
+
+
+@pytest.mark.parametrize('method', EIGHT)
+@pytest.mark.parametrize('domain', ['blocksworld', 'household'])
+def test_the_tables_of_single_models_agree_with_the_papers_figure_of_their_mean(domain, method):
+    suite = load_suite('viplan')
+    for split in ('simple', 'medium', 'hard'):
+        each = [suite.published(domain, method, model, split).value for model in FIVE]
+        figure = suite.published(domain, method, 'mean of five', split)
+        assert sum(each) / 5 == pytest.approx(figure.value, abs=.0051), split
+        assert 'figure 5' in figure.source
+
+
+def test_published_numbers_of_planning_models():
+    suite = load_suite('viplan')
+    found = suite.published('blocksworld', 'plan_cot', 'GPT-4.1', 'simple')
+    assert (found.value, found.sem, found.source) == (.84, .07, 'table 9')
+    found = suite.published('blocksworld', 'plan', 'Gemma-3 27B', 'simple',
+                            failure_probability=.1)
+    assert (found.value, found.source) == (.24, 'table 15')
+    assert suite.published('household', 'action_cot', 'Qwen3-VL 32B', 'hard') is not None
 
 
 def test_published_standard_errors_fit_their_values():

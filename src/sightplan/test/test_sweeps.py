@@ -69,6 +69,30 @@ def test_methods_that_ask_nothing_are_not_multiplied_by_tables():
     assert oracle.settings.backend_options == {}
 
 
+def test_methods_whose_model_plans_keep_their_backend_and_drop_what_is_about_questions(tmp_path):
+    (tmp_path / 'replies.yaml').write_text('- "{}"')
+    sweep = sweep_of(f"""
+        base: {{split: simple, backend_options.script: {tmp_path}/replies.yaml,
+                propose_timeout_s: 5, grounder_timeout_s: 6}}
+        axes:
+          backend: [scripted]
+          answers: [strict, prefix]
+          method: [plan, action_cot, ground_mem, random]
+        """)
+    found = [(c.settings.method, c.settings.backend_options != {}, c.labels.get('answers'),
+              c.settings.propose_timeout_s, c.settings.grounder_timeout_s) for c in sweep.cells]
+    assert sorted(found) == [
+        ('action_cot', True, None, 5, 300.), ('ground_mem', True, 'prefix', 300., 6),
+        ('ground_mem', True, 'strict', 300., 6), ('plan', True, None, 5, 300.),
+        ('random', False, None, 300., 300.)]
+    assert any(cell.name.startswith('plan-scripted-simple-') for cell in sweep.cells)
+
+
+def test_a_backend_that_cannot_plan_is_named_with_its_cell():
+    with pytest.raises(InputError, match='cell .*method=plan.*noisy_oracle.*cannot plan'):
+        sweep_of('axes: {method: [ground, plan], table: [perfect]}')
+
+
 def test_named_values_set_several_fields_and_cells_that_are_the_same_are_one():
     sweep = sweep_of("""
         base: {method: belief, table: gpt-4.1}
