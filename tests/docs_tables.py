@@ -1,0 +1,174 @@
+"""Makes the tables in docs/ from data beside them: ``python tests/docs_tables.py``.
+
+``models.md`` from ``models.yaml``; ``performance.md`` from ``performance/*.json``, each of which
+``sightplan bench grounding --out`` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DOCS = Path(__file__).resolve().parent.parent / 'docs'
+BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+CARDS_GB = (24, 48, 80, 141)
+_SPARE_GIB = 4.0
+"""Context, encoded prompt and one pass of questions, beside the weights."""
+_RUN = 'sightplan run --split simple --method ground'
+
+
+def entries() -> list[dict[str, Any]]:
+    """The list of models."""
+    loaded: list[dict[str, Any]] = yaml.safe_load((DOCS / 'models.yaml').read_text())
+    return loaded
+
+
+def backend(entry: Mapping[str, Any]) -> str:
+    """The backend that runs a model."""
+    return 'openai' if entry['type'] is None or 'server' in entry else 'transformers'
+
+
+def command(entry: Mapping[str, Any]) -> str:
+    """The line that runs it."""
+    options = {'model': entry.get('served_as', entry['run'])}
+    if 'server' in entry:
+        options |= {'base_url': 'http://localhost:8000/v1'}
+    options |= entry.get('options', {})
+    return ' '.join([_RUN, f'--backend {backend(entry)}',
+                     *(f'--backend-option {key}={value}' for key, value in options.items())])
+
+
+def weights_gib(entry: Mapping[str, Any]) -> float:
+    """Weights in bf16: two bytes a parameter."""
+    return 2e9 * float(entry['parameters']) / 2 ** 30
+
+
+def fits(gib: float) -> str:
+    """The least that holds so much: one card, or the least even number of cards of 80 GB."""
+    needed_gb = (gib + _SPARE_GIB) * 2 ** 30 / 1e9
+    for card in CARDS_GB:
+        if needed_gb <= card:
+            return f'{card} GB'
+    cards = 2
+    while needed_gb > 80 * cards:
+        cards *= 2
+    return f'{cards} x 80 GB'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ['---'] * len(head), *rows]
+    return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines)
+
+
+def model_blocks(tested: Collection[str]) -> dict[str, str]:
+    """The generated parts of models.md.
+
+    Args:
+        tested: architectures of which random-weight models pass the test of shared prefixes.
+    """
+    known = entries()
+    local = [entry for entry in known if entry['type'] is not None]
+    sizes = [[
+        entry['name'], f'`{entry["run"]}`' + (' (gated)' if entry.get('gated') else ''),
+        f'`{entry["type"]}`', f'{entry["parameters"]:.1f}', f'{weights_gib(entry):.0f}',
+        fits(weights_gib(entry)), backend(entry),
+        'architecture' if architecture(entry) in tested else 'nothing'] for entry in local]
+    notes = [f'- **{entry["name"]}** (`{entry["paper"]}` in the paper): {entry["why"]}.'
+             if entry['paper'] != entry['run'] else f'- **{entry["name"]}**: {entry["why"]}.'
+             for entry in known if 'why' in entry]
+    lines = []
+    for entry in known:
+        lines.append(f'# {entry["name"]}')
+        if 'server' in entry:
+            lines.append(entry['server'])
+        lines.append(command(entry))
+    return {
+        'models': table(['model', 'identifier', 'type', 'parameters, 10⁹', 'weights, GiB',
+                         'fits on', 'backend', 'tried here'], sizes),
+        'notes': '\n'.join(notes),
+        'commands': '\n'.join(['```text', *lines, '```']),
+    }
+
+
+def architecture(entry: Mapping[str, Any]) -> str:
+    """Name of the random-weight model that stands for it in the tests."""
+    return str(entry.get('tried', entry['type']))
+
+
+def results() -> dict[str, dict[str, Any]]:
+    """Recorded results of ``sightplan bench grounding``, by the file's name."""
+    return {path.stem: json.loads(path.read_text())
+            for path in sorted((DOCS / 'performance').glob('*.json'))}
+
+
+def performance_blocks() -> dict[str, str]:
+    """The generated parts of performance.md."""
+    found = results()
+    runs, times = [], []
+    for name, run in found.items():
+        device = run['device']
+        where = device['name'] if device['kind'] == 'cuda' else (
+            f'{device["name"]}, {run["threads"]} of {device["cpus"]} shared cores')
+        runs.append([
+            name, where, f'`{run["config"]}`, {run["parameters"] / 1e9:.2f}', run['dtype'],
+            run['wording'], f'{run["tokens"]["image"]} of {run["tokens"]["prefix"]}',
+            f'{run["rates"]["flops_per_s"] / 1e12:.3g} / {run["rates"]["bytes_per_s"] / 1e9:.0f}',
+            f'{run["versions"]["torch"]} / {run["versions"]["transformers"]}',
+            f'{run["date"]}, {run["commit"][:12]}'])
+        times += [_line(name, run, row) for row in run['results']]
+    return {
+        'runs': table(['run', 'on', 'model, 10⁹ parameters', 'type', 'questions', 'image tokens',
+                       'TFLOP/s / GB/s, measured', 'torch / transformers', 'date, commit'], runs),
+        'times': table(['run', 'questions', 'their tokens', 'plain, ms', 'ours, ms', 'floor, ms',
+                        'plain / ours', 'ours / floor', 'memory plain / ours, MiB', 'largest ΔP'],
+                       times)}
+
+
+def _line(name: str, run: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    def number(value: float | None) -> str:
+        return '-' if value is None else f'{value:,.0f}' if value >= 100 else f'{value:.3g}'
+
+    plain, shared = row.get('plain', {}), row['shared']
+    tokens = str(row['distinct_suffix_tokens'])
+    if row['distinct_suffix_tokens'] != row['suffix_tokens']:
+        tokens += f' of {row["suffix_tokens"]}'
+    return [
+        f'{name}, {run["mechanism"]}', str(row['questions']), tokens, number(plain.get('ms')),
+        number(shared['ms']), number(row['floor']['ms']),
+        '-' if 'plain_over_shared' not in row else f'**{row["plain_over_shared"]:.1f}**',
+        f'{row["shared_over_floor"]:.2f}',
+        f'{number(plain.get("extra_mib"))} / {number(shared["extra_mib"])}',
+        '-' if 'agreement' not in row else f'{row["agreement"]["max_difference"]:.1e}']
+
+
+def fill(text: str, parts: Mapping[str, str]) -> str:
+    """A page with its generated parts made anew."""
+    return BLOCK.sub(lambda found: f'{found[1]}\n{parts[found[2]]}\n\n{found[3]}', text)
+
+
+def pages() -> dict[str, dict[str, str]]:
+    """Generated parts of each page."""
+    return {'models.md': model_blocks(tested()), 'performance.md': performance_blocks()}
+
+
+def tested() -> frozenset[str]:
+    """Architectures that the tests of the shared prefix build with random weights."""
+    folder = str(DOCS.parent / 'src' / 'sightplan' / 'test')
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    import test_vlm_paper_models
+    import tiny_models
+    return frozenset(tiny_models.ARCHITECTURES) | frozenset(test_vlm_paper_models.MORE)
+
+
+if __name__ == '__main__':
+    for name, parts in pages().items():
+        page = DOCS / name
+        page.write_text(fill(page.read_text(), parts))
