@@ -72,7 +72,7 @@ class BackendNode(LifecycleNode):
         self.settings = declare_settings(self, settings)
         self.exit_code: int | None = None
         self._service_type, self._service_name = service, service_name
-        self._services: list[Any] = []
+        self._offered: list[Any] = []
         self._backend: Backend | None = None
         self._user: Any = None
         self._truth: RosTruth | None = None
@@ -178,7 +178,7 @@ class BackendNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the service."""
         group = ReentrantCallbackGroup()
-        self._services = [
+        self._offered = [
             self.create_service(CarryOver, '~/carry_over', self._carry_over, callback_group=group),
             self.create_service(self._service_type, self._service_name, self._answer,
                                 callback_group=group)]
@@ -201,9 +201,9 @@ class BackendNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _close_services(self) -> None:
-        for service in self._services:
+        for service in self._offered:
             self.destroy_service(service)
-        self._services = []
+        self._offered = []
 
     # The services.
 

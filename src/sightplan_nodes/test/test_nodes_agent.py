@@ -10,7 +10,7 @@ import pytest
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import Ground, ResetWorld
+from sightplan_interfaces.srv import Ground, ProposePlan, ResetWorld
 
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
@@ -32,7 +32,8 @@ from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
 TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_LOOK: msg.Look,
           names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
-          names.AGENT_PLAN: msg.PlanStamped, names.AGENT_STEP: msg.Step}
+          names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
+          names.AGENT_STEP: msg.Step}
 
 
 class ModelWorld:

@@ -13,23 +13,30 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
-from sightplan_interfaces.srv import FinishRun, Ground, ResetWorld, StartRun
+from sightplan_interfaces.srv import (
+    CarryOver,
+    FinishRun,
+    Ground,
+    ProposePlan,
+    ResetWorld,
+    StartRun,
+)
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
-from sightplan.model import DeadlineError, InputError, WorldError
-from sightplan_nodes import names, qos
+from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
+from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.failures import fill_error, raise_error
 
 
 class Others:
-    """All nodes that experiment speaks to, as far as it does."""
+    """All nodes that experiment speaks to, as far as it does, but those that are ``without``."""
 
-    def __init__(self, without: str = '') -> None:
+    def __init__(self, *without: str) -> None:
         def node(name: str) -> Node:
-            return Node(name if name != without else 'somebody_else')
+            return Node(name if name not in without else f'not_{name}')
         self.goals: list[RunEpisode.Goal] = []
         self.committed: list[str] = []
         self.started: list[StartRun.Request] = []
@@ -41,17 +48,26 @@ class Others:
         self.cancelled = 0
         self.agent, self.recorder = node(names.AGENT), node(names.METRICS_RECORDER)
         self.sim, self.grounder = node(names.SIM_BRIDGE), node(names.GROUNDER)
-        self.planner = node(names.SYMBOLIC_PLANNER)
+        self.planner, self.vlm_planner = node(names.SYMBOLIC_PLANNER), node(names.VLM_PLANNER)
         for node, values in (
                 (self.agent, {'method_options': '', 'plan_timeout_s': 60.0,
-                              'ground_timeout_s': 60.0}),
+                              'ground_timeout_s': 60.0, 'propose_timeout_s': 90.0}),
                 (self.sim, {'world_options': 'look=0.5', 'camera.width': 320, 'camera.height': 0}),
                 (self.planner, {'search': 'lama-first'}),
                 (self.grounder, {'backend': 'noisy_oracle', 'model': 'scripted', 'answers':
-                                 'strict', 'backend_settings': '{"table": "perfect"}'})):
+                                 'strict', 'backend_settings': '{"table": "perfect"}'}),
+                (self.vlm_planner, {'backend': 'scripted', 'model': 'scripted-2',
+                                    'backend_settings': '{"script": "s.yaml"}'})):
             for name, value in values.items():
                 node.declare_parameter(name, value)
         self.grounder.create_service(Ground, '~/ground', lambda request, response: response)
+        self.vlm_planner.create_service(ProposePlan, '~/plan', lambda request, response: response)
+        self.carried: list[tuple[str, Usage | None]] = []
+        self.spent = Usage(3, 40, 5, 0.25)
+        for node in (self.grounder, self.vlm_planner):
+            node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
+                self.carried.append((n.get_name(), conversions.usage_from_msg(request.spent))),
+                response)[1])
         self.resets: list[ResetWorld.Request] = []
         self.sim.create_service(ResetWorld, '~/reset', self._reset)
         self.server = ActionServer(self.agent, RunEpisode, '~/run_episode', self._run,
@@ -61,7 +77,8 @@ class Others:
         self.recorder.create_service(StartRun, '~/start_run', self._start)
         self.recorder.create_service(FinishRun, '~/finish_run', self._finish)
         self.start_error: Exception | None = None
-        self.nodes = [self.agent, self.recorder, self.sim, self.grounder, self.planner]
+        self.nodes = [self.agent, self.recorder, self.sim, self.grounder, self.planner,
+                      self.vlm_planner]
 
     def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response):
         self.resets.append(request)
@@ -72,6 +89,7 @@ class Others:
         if self.start_error is not None:
             return fill_error(response, self.start_error)
         response.out, response.committed = request.out, self.committed
+        response.spent = conversions.usage_to_msg(self.spent)
         return response
 
     def _finish(self, request: FinishRun.Request, response: FinishRun.Response):
@@ -98,7 +116,9 @@ class Others:
                                                     self.agent.executor.wake())).start()
             await future
         error = self.errors.get(len(self.goals))
-        line = {'episode_id': goal.episode_id, 'stop': 'plan_done' if error is None else 'error',
+        stop = ('plan_done' if error is None else
+                'cancelled' if isinstance(error, SpendingCapError) else 'error')
+        line = {'episode_id': goal.episode_id, 'stop': stop,
                 'scored': error is None, 'solved': error is None, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:
@@ -106,7 +126,7 @@ class Others:
             self.results.publish(msg.EpisodeResult(
                 episode_id=goal.episode_id, scored=line['scored'], result_json=json.dumps(line)))
         if error is not None:
-            result.stop_reason = 'error'
+            result.stop_reason = stop
             handle.abort()
             return fill_error(result, error)
         handle.succeed()
@@ -148,7 +168,8 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert not any(domain.parse_problem(g.problem_pddl, 'p').init for g in others.goals)
     assert {goal.max_actions for goal in others.goals} == {20}
     assert others.finished == [{'planned': 3, 'problems': 25, 'problems_skipped': [],
-                                'interrupted': False}]
+                                'interrupted': False, 'stopped_by': ''}]
+    assert others.carried == [('grounder', Usage(3, 40, 5, 0.25))], 'before the first episode'
     out = capsys.readouterr()
     assert '[3/3]' in out.err
     assert 'ETA' in out.err
@@ -196,6 +217,46 @@ def test_a_silent_node_stops_the_run(made: Callable, capsys) -> None:
     assert 'grounder did not answer' in capsys.readouterr().err
 
 
+def test_a_limit_on_spending_stops_the_run_cleanly(made: Callable, capsys) -> None:
+    others = Others()
+    others.errors = {2: SpendingCapError('5 of 5 USD are spent; raise max_cost_usd')}
+    with made(others) as (node, _):
+        assert ended(node) == 1
+    assert len(others.goals) == 2, 'it is not tried again and again'
+    assert others.finished[0]['interrupted']
+    assert 'raise max_cost_usd' in others.finished[0]['stopped_by']
+    err = capsys.readouterr().err
+    assert 'raise max_cost_usd' in err
+    assert 'goes on from there' in err
+    assert '[2/3]' not in err, 'the broken off episode is no result'
+
+
+def test_a_method_whose_model_plans_needs_neither_grounder_nor_planner(made: Callable) -> None:
+    others = Others(names.GROUNDER, names.SYMBOLIC_PLANNER)
+    with made(others, method='plan', startup_timeout_s=LIMIT_S) as (node, _):
+        assert ended(node) == 0
+    request = others.started[0]
+    identity, session = json.loads(request.identity_json), json.loads(request.session_json)
+    assert identity['backend'] == {'name': 'scripted', 'script': 's.yaml'}
+    assert identity['model'] == 'scripted-2'
+    assert (identity['answers'], identity['planner']) == (None, None)
+    assert (identity['prompt']['name'], identity['stop_at_goal']) == ('plan', True)
+    assert session['settings']['propose_timeout_s'] == 90.0
+    assert 'grounder' not in session['graph']
+    assert [node for node, _ in others.carried] == ['vlm_planner']
+    assert {(goal.max_actions, goal.stop_at_goal) for goal in others.goals} == {(10, True)}
+
+
+@pytest.mark.parametrize(('method', 'given_', 'stops'), [
+    ('plan', 'no', False), ('ground', 'suite', False), ('ground', 'yes', True)])
+def test_whether_episodes_stop_at_the_goal(made: Callable, method: str, given_: str,
+                                           stops: bool) -> None:
+    others = Others()
+    with made(others, method=method, stop_at_goal=given_, episodes=1) as (node, _):
+        assert ended(node) == 0
+    assert [goal.stop_at_goal for goal in others.goals] == [stops]
+
+
 def test_a_silent_recorder_is_named(made: Callable, capsys) -> None:
     others = Others()
     others.silent = True
@@ -216,7 +277,7 @@ def test_a_silent_agent_is_named(made: Callable, capsys) -> None:
 @pytest.mark.parametrize('missing', [
     names.AGENT, names.METRICS_RECORDER, names.GROUNDER, names.SIM_BRIDGE])
 def test_a_missing_node_is_named(made: Callable, missing: str, capsys) -> None:
-    others = Others(without=missing)
+    others = Others(missing)
     with made(others, startup_timeout_s=0.3) as (node, _):
         assert ended(node) == 1
     assert f'{missing} is not there' in capsys.readouterr().err
