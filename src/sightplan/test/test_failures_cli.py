@@ -11,11 +11,13 @@ from rosbags.typesys import Stores, get_typestore
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
 from sightplan.agent import make_policy, run_episode
 from sightplan.cli import main
+from sightplan.failures_cli import rules_table
 from sightplan.metrics import RULES, EpisodeScorer, wilson
 from sightplan.model import EpisodeStarted, InfrastructureError, Observation, Observed
 from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, bag_image, failure_picture
+from sightplan.report import failures_study
 from sightplan.report.failures_picture import captioned, decode_png
 from sightplan.runner import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
@@ -341,3 +343,43 @@ def test_a_failure_on_ros_is_shown_from_its_bag(bag, tmp_path, capsys):
     assert 'data:image/jpeg' in Path(tmp_path / 'p.html').read_text()
     line['failure']['evidence']['stamp_ns'] = 5
     assert failure_picture(tmp_path / 'run', line) is None
+
+
+# The document
+
+def test_the_documented_rules_are_those_of_the_code():
+    text = (Path(__file__).parents[3] / 'docs' / 'failures.md').read_text()
+    assert rules_table() in text, 'run python -m sightplan.report.failures_study --out docs'
+
+
+@pytest.fixture
+def document(tmp_path):
+    folder = tmp_path / 'docs'
+    folder.mkdir()
+    (folder / 'failures.md').write_text('by hand\n' + ''.join(
+        f'<!-- table {name} -->\nold\n<!-- end -->\n' for name in ('rules', 'runs', 'causes')))
+    return folder
+
+
+def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path, capsys):
+    done = run(RunSettings(method='ground', backend='noisy_oracle', episodes=2, max_actions=1,
+                           backend_options={'table': 'perfect'}, out=str(tmp_path / 'short')),
+               world=PictureWorld())
+    assert failures_study.main([done['out'], '--out', str(document), '--picture', done['out'],
+                                'problem_01']) == 0
+    text = (document / 'failures.md').read_text()
+    low, high = wilson(2, 2)
+    assert text.startswith('by hand\n') and 'old' not in text
+    assert f'| `budget` | 2: 1.00 ({low:.2f}-{high:.2f}) |' in text
+    assert '| A | `ground` | noisy_oracle(perfect' in text
+    assert '| simple | 0 | 0 | 2 | 0 | 2 |' in text
+    picture = document / 'failures' / 'example.png'
+    assert picture.stat().st_size < 60_000 and decode_png(picture.read_bytes()).shape[1] == 480
+    assert failures_study.main([done['out'], '--out', str(tmp_path / 'nowhere')]) == 2
+    assert 'cannot be read' in capsys.readouterr().err
+
+
+def test_without_runs_only_the_rules_are_written(document):
+    assert failures_study.main(['--out', str(document)]) == 0
+    text = (document / 'failures.md').read_text()
+    assert rules_table() in text and text.count('\nold\n') == 2

@@ -83,6 +83,15 @@ def for_page(png: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def for_document(png: bytes) -> bytes:
+    """A picture for a document: a small PNG file with few colours."""
+    image = Image.open(io.BytesIO(png)).convert('RGB')
+    image.thumbnail((_LEAST_WIDTH, 10 * _LEAST_WIDTH), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    image.quantize(48, dither=Image.Dither.NONE).save(buffer, 'png', optimize=True)
+    return buffer.getvalue()
+
+
 def _asker(answer: Mapping[str, Any]) -> str:
     return 'believed' if answer['purpose'] == 'belief' else f'answer ({answer["purpose"]})'
 
