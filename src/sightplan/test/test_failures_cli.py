@@ -18,7 +18,7 @@ from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, bag_image, failure_picture
 from sightplan.report import failures_study
-from sightplan.report.failures_picture import captioned, decode_png
+from sightplan.report.failures_picture import captioned, decode_png, for_document
 from sightplan.runner import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
@@ -283,6 +283,16 @@ def test_many_wrong_answers_are_cut():
     assert few.shape[1] == many.shape[1] == 700 and few.shape[0] < many.shape[0] < 600
 
 
+def test_the_colours_of_blocks_survive_in_a_small_picture():
+    rng = np.random.default_rng(0)
+    image = rng.integers(100, 160, (300, 480, 3), np.uint8)
+    image[100:130, 100:130] = (0, 73, 141)
+    image[100:130, 200:230] = (112, 26, 118)
+    small = decode_png(for_document(captioned(image, episode(change=imagines(GOAL)))))
+    for x, colour in ((115, (0, 73, 141)), (215, (112, 26, 118))):
+        assert np.abs(small[115, x].astype(int) - colour).max() < 16
+
+
 # Pictures from bags
 
 def image_message(image, stamp_ns, encoding='rgb8', padding=0):
@@ -369,7 +379,7 @@ def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path
                                 'problem_01']) == 0
     text = (document / 'failures.md').read_text()
     low, high = wilson(2, 2)
-    assert text.startswith('by hand\n') and 'old' not in text
+    assert text.startswith('by hand\n') and '\nold\n' not in text
     assert f'| `budget` | 2: 1.00 ({low:.2f}-{high:.2f}) |' in text
     assert '| A | `ground` | noisy_oracle(perfect' in text
     assert '| simple | 0 | 0 | 2 | 0 | 2 |' in text

@@ -88,7 +88,9 @@ def for_document(png: bytes) -> bytes:
     image = Image.open(io.BytesIO(png)).convert('RGB')
     image.thumbnail((_LEAST_WIDTH, 10 * _LEAST_WIDTH), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    image.quantize(48, dither=Image.Dither.NONE).save(buffer, 'png', optimize=True)
+    # Median cut would spend its colours on the background, and show blue blocks as dark green.
+    image.quantize(256, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE).save(
+        buffer, 'png', optimize=True)
     return buffer.getvalue()
 
 
