@@ -422,6 +422,24 @@ def test_lines_of_earlier_versions_are_sorted_as_far_as_they_go():
     assert cause_of({}) == 'infrastructure'
 
 
+def test_a_run_of_an_earlier_version_is_summarised():
+    new = ('failure', 'goal_unmet', 'last_look', 'proposals', 'repaired', 'unreadable', 'prompts',
+           'usage', 'invalid', 'enumerated_at', 'stop_at_goal')
+    line = episode(change=says(NO, 'clear g', since=3))
+    old = {key: value for key, value in line.items() if key not in new}
+    old['wrong'] = [entry[:4] for entry in line['wrong']]
+    old['actions'] = [{key: step[key] for key in ('action', 'status', 'outcome', 'right')}
+                      for step in line['actions']]
+    old['plans'] = [{k: v for k, v in plan.items() if k != 'step'} for plan in line['plans']]
+    summary, whole = summarise([old, line]), summarise([line, line])
+    assert summary['failures'] == whole['failures'] == {
+        'episodes': 2, 'causes': {'precondition_judged_false': 2},
+        'shares': {'precondition_judged_false': 1.}}
+    assert set(summary) == set(whole)
+    for key in set(summary) - {'prompts'}:
+        assert summary[key] == whole[key], key
+
+
 def test_a_recorded_cause_stands():
     line = episode('idle')
     assert cause_of({**line, 'failure': {**line['failure'], 'cause': 'a later one'}}) == (
