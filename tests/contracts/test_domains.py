@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import yaml
 from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import OneshotPlanner, get_environment
 
-from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.domains import Domain, MemoryOf, domain_names, load_domain
 from sightplan.grounding.constraints import instantiate, read_constraints
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -76,6 +77,37 @@ def test_every_predicate_has_a_question_of_its_own(domain: Domain) -> None:
             texts.add(question.text)
     assert len(texts) == sum(2 if len(p.parameters) > 1 else 1
                              for p in domain.schema.predicates.values())
+
+
+@every_domain
+def test_prompts_describe_every_action_and_name_every_object(domain: Domain) -> None:
+    problem = domain.split_problems(domain.splits[0])[0]
+    for name in domain.prompt_names:
+        if not name.startswith(('plan', 'action')):
+            assert domain.grounding_prompt(name).system
+            continue
+        prompt = domain.planning_prompt(name, problem)
+        text = '\n'.join((prompt.system, *prompt.parts('')))
+        for action, words in domain.prompts.actions.items():
+            assert f'{action}({", ".join(words.parameters)})' in text
+            assert all(sentence in text for sentence in (
+                words.about, *words.parameters.values(), *words.preconditions, *words.effects))
+            assert len(words.parameters) == len(domain.schema.actions[action].parameters)
+            assert words.effects
+        for thing in (*problem.objects, *domain.schema.constants):
+            assert f'- {thing}: ' in text
+        assert domain.goal_text(problem) in text
+        assert not re.search(r'\{[a-z_]+\}', text)
+
+
+@every_domain
+def test_every_action_can_be_remembered_in_words(domain: Domain) -> None:
+    actions = domain.model(domain.split_problems(domain.splits[0])[0]).actions
+    for outcome in MemoryOf:
+        texts = {domain.memory('ground_mem', outcome, action, [('Is it?', 'Yes')])
+                 for action in actions}
+        assert len(texts) == len(actions)
+        assert all('Is it?' in text and '{' not in text for text in texts)
 
 
 @every_domain
