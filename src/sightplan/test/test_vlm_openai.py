@@ -294,7 +294,8 @@ def test_without_logprobs_in_the_reply_there_are_no_probabilities(make: Any) -> 
 def test_one_reply_without_logprobs_does_not_end_them(make: Any) -> None:
     good, bad = chat('Yes', logprobs=YES), chat('Yes')
     with FakeServer(in_turn(good, bad, good)) as server:
-        replies = make(server, concurrency=1).answer(questions(3))
+        backend = make(server)
+        replies = [backend.answer(questions(1))[0] for _ in range(3)]
     assert [r.p_yes is None for r in replies] == [False, True, False]
 
 
@@ -309,6 +310,21 @@ def test_refused_logprobs_are_left_out_once_and_for_all(make: Any) -> None:
             replies = backend.answer(questions(3))
     assert {(r.text, r.p_yes) for r in replies} == {('No', None)}
     assert ['logprobs' in body for body in server.bodies] == [True] + [False] * 6
+
+
+@pytest.mark.parametrize('refusal', [
+    error(400, 'logprobs is not supported by this model'),
+    Reply({'detail': "Unexpected fields in the request: {'logprobs'}"}, 422),
+    Reply({'detail': [{'loc': ['body', 'logprobs'], 'msg': 'Extra inputs are not permitted'}]},
+          422),
+    Reply({'object': 'error', 'message': 'logprobs: no', 'code': 400}, 400),
+    Reply({'error': 'logprobs: no'}, 400), Reply(b'logprobs? No.', 400)])
+def test_servers_refuse_in_many_forms(make: Any, refusal: Reply) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return refusal if 'logprobs' in body else chat('No')
+    with FakeServer(behave) as server:
+        [reply] = make(server, top_logprobs=5).answer(questions(1))
+    assert reply.text == 'No' and len(server.bodies) == 2
 
 
 def test_a_server_may_allow_fewer_logprobs(make: Any) -> None:
@@ -539,6 +555,17 @@ def test_an_echoed_key_is_nowhere(make: Any, monkeypatch: Any, caplog: Any, capf
     assert server.headers[0]['authorization'] == f'Bearer {KEY}'
     assert not leaks(caught.value, caplog, capfd, backend, backend.model, backend.usage)
     assert '[key]' in str(caught.value)
+
+
+def test_no_key_and_no_password_of_any_kind_is_told(make: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'Plain0looking0word')
+    said = ('not Plain0looking0word, not sk-proj-0123456789, not Authorization: Bearer abc.def, '
+            'not http://me:pass0word@proxy/x')
+    with FakeServer(in_turn(error(400, said))) as server, pytest.raises(BackendError) as caught:
+        make(server).answer(questions(1))
+    for secret in ('Plain0', '0123', 'abc.def', 'pass0word'):
+        assert secret not in str(caught.value)
+    assert str(caught.value).count('[key]') == 4
 
 
 def test_a_key_in_a_reply_goes_no_further(make: Any, monkeypatch: Any, caplog: Any,

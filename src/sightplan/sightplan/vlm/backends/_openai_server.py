@@ -334,9 +334,7 @@ class Server:
 
     def _status_failure(self, error: Any) -> Failure:
         status, code = int(error.status_code), str(error.code or '')
-        body = error.body
-        text = body.get('message') if isinstance(body, dict) else body
-        message = self._redact_error(f'HTTP {status}: {text or error.message}')
+        message = self._redact_error(f'HTTP {status}: {_words(error)}')
         if status == 429 and 'quota' not in code and 'billing' not in code:
             kind = Kind.RATE
         elif status >= 500 or status in (408, 409, 425):
@@ -453,6 +451,16 @@ def _count(usage: object, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else None
     good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if good else None
+
+
+def _words(error: Any) -> str:
+    """What a server says about an error, in the forms that are in use."""
+    body = error.body
+    if isinstance(body, dict):
+        for key in ('message', 'detail', 'error'):
+            if body.get(key):
+                return str(body[key])
+    return str(body or error.response.text or error.message)
 
 
 def _library() -> Any:
