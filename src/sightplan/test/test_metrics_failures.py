@@ -32,6 +32,7 @@ from sightplan.model import (
     Atom,
     BackendError,
     FeedbackStatus,
+    Observation,
     PlanningResult,
     PlanningStatus,
     Proposal,
@@ -549,3 +550,10 @@ def test_a_missed_effect_of_which_the_goal_answers_know_nothing():
     line['plans'].append({'status': 'solved', 'step': 1, 'length': 1})
     assert failure_of(line).cause is Cause.GOAL_MISJUDGED, 'a new plan was made after it'
     assert Atom.parse(answer['atom'])
+
+
+def test_a_look_whose_image_is_elsewhere_is_known_by_its_id():
+    seen = Observation.elsewhere('0123456789abcdef', 7, 'camera')
+    assert (seen.image, seen.image_id, seen.stamp_ns, seen.frame_id) == (
+        None, '0123456789abcdef', 7, 'camera')
+    assert Observation.elsewhere('', 7).image_id == Observation(stamp_ns=7).image_id == ''
