@@ -62,7 +62,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f'sightplan failures: {error}', file=sys.stderr)
         return _USAGE
     except OSError as error:
-        print(f'sightplan failures: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
+        print(f'sightplan failures: {error.filename or "output"}: {error.strerror}',
+              file=sys.stderr)
         return _USAGE
 
 
