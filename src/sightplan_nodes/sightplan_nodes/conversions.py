@@ -408,10 +408,17 @@ def proposal_to_msg(proposal: Proposal) -> msg.Proposal:
 
 
 def proposal_from_msg(message: msg.Proposal) -> Proposal:
-    """A message's plan of a model."""
+    """A message's plan of a model.
+
+    Raises:
+        InputError: an unknown status, or one that does not go with the actions.
+    """
+    status = _member(PROPOSAL_STATUSES, message.status, 'status')
+    if (status is ProposalStatus.PLANNED) is not bool(message.actions):
+        raise InputError(f'a proposal is {status.value} with {len(message.actions)} actions; only '
+                         'one that is planned has actions, and at least one')
     return Proposal(
-        _member(PROPOSAL_STATUSES, message.status, 'status'),
-        tuple(action_from_msg(action) for action in message.actions), message.named,
+        status, tuple(action_from_msg(action) for action in message.actions), message.named,
         message.message, message.explanation, message.repaired, message.text, message.model,
         message.prompt_sha256, message.seconds)
 

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from rclpy.action import GoalResponse
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
@@ -15,12 +16,19 @@ from sightplan_interfaces.srv import Ground, ProposePlan, ResetWorld
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.model import (
+    Action,
+    BackendError,
     DeadlineError,
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
     InputError,
     Observation,
+    Proposal,
+    ProposalStatus,
+    SpendingCapError,
+    State,
+    Usage,
     WorldError,
 )
 from sightplan_nodes import conversions, names, qos
@@ -43,7 +51,8 @@ class ModelWorld:
         self.looks = 0
 
     def reset(self, spec: EpisodeSpec) -> None:
-        self._model = load_domain('blocksworld').model(spec.problem)
+        self.problem = spec.problem
+        self.model = load_domain('blocksworld').model(spec.problem)
         self._state = spec.problem.init
 
     def observe(self) -> Observation:
@@ -52,9 +61,9 @@ class ModelWorld:
         return Observation(image=np.full((4, 6, 3), number, np.uint8))
 
     def execute(self, action):
-        if not self._model.applicable(action, self._state):
+        if not self.model.applicable(action, self._state):
             return Feedback(FeedbackStatus.REJECTED, 'not legal')
-        self._state = self._model.apply(action, self._state)
+        self._state = self.model.apply(action, self._state)
         return Feedback(FeedbackStatus.EXECUTED)
 
     def state(self, stamp_ns=None):
@@ -90,6 +99,52 @@ class FakeGrounder(Node):
             verdict = msg.Answer.YES if question.atom in state else msg.Answer.NO
             response.answers.append(msg.Answer(atom=question.atom, verdict=verdict, text='-'))
         return response
+
+
+class FakeVlmPlanner(Node):
+    """Plans with a perfect view of the world, unless it was told what to propose."""
+
+    def __init__(self, world: ModelWorld) -> None:
+        super().__init__(names.VLM_PLANNER)
+        self._world = world
+        self.requests: list[ProposePlan.Request] = []
+        self.says: list[Proposal] = []
+        self.error: Exception | None = None
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self.create_service(ProposePlan, '~/plan', self._plan)
+
+    def _plan(self, request: ProposePlan.Request,
+              response: ProposePlan.Response) -> ProposePlan.Response:
+        self.requests.append(request)
+        assert self.may_go_on.wait(LIMIT_S)
+        if self.error is not None:
+            return fill_error(response, self.error)
+        response.proposal = conversions.proposal_to_msg(
+            self.says.pop(0) if self.says else self._propose())
+        response.usage = conversions.usage_to_msg(Usage(1, 500, 20))
+        return response
+
+    def _propose(self) -> Proposal:
+        plan = shortest_plan(self._world)
+        return Proposal(ProposalStatus.PLANNED if plan else ProposalStatus.EMPTY, plan,
+                        model='fake', text='{...}', prompt_sha256='abc')
+
+
+def shortest_plan(world: ModelWorld) -> tuple[Action, ...]:
+    """By breadth-first search over the true state."""
+    paths: dict[State, tuple[Action, ...]] = {world.state(): ()}
+    queue = [world.state()]
+    for state in queue:
+        if world.problem.goal_met(state):
+            return paths[state]
+        for action in world.model.actions:
+            if world.model.applicable(action, state):
+                after = world.model.apply(action, state)
+                if after not in paths:
+                    paths[after] = (*paths[state], action)
+                    queue.append(after)
+    raise AssertionError('the problem cannot be solved')
 
 
 class Recorder(Node):
@@ -141,6 +196,7 @@ class Bench:
         self.world = ModelWorld()
         self.bridge = SimBridge(lambda domain, options: self.world)
         self.grounder = FakeGrounder(self.world)
+        self.vlm_planner = FakeVlmPlanner(self.world)
         self.planner = (SymbolicPlannerNode() if hanging is None
                         else SymbolicPlannerNode(lambda settings: hanging))
         self.agent = AgentNode(parameter_overrides=parameters(**settings))
@@ -152,7 +208,7 @@ def bench(without: tuple[str, ...] = (), hanging: ScriptedPlanner | None = None,
           **settings: object):
     made = Bench(hanging, settings)
     nodes = {name: getattr(made, name)
-             for name in ('bridge', 'grounder', 'planner', 'agent', 'listener')}
+             for name in ('bridge', 'grounder', 'planner', 'vlm_planner', 'agent', 'listener')}
     for name in without:
         nodes.pop(name).destroy_node()
     with spinning(*nodes.values()):
@@ -230,21 +286,130 @@ def test_the_oracle_needs_no_grounder() -> None:
         assert (result.stop_reason, result.error_code) == ('plan_done', 0)
 
 
-def test_only_the_oracle_has_a_client_for_the_truth() -> None:
+@pytest.mark.parametrize(('method', 'stop_at_goal'), [('oracle', False), ('plan', True),
+                                                      ('ground', True)])
+def test_who_has_a_client_for_the_truth(method: str, stop_at_goal: bool) -> None:
+    """The oracle, and the loop where the goal of the episode says so: nobody else."""
     def clients(node: Node) -> set[str]:
         return {name for name, _ in node.get_client_names_and_types_by_node('agent', '/')}
     with bench() as b:
-        b.listener.episode()
+        for usual in ('ground', 'plan', 'blind'):
+            assert b.listener.episode(usual).error_code == 0
         assert '/sim_bridge/get_state' not in clients(b.agent)
-        b.listener.episode('oracle')
+        result = b.listener.episode(method, stop_at_goal=stop_at_goal)
+        assert result.error_code == 0, result.error_msg
         assert '/sim_bridge/get_state' in clients(b.agent)
 
 
-@pytest.mark.parametrize(('missing', 'name'), [
-    ('bridge', 'sim_bridge'), ('grounder', 'grounder'), ('planner', 'symbolic_planner')])
-def test_a_missing_node_is_named(missing: str, name: str) -> None:
+def test_an_episode_ends_at_the_goal_only_where_it_shall() -> None:
+    with bench() as b:
+        usual = b.listener.episode('plan')
+        asked = len(b.vlm_planner.requests)
+        granted = b.listener.episode('plan', stop_at_goal=True)
+    assert (usual.stop_reason, granted.stop_reason) == ('empty_plan', 'goal_reached')
+    assert usual.steps == granted.steps
+    assert len(b.vlm_planner.requests) - asked == asked - 1, 'the last question is saved'
+    assert [r.stops_at_goal for r in b.vlm_planner.requests] == (
+        [False] * asked + [True] * (asked - 1))
+    starts = [m for m in b.listener.messages if isinstance(m, msg.EpisodeEvent)
+              and m.kind == m.STARTED]
+    assert [m.stop_at_goal for m in starts] == [False, True], 'the records tell'
+
+
+def test_the_model_plans() -> None:
+    with bench(without=('grounder', 'planner')) as b:
+        result = b.listener.episode('plan_cot', stop_at_goal=True)
+        assert result.error_code == 0, result.error_msg
+        assert result.stop_reason == 'goal_reached'
+        messages = b.listener.ordered()
+        assert b.world.problem.goal_met(b.world.state())
+    assert [m.sequence for m in messages] == list(range(len(messages)))
+    proposals = [m for m in messages if isinstance(m, msg.ProposalStamped)]
+    steps = [m for m in messages if isinstance(m, msg.Step)]
+    assert len(proposals) == len(steps) == result.steps > 1
+    looks = {conversions.time_from_msg(m.header.stamp): m.image_id
+             for m in messages if isinstance(m, msg.Look)}
+    for proposal, step in zip(proposals, steps, strict=True):
+        assert step.action == proposal.proposal.actions[0]
+        assert looks[conversions.time_from_msg(proposal.header.stamp)] == proposal.image_id != ''
+        assert proposal.prompt == 'plan_cot@abc'
+        assert conversions.usage_from_msg(proposal.usage) == Usage(1, 500, 20)
+        assert proposal.proposal.seconds > 0.0
+    assert 'propose' in b.listener.feedback
+    requests = b.vlm_planner.requests
+    assert [r.new_episode for r in requests] == [True] + [False] * (len(requests) - 1)
+    assert {(r.episode_id, r.split, r.prompt) for r in requests} == {('e/0', 'simple', 'plan_cot')}
+    assert [len(r.history) for r in requests] == list(range(len(requests)))
+    domain = load_domain('blocksworld')
+    assert not any(domain.parse_problem(r.problem_pddl, 'told').init for r in requests)
+
+
+def test_what_cannot_be_sent_is_told_to_the_model_and_nobody_else() -> None:
+    unknown = Proposal(ProposalStatus.UNKNOWN_ACTION, named='fly(r)', message='no such action')
+    unread = Proposal(ProposalStatus.UNPARSED, message='no JSON', text='er\0m')
+    with bench() as b:
+        b.vlm_planner.says = [unknown, unread]
+        result = b.listener.episode('action', stop_at_goal=True)
+        messages = b.listener.ordered()
+    assert result.stop_reason == 'goal_reached'
+    steps = [m for m in messages if isinstance(m, msg.Step)]
+    assert [m.status for m in steps[:3]] == [msg.Step.INVALID, msg.Step.INVALID, msg.Step.EXECUTED]
+    assert [m.action.name for m in steps[:2]] == ['', '']
+    third = b.vlm_planner.requests[2]
+    assert [(p.action, p.outcome) for p in third.history] == [
+        ('fly(r)', 'no such action'), ('', 'no JSON')]
+
+
+@pytest.mark.parametrize('error', [BackendError('out of memory'), InputError('bad')])
+def test_errors_of_the_model_that_plans_keep_their_kind(error: Exception) -> None:
+    with bench() as b:
+        b.vlm_planner.error = error
+        result = b.listener.episode('plan')
+    assert (result.error_code, result.stop_reason) == (error.code, 'error')
+    assert 'vlm_planner: ' in result.error_msg
+
+
+@pytest.mark.parametrize(('method', 'node'), [('plan', 'vlm_planner'), ('ground', 'grounder')])
+def test_a_limit_on_spending_cancels_the_episode(method: str, node: str) -> None:
+    with bench() as b:
+        getattr(b, node).error = SpendingCapError('5 USD are spent')
+        result = b.listener.episode(method)
+        assert b.listener.ordered()[-1].stop_reason == 'cancelled'
+        assert result.stop_reason == 'cancelled'
+        with pytest.raises(SpendingCapError, match=f'{node}: 5 USD are spent'):
+            raise_error(result, 'agent')
+        getattr(b, node).error = None
+        assert b.listener.episode(method).error_code == 0, 'the agent goes on'
+
+
+def test_a_silent_model_that_plans_is_named() -> None:
+    with bench(propose_timeout_s=0.2) as b:
+        b.vlm_planner.may_go_on.clear()
+        result = b.listener.episode('plan')
+        b.vlm_planner.may_go_on.set()
+        with pytest.raises(DeadlineError, match='vlm_planner did not answer'):
+            raise_error(result, 'agent')
+
+
+def test_two_goals_at_once_are_not_both_taken(hanging: ScriptedPlanner) -> None:
+    """A goal counts from its acceptance, not from when its work begins."""
+    with bench(hanging=hanging) as b:
+        assert b.agent._server._goal_callback(None) is GoalResponse.ACCEPT
+        begun = []
+        b.agent._server._handle_accepted_callback(
+            type('Handle', (), {'execute': lambda self: begun.append(1)})())
+        assert begun == [1]
+        with pytest.raises(WorldError, match='busy'):
+            b.listener.episode()
+        b.agent._goal.release()
+
+
+@pytest.mark.parametrize(('method', 'missing', 'name'), [
+    ('ground', 'bridge', 'sim_bridge'), ('ground', 'grounder', 'grounder'),
+    ('ground', 'planner', 'symbolic_planner'), ('action_cot', 'vlm_planner', 'vlm_planner')])
+def test_a_missing_node_is_named(method: str, missing: str, name: str) -> None:
     with bench(without=(missing,), startup_timeout_s=0.3) as b:
-        result = b.listener.episode()
+        result = b.listener.episode(method)
         with pytest.raises(DeadlineError, match=f'{name} is not there'):
             raise_error(result, 'agent')
 

@@ -71,7 +71,8 @@ PROMPTS = st.builds(GroundingPrompt, NAMES, TEXTS, TEXTS, TEXTS, TEXTS.filter(bo
 PAST_STEPS = st.builds(PastStep, TEXTS, TEXTS)
 PROPOSALS = st.builds(
     Proposal, st.sampled_from(ProposalStatus), st.lists(ACTIONS, max_size=3).map(tuple), TEXTS,
-    TEXTS, TEXTS, st.booleans(), TEXTS, TEXTS, NAMES, SECONDS)
+    TEXTS, TEXTS, st.booleans(), TEXTS, TEXTS, NAMES, SECONDS).filter(
+        lambda p: (p.status is ProposalStatus.PLANNED) is bool(p.actions))
 STATES = st.frozensets(ATOMS, max_size=5)
 
 
@@ -313,6 +314,11 @@ def test_numbers_of_another_version_are_named() -> None:
         c.answer_from_msg(msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
     with pytest.raises(InputError, match='lower-case'):
         c.atom_from_msg(msg.Atom(predicate='On'))
+    with pytest.raises(InputError, match='planned with 0 actions'):
+        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
+    with pytest.raises(InputError, match='empty with 1 actions'):
+        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
+                                         actions=[msg.SymbolicAction(name='a')]))
     with pytest.raises(InputError, match='end of episode x'):
         c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
 
