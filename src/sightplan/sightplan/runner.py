@@ -382,8 +382,9 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
     Returns:
         the content of ``summary.json``: see ``metrics.summarise``, plus ``out``, ``problems``
         (number), ``problems_skipped``, ``interrupted``, ``stopped_by`` (what interrupted it, with
-        the remedy: a spending cap; '' for a person), ``planned`` (episodes), and what was run by
-        which commit and versions: see ``RunStore.origin``.
+        the remedy: a spending cap; '' for a person), ``spent`` (by all sessions on a backend that
+        can cap it, broken off episodes included; else None), ``planned`` (episodes), and what was
+        run by which commit and versions: see ``RunStore.origin``.
 
     Raises:
         InputError: the settings are wrong, or ``out`` holds another run.
@@ -488,7 +489,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             summary = summarise(store.lines())
             summary.update(out=str(store.folder), planned=len(specs), problems=len(pairs),
                            problems_skipped=skipped, interrupted=interrupted,
-                           stopped_by=stopped_by)
+                           stopped_by=stopped_by, spent=spending.total)
             summary = store.write_summary(summary)
     return summary
 
@@ -508,9 +509,15 @@ class _Spending:
         if carry_over is not None:
             carry_over(self._earlier)
 
+    @property
+    def total(self) -> dict[str, Any] | None:
+        if self._backend is None or self._backend.usage is None:
+            return None
+        return dataclasses.asdict(self._earlier + self._backend.usage)
+
     def note(self) -> None:
-        if self._backend is not None and self._backend.usage is not None:
-            self._store.note('spent', dataclasses.asdict(self._earlier + self._backend.usage))
+        if self.total is not None:
+            self._store.note('spent', self.total)
 
 
 def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:

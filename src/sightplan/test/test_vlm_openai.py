@@ -837,7 +837,9 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
         store = RunStore(tmp_path / 'run')
         assert json.loads((tmp_path / 'run' / 'summary.json').read_text()) == summary
         assert store.run_info()['spent']['cost_usd'] == pytest.approx(cap)
-        assert store.run_info()['spent']['requests'] == sent
+        assert store.run_info()['spent'] == summary['spent']
+        assert summary['spent']['requests'] == sent
+        assert summary['usage']['requests'] == 2 * per_episode
         again = go(cap)  # nothing more may be sent
         assert len(server.bodies) == sent and again['interrupted'] and again['episodes'] == 2
         done = go(100.0)

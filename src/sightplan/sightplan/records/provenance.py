@@ -12,7 +12,7 @@ from typing import Any
 
 import sightplan
 
-_PACKAGES = ('numpy', 'torch', 'transformers', 'pybullet', 'unified-planning',
+_PACKAGES = ('numpy', 'torch', 'transformers', 'openai', 'pybullet', 'unified-planning',
              'up-fast-downward', 'ortools', 'clingo', 'pillow', 'pyyaml',
              'opencv-python-headless', 'rosbags', 'rclpy', 'ros-rclpy', 'ros-fastrtps',
              'ros-rmw-fastrtps-cpp')
