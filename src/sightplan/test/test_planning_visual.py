@@ -126,13 +126,14 @@ def test_a_repair_makes_no_name_of_what_is_none():
     '{"plan": [], "plan": [' + json.dumps(STEP) + ']}',
     PLAN.replace('"block": "r"', '"block": "r", "block": "g"'),
     '{plan: [{action: moveblock, parameters: [r, c2]}]}', '{"plan" [ ] }', '{"plan": [] "a": 1}',
-    '{' * 50_000, '[' * 50_000, '{"plan":' * 20_000 + '1' + '}' * 20_000,
+    '{' * 50_000, '[' * 50_000, '{"plan":' * 9_000 + '1' + '}' * 9_000,
     '{"a": [[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]}', '{"plan": [' + '"' * 40_001 + ']}',
     '{"plan": [' + "'" + '\\' * 40_001 + ']}', 'x' * (MAX_CHARS + 1), '{' + '\n' * 90_000 + '}',
     '```' + '\n' * 90_000 + '```', '{"plan": NaN}', '{"plan": [1e999]}', '9' * 50_000,
     '{"plan": [' + '9' * 50_000 + ']}', '__import__("os").abort()',
     '{"plan": __import__("os").abort()}', '{"plan": [lambda: 0]}', '{"plan": [{*()}]}',
-    '\ud800', '\0', '{"plan": "\0"}',
+    '\ud800', '\0', '{"plan": "\0"}', PLAN + ' ' * MAX_CHARS,
+    'So: {"plan": ' + '[' * 20_000 + ']' * 20_000 + '}',
 ])
 def test_what_cannot_be_read_proposes_nothing(text):
     proposal = read(text)
