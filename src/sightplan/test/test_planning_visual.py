@@ -76,6 +76,7 @@ def test_one_code_fence_is_no_repair(fence):
     ('plan', f'```python\n{PLAN}\n```'),
     ('plan', f'```json\n{PLAN}\n'),
     ('plan', f'<think>hm</think>{PLAN}'),
+    ('plan', '<think>either {"plan": []} or {not}</think>' + PLAN),
     ('plan', str({'plan': [STEP, THEN]})),
     ('plan', PLAN.replace(']', ',]').replace('}', ' , }')),
     ('plan', json.dumps([STEP, THEN])),

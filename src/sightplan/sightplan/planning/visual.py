@@ -113,9 +113,9 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
 
     What is not, gets one repair (``repaired``), if it has no more than MAX_CHARS characters:
 
-    * the text from the first "{" to the last "}" is taken (a list around it, too), and read with
-      single or double quotes, line breaks within texts, commas before a closing bracket, and the
-      constants of JSON or Python;
+    * the text from the first "{" to the last "}" is taken (a list around it, too; nothing before
+      the end of a model's thoughts, ``</think>``), and read with single or double quotes, line
+      breaks within texts, commas before a closing bracket, and the constants of JSON or Python;
     * a plan may stand where one action was asked for and the other way round, a list without
       ``{"plan": ...}``, one step without its list; ``parameters`` or the explanation may be
       missing, other keys are ignored.
@@ -250,7 +250,8 @@ def _other_form(value: object, single: bool) -> list[Any]:
 
 
 def _slice(text: str) -> str:
-    """From the first "{" to the last "}", or the list around it."""
+    """From the first "{" to the last "}", or the list around it; thoughts before it are left."""
+    text = text.rpartition('</think>')[2]
     start, end = text.find('{'), text.rfind('}')
     if not 0 <= start < end:
         raise _FormError('no object')
