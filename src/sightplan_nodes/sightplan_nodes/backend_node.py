@@ -222,7 +222,8 @@ class BackendNode(LifecycleNode):
         carry_over = getattr(self._backend, 'carry_over', None)
         if carry_over is not None:
             # What this process has spent is in the model's own count, whatever it was for.
-            carry_over(spent - (self._backend.usage or Usage()))
+            priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
+            carry_over(priced - (self._backend.usage or Usage()))
 
     async def _answer(self, request: Any, response: Any) -> Any:
         limit_s = request.timeout_s or self.settings.timeout_s

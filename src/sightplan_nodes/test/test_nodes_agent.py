@@ -266,6 +266,8 @@ def test_an_episode_is_solved_and_told() -> None:
         assert array.model == 'fake'
     assert {r.episode_id for r in b.grounder.requests} == {'e/0'}
     assert {r.split for r in b.grounder.requests} == {'simple'}
+    assert [r.new_episode for r in b.grounder.requests] == [
+        True, *[False] * (len(b.grounder.requests) - 1)]
 
 
 def test_images_are_never_older_than_the_last_action() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import State, Transition
-from sightplan_interfaces.srv import Ground
+from sightplan_interfaces.srv import CarryOver, Ground
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
 from sightplan.model import (
@@ -160,6 +160,22 @@ def test_a_limit_on_spending_keeps_its_kind(made: Callable) -> None:
     with made() as client:
         client.backend.fail = SpendingCapError('5 USD are spent')
         assert client.ground('r').error_code == SpendingCapError.code
+
+
+def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None:
+    """Whatever this process has spent on other runs before."""
+    with made() as client:
+        carried: list[Usage] = []
+        client.backend.carry_over = carried.append
+        call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
+        client.ground('r', 'g')
+        for spent in (None, Usage(5, 150, 20, 2.0)):
+            assert call(CarryOver.Request(spent=conversions.usage_to_msg(spent)),
+                        LIMIT_S).error_code == 0
+        totals = [earlier + client.backend.usage for earlier in carried]
+        del client.backend.carry_over
+        assert call(CarryOver.Request(), LIMIT_S).error_code == 0, 'one without limits'
+    assert [(u.prompt_tokens, u.cost_usd) for u in totals] == [(0, 0.0), (150, 2.0)]
 
 
 def test_requests_and_replies_are_recorded(made: Callable, tmp_path: Path) -> None:

@@ -34,9 +34,13 @@ from sightplan.model import (
     Planned,
     PlanningResult,
     PlanningStatus,
+    Proposal,
+    ProposalStatus,
+    Proposed,
     Question,
     Stepped,
     StopReason,
+    Usage,
     Verdict,
 )
 from sightplan.records.bag import MessageTypes
@@ -96,6 +100,7 @@ class Agent(Node):
                                    identity_json=json.dumps(identity or {'seed': 1}), **changes)
         reply = self._start(request, LIMIT_S)
         raise_error(reply, names.METRICS_RECORDER)
+        self.spent = conversions.usage_from_msg(reply.spent)
         return list(reply.committed)
 
     def finish(self, **notes: object) -> dict:
@@ -133,6 +138,21 @@ class Bench:
             verdict = Verdict.YES if truth else Verdict.NO
             record(Asked(seen, (Question(atom, 'Is it?'),), (Answer(atom, verdict, text='-'),),
                          (None,), AskPurpose.ENUMERATION, None, 0.25, 'scripted'))
+
+    def propose(self, stamp_ns: int, status: ProposalStatus = ProposalStatus.PLANNED,
+                usage: Usage | None = None) -> None:
+        """One look and what a model proposes."""
+        image = self.world.show(stamp_ns)
+        seen = Observation(image=image, stamp_ns=stamp_ns, frame_id='cam')
+        record = self.agent.recorder.record
+        record(Observed(seen))
+        planned = status is ProposalStatus.PLANNED
+        record(Proposed(seen, Proposal(status, (ACTION,) if planned else (), text='{...}',
+                                       model='talker'), 'plan@abc', usage))
+
+    def forfeit(self, stamp_ns: int) -> None:
+        self.agent.recorder.record(Stepped(
+            0, None, Feedback(FeedbackStatus.INVALID, 'unparsed', stamp_ns), stamp_ns))
 
     def step(self, before_ns: int, after_ns: int, action: Action = ACTION) -> None:
         self.agent.recorder.record(Stepped(
@@ -209,6 +229,49 @@ def test_the_bag_holds_everything(bench: Callable) -> None:
     assert truth[50].episode_id == 'e/1'
 
 
+def test_proposals_are_recorded_and_scored(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin(method='plan')
+        b.propose(40, ProposalStatus.UNPARSED, Usage(1, 10, 2))
+        b.forfeit(40)
+        b.propose(50, usage=Usage(1, 10, 2))
+        b.step(50, 120)
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert (line['scored'], line['solved'], line['model']) == (True, True, 'talker')
+    assert (line['steps'], line['images']) == (2, 2)
+    assert line['usage'] == {'requests': 2, 'prompt_tokens': 20, 'completion_tokens': 4,
+                             'cost_usd': None}
+    assert 'plan@abc' in json.dumps(line)
+    bag = read(b.out / line['bag'])
+    told = bag['/agent/proposal']
+    assert [m.proposal.status for m in told] == [2, 1]
+    assert told[1].proposal.actions[0].name == ACTION.name
+    assert [m.header.stamp.nanosec for m in bag['/camera/image_raw']] == [40, 50]
+    assert [m.status for m in bag['/agent/step']] == [4, 1]
+
+
+def test_what_was_spent_is_kept_for_the_next_session(bench: Callable) -> None:
+    """Also what an episode cost that was broken off."""
+    with bench() as b:
+        assert b.agent.start(b.out) == []
+        assert b.agent.spent is None
+        b.begin(method='plan')
+        b.propose(50, usage=Usage(1, 10, 2, 0.25))
+        b.end(0, StopReason.CANCELLED)
+        b.agent.result('e/1')
+        b.agent.results.clear()
+        b.begin(method='plan')
+        b.propose(60, usage=Usage(2, 20, 4, 0.5))
+        b.end(200)
+        b.agent.result('e/1')
+        b.agent.finish()
+        b.agent.start(b.out)
+        assert b.agent.spent == Usage(3, 30, 6, 0.75)
+    assert json.loads((b.out / 'run.json').read_text())['spent']['cost_usd'] == 0.75
+
+
 @pytest.mark.parametrize(('policy', 'images'), [('none', 0), ('judged', 2), ('all', 5)])
 def test_image_policy(bench: Callable, policy: str, images: int) -> None:
     with bench(image_policy=policy) as b:
@@ -248,13 +311,14 @@ def test_order_of_topics_does_not_matter(bench: Callable) -> None:
         b.agent.start(b.out)
         waiting = []
         recorder = b.agent.recorder
-        for name in ('_episode', '_look', '_answers', '_belief', '_plan', '_step'):
+        for name in ('_episode', '_look', '_answers', '_belief', '_plan', '_proposal', '_step'):
             publisher = getattr(recorder, name)
             setattr(recorder, name, type('Late', (), {
                 'publish': lambda self, m, p=publisher: waiting.append((p, m))})())
         b.begin()
         b.look(50)
-        b.step(50, 120)
+        b.propose(60)
+        b.step(60, 120)
         b.end(200)
         for publisher, message in reversed(waiting):
             publisher.publish(message)

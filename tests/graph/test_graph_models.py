@@ -1,0 +1,103 @@
+"""Models that plan, and recorded models, over the whole graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from graph_testing import read_bag
+
+from sightplan.domains import load_domain
+from sightplan.model import PlanningTask
+from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+from sightplan.runner import RunSettings, run
+
+ELSEWHERE = ('seconds', 'timings_s', 'bag', 'images', 'images_missing')
+"""Fields of a line of results that tell where and how fast it was run."""
+
+
+def result(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line without times, and without what only one way of running has."""
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: plain(item) for key, item in value.items()
+                    if key not in ('seconds', 'stamp_ns', 'picture')}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+    return plain({key: value for key, value in line.items() if key not in ELSEWHERE})
+
+
+def script(folder: Path, episodes: int) -> Path:
+    """Replies of a model that plans well, after one reply that cannot be read."""
+    domain = load_domain('blocksworld')
+    planner = FastDownwardPlanner(PlannerSettings(search='short'))
+    replies = {}
+    try:
+        for problem in domain.split_problems('simple')[:episodes]:
+            plan = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)), 60.).plan
+            steps = [{'action': a.name, 'parameters': list(a.args)} for a in plan]
+            replies[problem.name] = ['I see blocks.', {'plan': [{'action': 'fly'}]}, *(
+                {'plan': steps[number:]} for number in range(len(steps)))]
+    finally:
+        planner.close()
+    path = folder / 'script.json'
+    path.write_text(json.dumps({'replies': replies, 'repeat': 'last'}))
+    return path
+
+
+def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
+    file = script(tmp_path, 2)
+    graph = start('method:=plan', 'backend:=scripted', f'backend_options:=script={file}',
+                  'episodes:=2')
+    run(RunSettings(method='plan', backend='scripted', backend_options={'script': str(file)},
+                    episodes=2, out=str(tmp_path / 'inside')))
+    assert graph.wait() == 0, graph.text
+    inside = [json.loads(line)
+              for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
+    lines = graph.lines()
+    assert [result(line) for line in lines] == [result(line) for line in inside]
+    assert [line['stop'] for line in lines] == ['goal_reached'] * 2
+    assert all(line['solved'] and line['stop_at_goal'] for line in lines)
+    assert {action['status'] for action in lines[0]['actions']} >= {'executed'}
+    for line in lines:
+        counts = read_bag(graph.out / line['bag'])
+        assert counts['/agent/proposal'] == line['steps'] == counts['/agent/step']
+        assert '/agent/answers' not in counts
+    identities = [json.loads((folder / 'run.json').read_text())['identity']
+                  for folder in (tmp_path / 'inside', graph.out)]
+    assert identities[0] == identities[1]
+    for node in ('grounder', 'symbolic_planner'):
+        assert f'[{node}]' not in graph.text, 'it is not started'
+
+
+def test_a_recorded_run_is_replayed(start, tmp_path: Path) -> None:
+    shared = ('method:=ground_mem_cot', 'episodes:=2', 'seed:=3', 'failure_probability:=0.3')
+    recorded = start(*shared, 'backend_options:=table=gpt-4.1,cot=true',
+                     f'record:={tmp_path / "record"}')
+    assert recorded.wait() == 0, recorded.text
+    replayed = start(*shared, 'backend:=replay', f'backend_options:=path={tmp_path / "record"}')
+    assert replayed.wait() == 0, replayed.text
+    assert len(recorded.lines()) == 2
+    assert [result(line) for line in replayed.lines()] == [
+        result(line) for line in recorded.lines()]
+
+
+def test_what_was_recorded_in_process_is_replayed_on_ros(start, tmp_path: Path) -> None:
+    run(RunSettings(method='action_cot', backend='scripted', episodes=2, seed=3, record=True,
+                    backend_options={'script': str(script(tmp_path, 2))},
+                    failure_probability=0.3, out=str(tmp_path / 'inside')))
+    graph = start('method:=action_cot', 'episodes:=2', 'seed:=3', 'failure_probability:=0.3',
+                  'backend:=replay', f'backend_options:=path={tmp_path / "inside"}')
+    assert graph.wait() == 0, graph.text
+    inside = [json.loads(line)
+              for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
+    assert len(inside) == 2
+    assert [result(line) for line in graph.lines()] == [result(line) for line in inside]
+
+
+def test_a_backend_that_cannot_plan_ends_the_graph(start) -> None:
+    graph = start('method:=plan')
+    assert graph.wait() == 1
+    assert "backend 'noisy_oracle' answers yes/no questions only, it cannot plan" in graph.text
+    assert not graph.lines()
