@@ -240,15 +240,17 @@ def test_free_text_with_several_images(make: Any) -> None:
         'text', 'image_url', 'text', 'image_url']
 
 
-@pytest.mark.parametrize('reply', [
-    chat(None, refusal='No, I must not look at blocks.'), chat('No', finish='content_filter'),
-    chat(None), chat(''), chat('', finish='length'),
-    error(400, 'The prompt was filtered', code='content_filter')])
-def test_refused_and_filtered_replies_are_unreadable_not_errors(make: Any, reply: Reply) -> None:
+@pytest.mark.parametrize(('reply', 'text'), [
+    (chat(None, refusal='No, I must not look at blocks.'), module.REFUSED),
+    (chat('No', finish='content_filter'), module.WITHHELD),
+    (error(400, 'The prompt was filtered', code='content_filter'), module.WITHHELD),
+    (chat(None), ''), (chat(''), ''), (chat('', finish='length'), '')])
+def test_refused_and_filtered_replies_are_unreadable_not_errors(
+        make: Any, reply: Reply, text: str) -> None:
     with FakeServer(in_turn(reply)) as server:
         replies = make(server).answer(questions(2))
     for item in replies:
-        assert parse_yes_no(item.text) is Verdict.UNPARSED
+        assert item.text == text and parse_yes_no(text) is Verdict.UNPARSED
         assert item.p_yes is None and item.p_no is None
 
 
@@ -738,8 +740,9 @@ def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
 @pytest.mark.parametrize('end', ['interrupt', 'forgotten'])
 def test_the_process_ends_at_once(end: str) -> None:
     code = textwrap.dedent('''
-        import sys
+        import signal, sys
         from test_vlm_openai import make_backend, questions
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
         backend = make_backend('openai', {'model': 'm', 'base_url': sys.argv[1],
                                           'logprobs': 'off'})
         try:
