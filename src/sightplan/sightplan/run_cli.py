@@ -246,8 +246,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if summary['usage']:
         used = summary['usage']
         cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
-        lines.append(('usage', f'{used["requests"]} requests, {used["prompt_tokens"]} tokens in, '
-                      f'{used["completion_tokens"]} out{cost}'))
+        tokens = f'{used["prompt_tokens"]} tokens in, {used["completion_tokens"]} out'
+        lines.append(('usage', f'{used["requests"]} requests, {tokens}{cost}'))
     if summary['errors']:
         lines.append(('errors', f'{summary["errors"]} episodes (not scored)'))
     if summary['problems_skipped']:
