@@ -60,7 +60,7 @@ spelling = st.sampled_from([json.dumps, str, lambda v: json.dumps(v, indent=1),
                             lambda v: json.dumps(v, ensure_ascii=False)])
 around = st.sampled_from([
     *['%s'] * 8, '```json\n%s\n```', 'Here it is:\n%s', '```\n%s', '%s,', '[%s]', '{"plan": %s}',
-    '%s\n%s', '<think>{</think>%s', '%s}', '{%s', '\ufeff%s'])
+    '%s\n%s', '<think>{</think>%s', '%s</think>', '%s}', '{%s', '\ufeff%s'])
 junk = st.one_of(st.sampled_from([*'{}[]",:\'\\`\n\t\0', '\\u', '//', '#', '...', 'null']),
                  st.text(max_size=3))
 
