@@ -144,7 +144,7 @@ def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict
                 options[key] = text
             continue
         if key not in fields:
-            raise InputError(f'{flag} {pair!r}: there is no setting {key!r}; there are '
+            raise InputError(f'{flag}: there is no setting {key!r}; there are '
                              f'{", ".join(fields) or "none"}')
         options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
     return options

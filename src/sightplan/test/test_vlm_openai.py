@@ -607,6 +607,12 @@ def test_a_key_in_the_settings_is_refused_unseen() -> None:
     assert KEY not in repr(backend_settings('openai'))
 
 
+def test_a_key_given_as_an_option_is_refused_unseen(capfd: Any) -> None:
+    assert cli.main(['run', '--backend', 'openai', '--backend-option', f'api_key={KEY}']) == 2
+    out, err = capfd.readouterr()
+    assert "no setting 'api_key'" in err and KEY not in out + err
+
+
 def test_an_address_from_the_environment_is_checked_too(monkeypatch: Any, make: Any) -> None:
     monkeypatch.setenv('OPENAI_BASE_URL', f'http://me:{KEY}@localhost:1/v1')
     with pytest.raises(InputError, match='OPENAI_BASE_URL must hold no user') as caught:
