@@ -50,6 +50,7 @@ pytest.importorskip('openai')
 
 from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends import openai as module
+from sightplan.vlm.backends._event_loop import EventLoop
 
 KEY = 'sk-test-0123456789abcdef'
 YES = [('Yes', {'Yes': 0.6, ' yes': 0.2, 'YES': 0.05, 'No': 0.1, '\u2581no': 0.02, 'Maybe': 0.01})]
@@ -741,6 +742,26 @@ def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
         backend.close()
         thread.join(10)
     assert len(caught) == 1 and 'closed' in str(caught[0])
+
+
+def test_an_interrupted_call_is_cancelled() -> None:
+    loop, cancelled = EventLoop('openai-test'), threading.Event()
+
+    async def wait() -> None:
+        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.call(wait())
+        assert cancelled.wait(10)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        loop.close()
 
 
 @pytest.mark.parametrize('end', ['interrupt', 'forgotten'])
