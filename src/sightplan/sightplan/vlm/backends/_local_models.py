@@ -7,6 +7,7 @@ Auto classes load is used through its processor and its chat template.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -15,7 +16,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ _TAIL_TOKENS = 16
 _LEAST_PX = 16
 _WHOLE_FILE = 256 * 2**20
 _SAMPLE, _SAMPLES = 2**20, 64
+_FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+             NotImplementedError, AssertionError)
+"""What libraries raise when a model or processor does not do."""
 _FIRST_PIXELS = (480, 640, 3)
 
 
@@ -95,6 +99,8 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
     Raises:
         BackendError: a library, the model or memory is missing, or the model is unfit.
     """
+    local = is_folder(options.model)
+    identity = folder_identity(label, folder(options.model), options.setting) if local else ''
     try:
         import torch
         import transformers
@@ -104,11 +110,11 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
                            'build", or pip install torch transformers pillow') from error
     if options.threads:
         torch.set_num_threads(options.threads)
-    source: dict[str, Any] = {'local_files_only': options.offline or is_folder(options.model),
+    source: dict[str, Any] = {'local_files_only': options.offline or local,
                               'trust_remote_code': options.trust_remote_code}
     if options.revision:
         source['revision'] = options.revision
-    name = str(folder(options.model)) if is_folder(options.model) else options.model
+    name = str(folder(options.model)) if local else options.model
     device = _device(label, options.device)
     how = _how(label, options, device)
     bar = hf_logging.is_progress_bar_enabled()
@@ -123,14 +129,15 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
         raise BackendError(f'{label}: not enough memory to load {options.model} ({error}); load '
                            'it with quantisation 8bit or 4bit, or on more GPUs (device auto, '
                            'with accelerate)') from error
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError,
-            TypeError) as error:
+    except (OSError, ImportError, *_FAILURES) as error:
         raise BackendError(f'{label}: {options.model} could not be loaded '
                            f'({_reason(error)}); {_remedy(options, error)}') from error
     finally:
         if bar:
             hf_logging.enable_progress_bar()
-    return LocalModel(label, _identity(options, model), model.eval(), processor, options, probe)
+    identity = identity or _hub_identity(options, model)
+    return LocalModel(label, _with_arithmetic(identity, options), model.eval(), processor,
+                      options, probe)
 
 
 class LocalModel:
@@ -186,7 +193,8 @@ class LocalModel:
         self._kept: tuple[tuple[str, str], Any] | None = None
         self._ids = functools.lru_cache(maxsize=65536)(self._tail_ids)
         self._frame = functools.lru_cache(maxsize=64)(self._split)
-        self._choose(probe)
+        with self._running():
+            self._choose(probe)
 
     @property
     def usage(self) -> Usage:
@@ -211,27 +219,22 @@ class LocalModel:
         """
         started = time.monotonic()
         deadline = math.inf if timeout_s is None else started + timeout_s
-        image = self._checked(observation.image)
-        asked = [self._asked(prompt, question.text) for question in questions]
-        if not asked:
-            return []
-        try:
-            with self._lock:
-                replies = self._answer(image, observation.image_id, prompt, asked, deadline)
-        except (DeadlineError, BackendError) as error:
-            raise type(error)(f'{self._label}: {error}') from error
-        if time.monotonic() > deadline:
-            raise DeadlineError(f'{self._label}: {len(asked)} answers took '
-                                f'{time.monotonic() - started:.2f} s, the limit was '
-                                f'{timeout_s:.2f} s')
+        with self._running():
+            image = self._checked(observation.image)
+            asked = [self._asked(prompt, question.text) for question in questions]
+            replies = (self._answer(image, observation.image_id, prompt, asked, deadline)
+                       if asked else [])
+            if time.monotonic() > deadline:
+                raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
+                                    f's, the limit was {timeout_s:.2f} s')
         return replies
 
     def answer_one_by_one(self, observation: Observation, questions: Sequence[Question],
                           prompt: GroundingPrompt) -> list[YesNoReply]:
         """The plain way, each question with its own copy of the image: slow, for comparison."""
-        image = self._checked(observation.image)
-        asked = [self._asked(prompt, question.text) for question in questions]
-        with self._lock:
+        with self._running():
+            image = self._checked(observation.image)
+            asked = [self._asked(prompt, question.text) for question in questions]
             return self._plainly(image, prompt, asked, math.inf)
 
     def write(self, request: TextRequest) -> TextReply:
@@ -244,19 +247,27 @@ class LocalModel:
         """
         deadline = (math.inf if request.timeout_s is None
                     else time.monotonic() + request.timeout_s)
-        images = [self._picture(self._checked(part)) for part in request.parts
-                  if not isinstance(part, str)]
-        text = self._render(request.system, [part if isinstance(part, str) else None
-                                             for part in request.parts])
+        with self._running():
+            images = [self._picture(self._checked(part)) for part in request.parts
+                      if not isinstance(part, str)]
+            text = self._render(request.system, [part if isinstance(part, str) else None
+                                                 for part in request.parts])
+            inputs = self._inputs(text, images)
+            reply = self._engine.generate(inputs, request.max_tokens, self._stop,
+                                          deadline=deadline)
+            self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
+        return TextReply(self._text(reply.tokens), not reply.finished)
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """One thread at a time; errors say whose they are, and a model's own are named."""
         try:
             with self._lock:
-                inputs = self._inputs(text, images)
-                reply = self._engine.generate(inputs, request.max_tokens, self._stop,
-                                              deadline=deadline)
-                self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
+                yield
         except (DeadlineError, BackendError) as error:
             raise type(error)(f'{self._label}: {error}') from error
-        return TextReply(self._text(reply.tokens), not reply.finished)
+        except _FAILURES as error:
+            raise BackendError(f'{self._label}: {self.name} failed ({_reason(error)})') from error
 
     # Yes and no --------------------------------------------------------------------------------
 
@@ -360,6 +371,7 @@ class LocalModel:
             return self._shared(image, image_id, prompt, asked)
         probes = [self._ids(head, self._asked(prompt, probe) + foot) for probe in _PROBES]
         common = _common([*tails, *probes])
+        self._kept = None
         prefix = self._engine.encode(_cut(inputs, length), common)
         self._count(0, prefix.length, 0)
         self._kept = (image_id, head), (prefix, common)
@@ -401,7 +413,7 @@ class LocalModel:
         asked = [self._asked(probe, question) for question in _PROBES]
         texts = [head + question + foot for question in asked]
         if texts[0] != self._render(probe.system, _parts(probe, asked[0])):
-            raise BackendError(f'{self._label}: the chat template of {self.name} changes the '
+            raise BackendError(f'the chat template of {self.name} changes the '
                                'question; choose another model')
         whole = [self._inputs(text, [self._picture(image)]) for text in texts]
         bare = self._render(probe.system, [part for part in _parts(probe, _SENTINEL)
@@ -434,7 +446,7 @@ class LocalModel:
         """
         for mark in self._added.findall(question):
             if mark in self._specials:
-                raise BackendError(f'{self._label}: the question {question!r} holds {mark}, a '
+                raise BackendError(f'the question {question!r} holds {mark}, a '
                                    'special token of the model (an image token, or an end of '
                                    'text); ask without it')
         return prompt.ask(question).strip()
@@ -444,7 +456,7 @@ class LocalModel:
         text = self._render(prompt.system, _parts(prompt, _SENTINEL))
         head, found, foot = text.partition(_SENTINEL)
         if not found:
-            raise BackendError(f'{self._label}: the chat template of {self.name} leaves out the '
+            raise BackendError(f'the chat template of {self.name} leaves out the '
                                'question; choose another model')
         return head, foot
 
@@ -478,7 +490,7 @@ class LocalModel:
             if all(text in rendered for text in texts) and "'type':" not in rendered.replace(
                     '\n'.join(texts), ''):
                 return rendered
-        raise BackendError(f'{self._label}: the chat template of {self.name} cannot be used '
+        raise BackendError(f'the chat template of {self.name} cannot be used '
                            f'({reason}); choose another model')
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
@@ -493,7 +505,7 @@ class LocalModel:
             more['add_special_tokens'] = False
         try:
             return dict(self._processor(text=[text], return_tensors='pt', **more))
-        except (ValueError, TypeError, IndexError, KeyError, RuntimeError) as error:
+        except _FAILURES as error:
             raise BackendError(f'the processor of {self.name} refuses the prompt '
                                f'({_reason(error)}); texts must not hold its image '
                                'tokens') from error
@@ -502,14 +514,14 @@ class LocalModel:
 
     def _checked(self, image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
         if image is None:
-            raise BackendError(f'{self._label}: the observation holds no image; this backend only '
+            raise BackendError('the observation holds no image; this backend only '
                                'answers questions about a picture')
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-            raise BackendError(f'{self._label}: the image is {image.dtype} {image.shape}; it must '
+            raise BackendError(f'the image is {image.dtype} {image.shape}; it must '
                                'be uint8 RGB of shape (height, width, 3)')
         if min(image.shape[:2]) < _LEAST_PX:
             raise BackendError(
-                f'{self._label}: an image of {image.shape[1]}x{image.shape[0]} pixels shows '
+                f'an image of {image.shape[1]}x{image.shape[0]} pixels shows '
                 f'nothing; it must have {_LEAST_PX} at least (a world with pictures=none draws '
                 'none: choose pictures=pybullet)')
         return image
@@ -617,17 +629,18 @@ def folder_identity(label: str, folder: Path, setting: str) -> str:
     return f'{folder.resolve().name}@{digest.hexdigest()[:12]}'
 
 
-def _identity(options: Options, model: Any) -> str:
-    """Name and version of what was loaded, and what of its arithmetic is not the checkpoint's."""
-    if is_folder(options.model):
-        name = folder_identity('', folder(options.model), options.setting)
-    else:
-        commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
-        name = f'{options.model}@{commit[:12]}'
+def _hub_identity(options: Options, model: Any) -> str:
+    """Name and commit."""
+    commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
+    return f'{options.model}@{commit[:12]}'
+
+
+def _with_arithmetic(identity: str, options: Options) -> str:
+    """An identity with those settings that make other numbers of the same weights."""
     extra = [] if options.dtype == 'auto' else [options.dtype]
     if options.quantisation != 'none':
         extra.append(options.quantisation)
-    return ' '.join([name, *extra])
+    return ' '.join([identity, *extra])
 
 
 def _device(label: str, wanted: str) -> str:

@@ -36,6 +36,7 @@ bounded: passes are cut so that masks, keys, values, activations and logits stay
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 import math
 import time
@@ -66,8 +67,8 @@ _NOWHERE = 1 << 30
 _NO_DEADLINE = math.inf
 _GIB = 2.0 ** 30
 _CPU_GB = 2.0
-_ROW_TOKENS = {'cuda': 512, 'cpu': 192}
-_PASS_TOKENS = {'cuda': 4096, 'cpu': 384}
+_ROW_TOKENS = {'cuda': 512, 'cpu': 384}
+_PASS_TOKENS = {'cuda': 4096, 'cpu': 768}
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.1}
 """Root mean square difference of logits, as a share of their spread, that rounding explains."""
 _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError,
@@ -197,6 +198,7 @@ class SharedPrefix:
         self._row_tokens = row_tokens or _ROW_TOKENS[where]
         self._pass_tokens = pass_tokens or max(_PASS_TOKENS[where], self._row_tokens)
         self._masked = getattr(model.config, '_attn_implementation', 'sdpa') in ('sdpa', 'eager')
+        self._keeps = 'logits_to_keep' in inspect.signature(model.forward).parameters
         self._quantised = getattr(model, 'hf_quantizer', None) is not None
         self._index: dict[tuple[int, ...], Tensor] = {}
         self._mechanism = mechanism if mechanism != 'auto' else self._candidates()[0]
@@ -236,9 +238,17 @@ class SharedPrefix:
             whole: the same questions as whole prompts, by default prompt and suffix joined.
 
         Raises:
-            BackendError: a mechanism was asked for by name and does not suit the model.
+            BackendError: the model cannot be run at all, or a mechanism was asked for by name
+                and does not suit it.
         """
-        plain = self._one_by_one(whole or [self.joined(inputs, s) for s in suffixes])
+        try:
+            plain = self._one_by_one(whole or [self.joined(inputs, s) for s in suffixes])
+        except torch.OutOfMemoryError as error:
+            raise BackendError(f'not enough memory for a prompt ({_first_line(error)}); '
+                               f'{self._remedy}') from error
+        except _UNFIT as error:
+            raise BackendError(f'the model cannot be run ({type(error).__name__}: '
+                               f'{_first_line(error)})') from error
         limit = max(_TOLERANCE.get(self._dtype, 0.1), 0.15 if self._quantised else 0.0)
         ahead = self._looks_ahead(inputs, suffixes[0])
         found = ['the tokens of its image attend to the question'] if ahead else []
@@ -337,7 +347,7 @@ class SharedPrefix:
         cache = (DynamicCache() if self._kinds <= _ATTENTION
                  else DynamicCache(config=self._text))
         self._forget_positions()
-        self._model(**whole, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        self._run(1, **whole, past_key_values=cache)
         shift: Tensor | int = 0
         for module in self._positioned:
             if module.rope_deltas is not None:
@@ -453,8 +463,7 @@ class SharedPrefix:
         for inputs in whole:
             self._forget_positions()
             with torch.inference_mode():
-                rows.append(self._model(**self.placed(inputs), use_cache=False,
-                                        logits_to_keep=1).logits[0, -1])
+                rows.append(self._run(1, **self.placed(inputs), use_cache=False)[0, -1])
         return torch.stack(rows)
 
     def _mask_is_sure(self, prefix: Prefix, suffixes: Sequence[Suffix], more: int = 0) -> bool:
@@ -539,8 +548,12 @@ class SharedPrefix:
 
     def _run(self, wanted: Any, **inputs: Any) -> Tensor:
         """Logits of the ``wanted`` tokens: how many of the last, or an index tensor."""
-        logits: Tensor = self._model(use_cache=True, logits_to_keep=wanted, **inputs).logits
-        return logits
+        inputs.setdefault('use_cache', True)
+        if self._keeps:
+            logits: Tensor = self._model(logits_to_keep=wanted, **inputs).logits
+            return logits
+        logits = self._model(**inputs).logits
+        return logits[:, -wanted:] if isinstance(wanted, int) else logits[:, wanted]
 
     def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
         trees = [_tree([suffixes[i] for i in row]) for row in job.rows]

@@ -51,17 +51,15 @@ class Backend:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
         folder = Path(self._settings.model_dir) if self._settings.model_dir else SHIPPED
-        self._name = _local_models.folder_identity(
-            'embedded', folder, 'model_dir, or leave it empty for the shipped model')
         self._local = _local_models.load('embedded', _local_models.Options(
-            str(folder.resolve()), device='cpu', dtype='float32', offline=True,
+            str(folder.resolve()), device='cpu', offline=True,
             memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
-            setting='model_dir'))
+            setting='model_dir (empty: the shipped model)'))
 
     @property
     def model(self) -> str:
         """Folder name and hash of the weights, for example ``embedded_model@0f3a5c...``."""
-        return self._name
+        return self._local.name
 
     @property
     def usage(self) -> Usage:

@@ -75,9 +75,6 @@ class Backend:
                 kind == 'cuda' and number.isdecimal())):
             raise InputError(f'backend transformers: device = {settings.device!r} must be auto, '
                              'cuda, cuda:N or cpu')
-        if _local_models.is_folder(settings.model):
-            _local_models.folder_identity('transformers', _local_models.folder(settings.model),
-                                          'model')
         self._local = _local_models.load('transformers', _local_models.Options(**{
             name: getattr(settings, name) for name in Settings.__dataclass_fields__}), _PROBE)
 
