@@ -748,7 +748,7 @@ def test_an_interrupted_call_is_cancelled() -> None:
     loop, cancelled = EventLoop('openai-test'), threading.Event()
 
     async def wait() -> None:
-        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
