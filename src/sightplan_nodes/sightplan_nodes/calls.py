@@ -152,7 +152,8 @@ class ActionCaller:
             cancelled: polled; once true the goal is cancelled and its result awaited.
             feedback: called with each feedback message, in the executor's thread.
             accept_timeout_s: limit for the server to appear and to accept [s].
-            cancel_timeout_s: limit for the result after a cancellation [s].
+            cancel_timeout_s: limit for the result after a cancellation [s]; a server that
+                disappears is not waited for.
 
         Raises:
             DeadlineError: a limit has passed; names the node.
@@ -173,7 +174,7 @@ class ActionCaller:
         if not wait_for(result, timeout_s, cancelled):
             asked = cancelled()
             self._executor.run(handle.cancel_goal_async, cancel_timeout_s)
-            if not wait_for(result, cancel_timeout_s):
+            if not wait_for(result, cancel_timeout_s, self._is_gone):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')
                 raise DeadlineError(
@@ -183,3 +184,6 @@ class ActionCaller:
                 raise DeadlineError(f'{self.server} did not finish {self._name} within '
                                     f'{timeout_s:g} s and was cancelled')
         return result.result().result
+
+    def _is_gone(self) -> bool:
+        return not self._client.server_is_ready()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,8 +43,10 @@ class VlmPlannerNode(BackendNode):
         _, problem = read_problem(request)
         task = conversions.visual_task_from_msg(request, problem)
         observation = conversions.observation_from_msg(request.image)
+        started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
         response.proposal = conversions.proposal_to_msg(proposal)
+        response.proposal.seconds = time.monotonic() - started
 
 
 def main(args: Sequence[str] | None = None) -> None:

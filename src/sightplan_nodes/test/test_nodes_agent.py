@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-from rclpy.action import GoalResponse
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
@@ -391,19 +390,6 @@ def test_a_silent_model_that_plans_is_named() -> None:
         b.vlm_planner.may_go_on.set()
         with pytest.raises(DeadlineError, match='vlm_planner did not answer'):
             raise_error(result, 'agent')
-
-
-def test_two_goals_at_once_are_not_both_taken(hanging: ScriptedPlanner) -> None:
-    """A goal counts from its acceptance, not from when its work begins."""
-    with bench(hanging=hanging) as b:
-        assert b.agent._server._goal_callback(None) is GoalResponse.ACCEPT
-        begun = []
-        b.agent._server._handle_accepted_callback(
-            type('Handle', (), {'execute': lambda self: begun.append(1)})())
-        assert begun == [1]
-        with pytest.raises(WorldError, match='busy'):
-            b.listener.episode()
-        b.agent._goal.release()
 
 
 @pytest.mark.parametrize(('method', 'missing', 'name'), [

@@ -110,6 +110,7 @@ def test_a_plan_comes_back_with_everything_said(made: Callable) -> None:
     assert proposal.actions == (Action('moveblock', (BLOCK, 'c1')),)
     assert (proposal.model, proposal.repaired) == ('scripted-2', False)
     assert json.loads(proposal.text) == PLAN
+    assert proposal.seconds > 0.0
     assert proposal.prompt_sha256 == load_domain('blocksworld').prompt_hash('plan')
     assert conversions.usage_from_msg(reply.usage) == Usage(1, 700, 30)
     request = client.backend.requests[0]
@@ -243,6 +244,7 @@ def test_a_recorded_plan_can_be_replayed(made: Callable, tmp_path: Path,
         replayed = again.propose(episode_id='one', new_episode=True)
         other = again.propose('plan_cot', episode_id='one')
         assert again.parameter('model') == 'scripted-2'
+    replayed.proposal.seconds = said.proposal.seconds
     assert replayed.proposal == said.proposal
     assert (conversions.usage_from_msg(replayed.usage) == conversions.usage_from_msg(said.usage)
             == Usage(1, 700, 30))
