@@ -105,7 +105,7 @@ def architecture(entry: Mapping[str, Any]) -> str:
 def results() -> dict[str, dict[str, Any]]:
     """Recorded results of ``sightplan bench grounding``, by the file's name."""
     return {path.stem: json.loads(path.read_text())
-            for path in sorted((DOCS / 'performance').glob('*.json'))}
+            for path in sorted((DOCS / 'performance').glob('*.json'), key=lambda path: path.stem)}
 
 
 def performance_blocks() -> dict[str, str]:
