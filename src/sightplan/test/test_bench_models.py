@@ -77,6 +77,7 @@ def test_questions_differ_in_words_and_length():
     lengths = [len(suffix) for suffix in scene.suffixes]
     assert {6, 10} <= set(lengths) <= set(range(6, 11))
     assert sum(lengths) / 30 == 8
+    assert scene_of(7).suffixes == scene.suffixes[:7] == scene.first(7).suffixes
     assert scene.prefix.count(scene.image_token) == 12
     assert len(scene.prefix) == 12 + 12 + 2
 
