@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rosbags.rosbag2 import Reader
 
@@ -103,6 +104,23 @@ class Graph:
         for pid in descendants(self.process.pid):
             os.kill(pid, signal.SIGKILL)
         self._file.close()
+
+
+ELSEWHERE = ('seconds', 'timings_s', 'bag', 'images', 'images_missing')
+"""Fields of a line of results that tell where and how fast it was run."""
+
+
+def result(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of results without times, and without what only one way of running has."""
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: plain(item) for key, item in value.items()
+                    if key not in ('seconds', 'stamp_ns', 'picture')}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+    shared = plain({key: value for key, value in line.items() if key not in ELSEWHERE})
+    for answer in shared['wrong']:
+        del answer[5]  # its stamp
+    return shared
 
 
 def read_bag(folder: Path) -> dict[str, int]:

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from graph_testing import read_bag
+from graph_testing import read_bag, result
 
 from sightplan.domains import load_domain
 from sightplan.model import PlanningTask
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.runner import RunSettings, run
-
-ELSEWHERE = ('seconds', 'timings_s', 'bag', 'images', 'images_missing')
-"""Fields of a line of results that tell where and how fast it was run."""
-
-
-def result(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line without times, and without what only one way of running has."""
-    def plain(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: plain(item) for key, item in value.items()
-                    if key not in ('seconds', 'stamp_ns', 'picture')}
-        return [plain(item) for item in value] if isinstance(value, list) else value
-    return plain({key: value for key, value in line.items() if key not in ELSEWHERE})
 
 
 def script(folder: Path, episodes: int) -> Path:
