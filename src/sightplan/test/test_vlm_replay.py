@@ -119,6 +119,8 @@ def test_replies_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
     assert said[:5] == said[5:] and spent[:5] == spent[5:]
     assert len({str(reply) for reply in said[:5]}) == 5
     assert again.model == 'counting@1'
+    again.start_episode('e', 'simple')
+    assert again.answer(ask('a?')) == said[0][:1], 'an episode that begins again'
     assert [line['kind'] for line in lines(path)] == [
         'recording', 'episode', 'prompt', 'yes_no', 'yes_no', 'text', 'yes_no', 'yes_no', 'text']
 
