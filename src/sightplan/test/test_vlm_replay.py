@@ -365,6 +365,16 @@ def test_any_file_is_read_or_refused(tmp_path_factory: Any, data: list[Any],
     assert backend.model == 'm'
 
 
+@given(st.lists(st.integers(0, 10**6), max_size=6), st.sampled_from([0.15, 1.1, 2.5]))
+def test_what_was_spent_between_readings_does_not_depend_on_the_counters_state(
+        tokens: list[int], price: float) -> None:
+    earlier = Usage(cost_usd=12.34)
+    for count in tokens:
+        part = Usage(1, count, 0, round(count * price / 1e6, 12))
+        assert (earlier + part) - earlier == part
+        earlier += part
+
+
 # Whole runs.
 
 _TIMES = {'seconds', 'timings_s'}
