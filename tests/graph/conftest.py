@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from graph_testing import Graph
+
+sys.path.append(str(Path(__file__).parents[2] / 'src/sightplan/test'))  # for fake_openai
 
 
 @pytest.fixture

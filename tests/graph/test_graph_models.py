@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from graph_testing import read_bag, result
+from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
 from sightplan.model import PlanningTask
@@ -86,3 +88,47 @@ def test_a_backend_that_cannot_plan_ends_the_graph(start) -> None:
     assert graph.wait() == 1
     assert "backend 'noisy_oracle' answers yes/no questions only, it cannot plan" in graph.text
     assert not graph.lines()
+
+
+def test_a_limit_on_spending_stops_the_run_which_can_be_taken_up(
+        start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the next session, which does not begin to count anew."""
+    from fake_openai import FakeServer, chat
+    key = 'sk-very-secret-key-0123456789'
+    monkeypatch.setenv('OPENAI_API_KEY', key)
+
+    def options(cap: int) -> tuple[str, ...]:
+        backend = f'model=one,base_url={server.url},max_tokens_total={cap}'
+        return ('method:=plan', 'episodes:=3', 'backend:=openai', f'backend_options:={backend}')
+
+    # An episode is 10 requests of 102 tokens: the simple split's budget, used up for nothing.
+    with FakeServer(lambda body, number: chat('I would rather not.')) as server:
+        first = start(*options(1500))
+        assert first.wait() == 1, first.text
+        assert [line['stop'] for line in first.lines()] == ['budget']
+        assert 'experiment: agent: vlm_planner: the cap is reached' in first.text
+        assert 'broken off after 1 of 3 episodes' in first.text
+        spent = len(server.bodies)
+        assert 1500 <= 102 * spent < 1500 + 102
+        run_info = json.loads((first.out / 'run.json').read_text())
+        assert run_info['spent']['requests'] == spent
+
+        again = start(*options(1500), out=first.out)
+        assert again.wait() == 1, again.text
+        assert 'the cap is reached' in again.text
+        assert len(server.bodies) == spent, 'not one more request'
+        assert len(again.lines()) == 1
+
+        raised = start(*options(100_000), out=first.out)
+        assert raised.wait() == 0, raised.text
+        assert [line['stop'] for line in raised.lines()] == ['budget'] * 3
+        assert len(server.bodies) == spent + 20
+        assert {headers['authorization'] for headers in server.headers} == {f'Bearer {key}'}
+    said = [graph.text.encode() for graph in (first, again, raised)]
+    said += [file.read_bytes() for file in first.out.glob('*.json*')]
+    bags = list((first.out / 'bags').iterdir())
+    for bag in bags:
+        with Reader(bag) as reader:
+            said += [bytes(data) for _, _, data in reader.messages()]
+    assert sum(b'I would rather not.' in text for text in said) > 20
+    assert not any(key.encode() in text for text in said)

@@ -99,8 +99,7 @@ class Settings:
     max_cost_usd: float = param(
         0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
         'all finished episodes; 0: none. All sessions of a run count together (of one that was '
-        'killed, the episode it was in is not counted); on ROS each node keeps its own', low=0.0,
-        identity=False)
+        'killed, the episode it was in is not counted)', low=0.0, identity=False)
     max_tokens_total: int = param(0, 'Cap on the tokens of a run, in and out together, likewise; '
                                   '0: none', low=0, identity=False)
 
