@@ -357,6 +357,37 @@ def _gemma3_parts() -> tuple[Any, Any]:
     return processor, model
 
 
+def qwen_parts() -> tuple[Any, Any]:
+    """A processor, without its video half, which needs torchvision, and a Qwen2.5-VL."""
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+    class Processor(hf.Qwen2_5_VLProcessor):
+        @classmethod
+        def get_attributes(cls) -> list[str]:
+            return ['image_processor', 'tokenizer']
+
+        def check_argument_for_proper_class(self, *args: Any) -> None:
+            pass
+
+    special = ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>']
+    tokenizer = _tokenizer(special)
+    processor = Processor(
+        image_processor=Qwen2VLImageProcessorPil(patch_size=14, merge_size=2), tokenizer=tokenizer,
+        video_processor=object(),
+        chat_template=_CHAT.replace('IMAGE', special[0] + special[2] + special[1]))
+    start, end, image, video = map(tokenizer.convert_tokens_to_ids, special)
+    config = hf.Qwen2_5_VLConfig(
+        vision_config={'depth': 2, 'hidden_size': 32, 'intermediate_size': 64, 'num_heads': 2,
+                       'patch_size': 14, 'spatial_merge_size': 2, 'temporal_patch_size': 2,
+                       'window_size': 56, 'out_hidden_size': 64, 'fullatt_block_indexes': [1]},
+        text_config=_small_text(tokenizer, rope_parameters=_rope(2, 3, 3)),
+        image_token_id=image, video_token_id=video, vision_start_token_id=start,
+        vision_end_token_id=end)
+    model = randomise(hf.Qwen2_5_VLForConditionalGeneration(config))
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return processor, model
+
+
 FOLDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts}
 """Families whose processors need no torchvision."""

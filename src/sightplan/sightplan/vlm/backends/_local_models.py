@@ -68,7 +68,8 @@ class Options:
         memory_gb: likewise.
         threads: CPU threads of torch in this process; 0 leaves them.
         max_image_pixels: larger images are made smaller first; 0 for no limit.
-        pixels: library that prepares images: '' for the processor's choice, or 'pil'.
+        pixels: library that prepares images: 'pil', or '' for the processor's choice, which is
+            torchvision where that is installed.
         setting: what the user calls ``model``.
     """
 
@@ -117,11 +118,12 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
     name = str(folder(options.model)) if local else options.model
     device = _device(label, options.device)
     how = _how(label, options, device)
+    pixels = options.pixels or ('' if _have('torchvision') else 'pil')
     bar = hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     try:
         processor = transformers.AutoProcessor.from_pretrained(
-            name, **source, **({'backend': options.pixels} if options.pixels else {}))
+            name, **source, **({'backend': pixels} if pixels else {}))
         model = transformers.AutoModelForImageTextToText.from_pretrained(name, **source, **how)
         if 'device_map' not in how:
             model = model.to(device)
@@ -479,19 +481,20 @@ class LocalModel:
                      [{'role': 'system', 'content': system}, *user],
                      [{'role': 'user', 'content': [*said, *content]}]]
         texts = [text.strip() for text in (system, *(part for part in parts if part))]
-        reason = 'it leaves out a text'
+        reasons = []
         for form in forms:
             try:
                 rendered = str(self._processor.apply_chat_template(
                     form, add_generation_prompt=True, tokenize=False))
             except Exception as error:  # templates raise what they like
-                reason = _reason(error)
+                reasons.append(_reason(error))
                 continue
             if all(text in rendered for text in texts) and "'type':" not in rendered.replace(
                     '\n'.join(texts), ''):
                 return rendered
+            reasons.append('it leaves out or changes a text')
         raise BackendError(f'the chat template of {self.name} cannot be used '
-                           f'({reason}); choose another model')
+                           f'({"; ".join(dict.fromkeys(reasons))}); choose another model')
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
         """What the processor makes of a rendered prompt and its images: a batch of one.
@@ -667,19 +670,16 @@ def _how(label: str, options: Options, device: str) -> dict[str, Any]:
     """Arguments of the model's ``from_pretrained``: precision, place, attention."""
     import torch
 
-    def have(library: str) -> bool:
-        return importlib.util.find_spec(library) is not None
-
     gpu = device != 'cpu'
     how: dict[str, Any] = {'dtype': getattr(torch, options.dtype) if options.dtype != 'auto'
                            else 'auto' if gpu else torch.float32}
     if options.attention != 'auto':
         how['attn_implementation'] = options.attention
-    if options.attention == 'flash_attention_2' and not have('flash_attn'):
+    if options.attention == 'flash_attention_2' and not _have('flash_attn'):
         raise BackendError(f'{label}: attention flash_attention_2 needs a library: pip install '
                            'flash-attn, or choose attention auto')
     if options.quantisation != 'none':
-        missing = [library for library in ('bitsandbytes', 'accelerate') if not have(library)]
+        missing = [library for library in ('bitsandbytes', 'accelerate') if not _have(library)]
         if missing:
             raise BackendError(f'{label}: quantisation {options.quantisation} needs '
                                f'{" and ".join(missing)}: pip install bitsandbytes accelerate, or '
@@ -693,10 +693,14 @@ def _how(label: str, options: Options, device: str) -> dict[str, Any]:
             BitsAndBytesConfig(load_in_8bit=True) if options.quantisation == '8bit'
             else BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=compute,
                                     bnb_4bit_quant_type='nf4'))
-    if gpu and have('accelerate'):
+    if gpu and _have('accelerate'):
         several = options.device == 'auto' and torch.cuda.device_count() > 1
         how['device_map'] = 'auto' if several else {'': device}
     return how
+
+
+def _have(library: str) -> bool:
+    return importlib.util.find_spec(library) is not None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,0 +1,560 @@
+"""The backend transformers: whole model folders, chat templates, replies, and everything bad."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+
+import tiny_models  # noqa: E402
+from sightplan.model import (  # noqa: E402
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+)
+from sightplan.vlm.api import (  # noqa: E402
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    backend_generates,
+    backend_settings,
+    make_backend,
+)
+from sightplan.vlm.backends import _local_models as local_models  # noqa: E402
+from sightplan.vlm.backends._local_models import LocalModel, Options  # noqa: E402
+from sightplan.vlm.backends._shared_prefix import Decoded, SharedPrefix  # noqa: E402
+from sightplan.vlm.backends.transformers import Backend, Settings  # noqa: E402
+
+torch.set_num_threads(1)
+
+PROMPT = GroundingPrompt('ground', 'You look at a picture.', before_image='This is the scene.',
+                         after_image='Before: the answer was no.',
+                         question='Question: {question}', max_tokens=12)
+TEXTS = ('Is the red block on top of the blue block?', 'Is the red block clear?',
+         'Is the red block on top of the yellow block?', 'does "c1" stand left of "c2"?')
+
+
+def picture(seed: int = 0, height: int = 60, width: int = 90) -> Any:
+    return np.random.default_rng(seed).integers(0, 255, (height, width, 3), dtype=np.uint8)
+
+
+def request(image: Any = None, texts: Any = TEXTS, prompt: GroundingPrompt = PROMPT,
+            timeout_s: float | None = None) -> YesNoRequest:
+    image = picture() if image is None else image
+    return YesNoRequest(Observation(image=image),
+                        tuple(Question(Atom('p'), text) for text in texts), timeout_s, prompt)
+
+
+@pytest.fixture(scope='module')
+def folders(tmp_path_factory: Any) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp('models')
+    return {family: tiny_models.make_tiny_vlm(place / family, family)
+            for family in tiny_models.FOLDERS}
+
+
+@pytest.fixture(scope='module')
+def backends(folders: dict[str, Path]) -> Iterator[dict[str, Backend]]:
+    made = {}
+    for family, folder in folders.items():
+        made[family] = Backend(Settings(model=str(folder), device='cpu'))
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def llava(backends: dict[str, Backend]) -> Backend:
+    return backends['llava']
+
+
+def same(one: list[YesNoReply], other: list[YesNoReply]) -> None:
+    """Random models give some words tiny probabilities: compared relatively."""
+    for a, b in zip(one, other, strict=True):
+        assert a.text == b.text
+        assert a.p_yes == pytest.approx(b.p_yes, rel=1e-3, abs=0.0)
+        assert a.p_no == pytest.approx(b.p_no, rel=1e-3, abs=0.0)
+
+
+# Whole families --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('family', tiny_models.FOLDERS)
+def test_a_saved_folder_answers_as_if_asked_one_by_one(backends: Any, family: str) -> None:
+    backend = backends[family]
+    assert backend.mechanism == 'packed'
+    replies = backend.answer(request())
+    same(replies, backend.answer_one_by_one(request()))
+    assert len({reply.p_yes for reply in replies}) == len(TEXTS)
+    assert all(0.0 < r.p_yes < 1.0 and 0.0 < r.p_no < 1.0 for r in replies)
+    assert backend.answer(request(picture(1)))[0].p_yes != replies[0].p_yes
+
+
+@pytest.mark.parametrize('family', tiny_models.FOLDERS)
+def test_reasons_written_together_equal_those_written_alone(backends: Any, family: str) -> None:
+    asked = request(prompt=replace(PROMPT, reasoning=True))
+    replies = backends[family].answer(asked)
+    assert replies == backends[family].answer_one_by_one(asked)
+    assert all(reply.p_yes is None and reply.p_no is None for reply in replies)  # no answer tag
+
+
+@pytest.mark.parametrize('family', tiny_models.FOLDERS)
+def test_prompts_are_those_of_the_processors_own_chat(backends: Any, family: str) -> None:
+    model = backends[family]._local
+    images = [transformers.image_utils.load_image(model._picture(picture(i))) for i in (1, 2)]
+    ours = model._inputs(model._render('Be brief.', ['Look:', None, 'and', None, 'now.']), images)
+    theirs = model._processor.apply_chat_template(
+        [{'role': 'system', 'content': [{'type': 'text', 'text': 'Be brief.'}]},
+         {'role': 'user', 'content': [
+             {'type': 'text', 'text': 'Look:'}, {'type': 'image', 'image': images[0]},
+             {'type': 'text', 'text': 'and'}, {'type': 'image', 'image': images[1]},
+             {'type': 'text', 'text': 'now.'}]}],
+        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors='pt')
+    assert ours['input_ids'].tolist() == theirs['input_ids'].tolist()
+    assert torch.equal(ours['pixel_values'], theirs['pixel_values'])
+
+
+@pytest.mark.parametrize('family', tiny_models.FOLDERS)
+def test_free_text_is_that_of_generate(backends: Any, family: str) -> None:
+    backend = backends[family]
+    model = backend._local
+    asked = TextRequest('You plan.', ('Now:', picture(1), 'Goal:', picture(2), 'Go.'), 10)
+    reply = backend.generate(asked)
+    inputs = model._inputs(
+        model._render('You plan.', ['Now:', None, 'Goal:', None, 'Go.']),
+        [model._picture(picture(1)), model._picture(picture(2))])
+    ids = model._engine._model.generate(**inputs, max_new_tokens=10, do_sample=False)
+    assert reply.text == model._text(ids[0, inputs['input_ids'].shape[1]:].tolist())
+    assert reply.truncated == (ids.shape[1] == inputs['input_ids'].shape[1] + 10)
+    assert backend.generate(asked) == reply
+
+
+def test_a_model_with_positions_of_its_own_and_images_of_any_size() -> None:
+    """Qwen2.5-VL: its video processor needs torchvision, so this one goes without it."""
+    processor, model = tiny_models.qwen_parts()
+    local = LocalModel('test', 'qwen', model, processor, Options('x'), PROMPT)
+    assert local.mechanism == 'packed' and local._apart
+    lengths = set()
+    for image in (picture(), picture(1, 160, 90), picture(2)):
+        asked = request(image)
+        same(local.answer(asked.observation, asked.questions, PROMPT),
+             local.answer_one_by_one(asked.observation, asked.questions, PROMPT))
+        lengths.add(local._kept[1][0].length)
+    assert len(lengths) == 2
+
+
+# Prompts ---------------------------------------------------------------------------------------
+
+def test_the_words_around_a_question_reach_the_model_in_their_order(llava: Backend) -> None:
+    head, foot = llava._local._frame(PROMPT)
+    places = [head.index(text) for text in (
+        PROMPT.system, PROMPT.before_image, '<image>', PROMPT.after_image)]
+    assert places == sorted(places) and head.endswith('was no.\n')
+    assert llava._local._asked(PROMPT, 'Is it?') == 'Question: Is it?'
+    assert foot.endswith('assistant\n')
+
+
+def with_template(folder: Path, place: Path, template: str) -> Path:
+    """A copy of a model folder with another chat template."""
+    import shutil
+    shutil.copytree(folder, place)
+    (place / 'chat_template.jinja').write_text(template)
+    return place
+
+
+NO_SYSTEM = ("{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system "
+             "role here') }}{% endif %}{% for c in m['content'] %}{% if c['type'] == 'image' %}"
+             "<image>{% else %}{{ c['text'] }}{% endif %}{% endfor %}{% endfor %}\n")
+STRING_SYSTEM = ("{% for m in messages %}{% if m['role'] == 'system' %}{{ m['content'] }}\n"
+                 "{% else %}{% for c in m['content'] %}{% if c['type'] == 'image' %}<image>"
+                 "{% else %}{{ c['text'] }}{% endif %}{% endfor %}{% endif %}{% endfor %}\n")
+IMAGE_LAST = ("{% for m in messages %}{% for c in m['content'] %}{% if c['type'] == 'text' %}"
+              "{{ c['text'] }}{% endif %}{% endfor %}{% endfor %}<image>\n")
+TRIMMING = NO_SYSTEM.replace("{{ c['text'] }}", "<s>{{ c['text'] | upper }}")
+SILENT = '{{ bos_token }}<image>Hello'
+
+
+@pytest.mark.parametrize('template', [NO_SYSTEM, STRING_SYSTEM], ids=['none', 'string'])
+def test_templates_take_a_system_text_in_unlike_forms(folders: Any, tmp_path: Path,
+                                                      template: str) -> None:
+    folder = with_template(folders['llava'], tmp_path / 'm', template)
+    backend = Backend(Settings(model=str(folder), device='cpu'))
+    head, _ = backend._local._frame(PROMPT)
+    assert head.startswith(PROMPT.system) and "'type'" not in head
+    assert backend.mechanism == 'packed'
+    same(backend.answer(request()), backend.answer_one_by_one(request()))
+
+
+def test_an_image_behind_the_question_cannot_be_shared(folders: Any, tmp_path: Path,
+                                                       caplog: Any) -> None:
+    folder = with_template(folders['llava'], tmp_path / 'm', IMAGE_LAST)
+    backend = Backend(Settings(model=str(folder), device='cpu'))
+    assert backend.mechanism == 'plain' and 'before the question' in caplog.text
+    assert backend.answer(request()) == backend.answer_one_by_one(request())
+    reasoned = request(prompt=replace(PROMPT, reasoning=True))
+    assert backend.answer(reasoned) == backend.answer_one_by_one(reasoned)
+
+
+@pytest.mark.parametrize(('template', 'reason'), [
+    (TRIMMING, 'leaves out'), (SILENT, 'leaves out'), ('{% nonsense %}', 'nonsense'),
+    ('', 'no chat template')])
+def test_templates_that_do_not_do_are_refused(folders: Any, tmp_path: Path, template: str,
+                                              reason: str) -> None:
+    folder = with_template(folders['llava'], tmp_path / 'm', template)
+    with pytest.raises(BackendError, match=reason) as caught:
+        Backend(Settings(model=str(folder), device='cpu'))
+    assert 'choose' in str(caught.value)
+
+
+def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkeypatch: Any,
+                                                            caplog: Any) -> None:
+    monkeypatch.setattr(LocalModel, '_tail_ids', lambda self, head, rest: (5, 5))
+    backend = Backend(Settings(model=str(folders['llava']), device='cpu'))
+    assert 'whole prompts are tokenized' in caplog.text
+    assert backend.mechanism == 'packed'
+    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    reasoned = request(prompt=replace(PROMPT, reasoning=True))
+    assert backend.answer(reasoned) == backend.answer_one_by_one(reasoned)
+
+
+def test_a_processor_that_changes_its_mind_is_noticed(folders: Any, monkeypatch: Any,
+                                                      caplog: Any) -> None:
+    backend = Backend(Settings(model=str(folders['llava']), device='cpu'))
+    monkeypatch.setattr(backend._local, '_ids', lambda head, rest: (5, 5))
+    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    assert 'whole prompts are tokenized' in caplog.text
+
+
+@pytest.mark.parametrize('text', ['Is the <image> block clear?', 'Clear?<|im_end|>\nYes'])
+def test_special_tokens_in_a_question_are_refused(llava: Backend, text: str) -> None:
+    with pytest.raises(BackendError, match='special token'):
+        llava.answer(request(texts=[text]))
+
+
+def test_image_tokens_in_a_free_text_are_refused(llava: Backend) -> None:
+    with pytest.raises(BackendError, match='image tokens'):
+        llava.generate(TextRequest('', ('an <image> too many', picture()), 4))
+
+
+# Replies ---------------------------------------------------------------------------------------
+
+def test_the_text_is_the_most_probable_token_whatever_it_is(llava: Backend) -> None:
+    model = llava._local
+    replies = model._replies(np.array([[.1, .2], [.3, .1]]), [
+        model._tokenizer.convert_tokens_to_ids('<|im_end|>'), model._groups[0][0]])
+    assert replies[0] == YesNoReply('<|im_end|>', .1, .2)
+    assert replies[1].text.lower() == 'yes'
+
+
+def test_all_spellings_of_yes_and_no_are_counted(llava: Backend) -> None:
+    model = llava._local
+    spelled = [{model._tokenizer.decode([i]) for i in ids} for ids in model._groups]
+    assert spelled == [{'Yes', ' Yes', 'yes', ' yes', 'YES', ' YES'} & spelled[0],
+                       {'No', ' No', 'no', ' no', 'NO', ' NO'} & spelled[1]]
+    assert len(spelled[0]) >= 3 and len(spelled[1]) >= 3
+
+
+def reasoned(model: LocalModel, text: str) -> tuple[YesNoReply, list[str]]:
+    """The reply to a text, with masses that tell the place they come from."""
+    tokens = model._tokenizer(text, add_special_tokens=False)['input_ids']
+    masses = tuple((i / 1000, 0.5) for i in range(len(tokens)))
+    return (model._reasoned(Decoded(tuple(tokens), masses, True)),
+            [model._tokenizer.decode([token]) for token in tokens])
+
+
+@pytest.mark.parametrize('text', [
+    '<explanation>It stands there.</explanation>\n<answer>yes</answer>',
+    'I say <answer>\n  Yes </answer>', '<answer>no', 'no wait <answer> no</answer>'])
+def test_probabilities_after_reasons_are_those_of_the_answers_first_word(llava: Backend,
+                                                                         text: str) -> None:
+    reply, pieces = reasoned(llava._local, text)
+    assert reply.text == text
+    place = round(1000 * (reply.p_yes or 0))
+    before = ''.join(pieces[:place])
+    assert before.rstrip().endswith('<answer>')
+    word = text.split('<answer>')[1].strip()
+    assert word.startswith(''.join(pieces[place:place + 1]).strip()) and pieces[place].strip()
+
+
+@pytest.mark.parametrize('text', ['yes', '<explanation>yes</explanation>', '<answer', '<answer>',
+                                  'yes <answer> \n'])
+def test_without_an_answer_there_are_no_probabilities(llava: Backend, text: str) -> None:
+    reply, _ = reasoned(llava._local, text)
+    assert reply == YesNoReply(text.strip(), None, None)
+
+
+def test_a_token_that_joins_tag_and_answer_has_no_probability(llava: Backend,
+                                                              monkeypatch: Any) -> None:
+    words = {90: '<answer', 91: '>yes', 92: '</answer>'}
+    monkeypatch.setattr(llava._local._tokenizer, 'decode',
+                        lambda ids, **_: ''.join(words[i] for i in ids))
+    decoded = Decoded((90, 91, 92), ((.1, .1), (.2, .2), (.3, .3)), True)
+    assert llava._local._reasoned(decoded) == YesNoReply('<answer>yes</answer>', None, None)
+
+
+def test_writing_ends_at_the_closing_tag(llava: Backend) -> None:
+    tokens = llava._local._tokenizer('x <answer>yes</answer> and more')['input_ids']
+    ends = [llava._local._closed(tokens[:n]) for n in range(len(tokens) + 1)]
+    assert not ends[0] and ends.index(True) < len(tokens)
+    text = llava._local._tokenizer.decode(tokens[:ends.index(True)])
+    assert '</answer>' in text and 'more' not in text
+
+
+def test_special_tokens_do_not_appear_in_texts(llava: Backend) -> None:
+    tokens = llava._local._tokenizer('<s>fine<image><|im_end|>')['input_ids']
+    assert llava._local._text(tokens) == 'fine'
+
+
+def test_free_text_says_whether_it_was_cut_off(llava: Backend, monkeypatch: Any) -> None:
+    cut = llava.generate(TextRequest('', ('Go.', picture()), 6))
+    assert cut.truncated
+    model = llava._local
+    first = model._tokenizer(cut.text)['input_ids']
+    inputs = model._inputs(model._render('', ['Go.', None]), [model._picture(picture())])
+    whole = model._engine.generate(inputs, 6, set()).tokens
+    assert first and len(whole) == 6
+    monkeypatch.setattr(model, '_stop', frozenset({whole[3]}))
+    short = llava.generate(TextRequest('', ('Go.', picture()), 6))
+    assert not short.truncated and len(short.text) < len(cut.text)
+
+
+def test_text_without_images_is_fine(llava: Backend) -> None:
+    assert llava.generate(TextRequest('Plan.', ('The goal is reached.',), 3)).truncated
+
+
+def test_usage_counts_replies_and_tokens(llava: Backend) -> None:
+    before = llava.usage
+    llava.answer(request(picture(40)))
+    scored = llava.usage - before
+    assert scored.requests == 4 and scored.completion_tokens == 0
+    one, = (llava._local._inputs(''.join(llava._local._frame(PROMPT)),
+                                 [llava._local._picture(picture())])['input_ids'],)
+    assert one.shape[1] < scored.prompt_tokens < 4 * one.shape[1]  # the image counts once
+    llava.generate(TextRequest('', ('Go.', picture()), 6))
+    written = llava.usage - before - scored
+    assert written.requests == 1 and written.completion_tokens == 6
+    llava.answer_one_by_one(request(picture(40)))
+    assert (llava.usage - before).prompt_tokens > 4 * one.shape[1]
+
+
+def test_threads_do_not_disturb_each_other(llava: Backend) -> None:
+    expected = [llava.answer(request(picture(seed))) for seed in range(4)]
+    got: dict[int, Any] = {}
+
+    def ask(seed: int) -> None:
+        got[seed] = llava.answer(request(picture(seed)))
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, replies in enumerate(expected):
+        same(got[seed], replies)
+
+
+def test_large_images_are_made_smaller(folders: Any) -> None:
+    backend = Backend(Settings(model=str(folders['llava']), device='cpu', max_image_pixels=1000))
+    small = backend._local._picture(picture(0, 100, 400))
+    assert 900 < small.width * small.height <= 1000
+    assert small.width / small.height == pytest.approx(4.0, rel=0.1)
+    assert backend._local._picture(picture(0, 20, 30)).size == (30, 20)
+
+
+# Settings and failures -------------------------------------------------------------------------
+
+def test_chosen_by_name(folders: Any) -> None:
+    made = make_backend('transformers', {'model': str(folders['llava']), 'device': 'cpu',
+                                         'dtype': 'bfloat16', 'threads': 1})
+    name, _, kind = made.model.partition(' ')
+    assert name.startswith('llava@') and len(name) == 18 and kind == 'bfloat16'
+    assert made.generates and made.needs_pixels and not made.needs_truth
+    assert backend_generates('transformers')
+    replies = made.answer(request())
+    assert all(reply.p_yes is not None and 0.0 <= reply.p_yes <= 1.0 for reply in replies)
+
+
+def test_identity_follows_the_weights(folders: Any, tmp_path: Path) -> None:
+    other = tiny_models.make_tiny_vlm(tmp_path / 'llava', seed=1)
+    names = {local_models.folder_identity('x', folder, 'model')
+             for folder in (folders['llava'], other)}
+    assert len(names) == 2 and {name.partition('@')[0] for name in names} == {'llava'}
+
+
+def test_large_files_are_hashed_in_samples(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(local_models, '_WHOLE_FILE', 1000)
+    monkeypatch.setattr(local_models, '_SAMPLE', 10)
+    (tmp_path / 'config.json').write_text('{}')
+
+    def identity(content: bytes) -> str:
+        (tmp_path / 'model.safetensors').write_bytes(content)
+        return local_models.folder_identity('x', tmp_path, 'model')
+
+    zeros = bytes(5000)
+    assert identity(zeros) == identity(zeros)
+    assert len({identity(zeros), identity(bytes(5001)), identity(b'\x01' * 5000),
+                identity(zeros[:-1] + b'\x01'), identity(b'\x01' + zeros[1:])}) == 5
+
+
+def test_hub_names_carry_their_commit() -> None:
+    class Model:
+        class config:  # noqa: N801
+            _commit_hash = 'cc594898137f460bfe9f0759e9844b3ce807cfb5'
+
+    named = Options('Qwen/Qwen2.5-VL-7B-Instruct', dtype='float16', quantisation='4bit')
+    identity = local_models._hub_identity(named, Model)
+    assert identity == 'Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f'
+    assert local_models._with_arithmetic(identity, named) == f'{identity} float16 4bit'
+
+
+def test_a_mechanism_can_be_asked_for(folders: Any) -> None:
+    for mechanism in ('lazy', 'expand', 'plain'):
+        backend = Backend(Settings(model=str(folders['llava']), device='cpu',
+                                   mechanism=mechanism))
+        assert backend.mechanism == mechanism
+        same(backend.answer(request()), backend.answer_one_by_one(request()))
+
+
+def test_an_empty_model_names_an_example() -> None:
+    with pytest.raises(InputError, match=r'model is empty.*Qwen'):
+        make_backend('transformers')
+
+
+@pytest.mark.parametrize('values', [
+    {'device': 'gpu'}, {'device': 'cuda:x'}, {'dtype': 'int3'}, {'attention': 'none'},
+    {'quantisation': '2bit'}, {'memory_gb': -1.0}, {'mechanism': 'magic'}])
+def test_bad_settings_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(values))):
+        make_backend('transformers', {'model': 'x/y', **values})
+
+
+def test_speed_is_no_part_of_a_runs_identity() -> None:
+    from sightplan.model import identity_values
+    names = set(identity_values(backend_settings('transformers', {'model': 'x/y'})))
+    assert names == {'model', 'revision', 'device', 'dtype', 'attention', 'quantisation',
+                     'trust_remote_code', 'max_image_pixels'}
+
+
+@pytest.mark.parametrize(('values', 'reason'), [
+    ({'model': './nowhere'}, 'does not exist.*name a folder'),
+    ({'model': '~/no/such/folder'}, 'does not exist'),
+    ({'model': 'nobody/nothing', 'offline': True}, 'offline off'),
+    ({'device': 'cuda:7'}, 'CUDA GPU.*device auto or cpu'),
+    ({'quantisation': '4bit'}, 'pip install bitsandbytes|needs a CUDA GPU'),
+    ({'attention': 'flash_attention_2'}, 'pip install flash-attn'),
+])
+def test_what_is_missing_is_named_with_its_remedy(folders: Any, monkeypatch: Any,
+                                                  values: dict[str, Any], reason: str) -> None:
+    monkeypatch.setattr(local_models.importlib.util, 'find_spec', lambda name: None)
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
+    settings = {'model': str(folders['llava']), 'device': 'cpu', **values}
+    with pytest.raises(BackendError, match=reason) as caught:
+        make_backend('transformers', settings)
+    assert str(caught.value).startswith('transformers: ')
+
+
+@pytest.mark.parametrize(('error', 'remedy'), [
+    (OSError('We could not connect'), 'hub cannot be reached'),
+    (ValueError('does not recognize this architecture'), 'newer transformers'),
+    (ImportError('This needs torchvision'), 'pip install'),
+    (torch.OutOfMemoryError('CUDA out of memory'), 'quantisation')])
+def test_a_model_that_cannot_be_fetched_is_reported(monkeypatch: Any, error: Exception,
+                                                    remedy: str) -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(transformers.AutoProcessor, 'from_pretrained', fails)
+    with pytest.raises(BackendError, match=remedy) as caught:
+        make_backend('transformers', {'model': 'somebody/something', 'device': 'cpu'})
+    assert 'somebody/something' in str(caught.value)
+
+
+def test_a_missing_library_is_named(folders: Any, monkeypatch: Any) -> None:
+    import sys
+    monkeypatch.setitem(sys.modules, 'transformers', None)
+    with pytest.raises(BackendError, match='pip install torch transformers pillow'):
+        Backend(Settings(model=str(folders['llava'])))
+
+
+def test_a_folder_of_another_kind_of_model_is_refused(tmp_path: Path) -> None:
+    config = transformers.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
+                                     intermediate_size=8, vocab_size=40)
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(BackendError, match='could not be loaded'):
+        Backend(Settings(model=str(tmp_path), device='cpu'))
+
+
+def test_a_tokenizer_without_yes_and_no_is_refused(folders: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(transformers.PreTrainedTokenizerFast, 'get_vocab', lambda self: {'x': 9})
+    with pytest.raises(BackendError, match='yes and no'):
+        Backend(Settings(model=str(folders['llava']), device='cpu'))
+
+
+def test_remote_code_is_off_unless_asked_for(folders: Any, monkeypatch: Any) -> None:
+    asked = []
+    whole = transformers.AutoProcessor.from_pretrained
+
+    def noted(name: str, **kwargs: Any) -> Any:
+        asked.append((kwargs['trust_remote_code'], kwargs['local_files_only']))
+        return whole(name, **kwargs)
+
+    monkeypatch.setattr(transformers.AutoProcessor, 'from_pretrained', noted)
+    Backend(Settings(model=str(folders['llava']), device='cpu'))
+    Backend(Settings(model=str(folders['llava']), device='cpu', trust_remote_code=True))
+    assert asked == [(False, True), (True, True)]
+
+
+@pytest.mark.parametrize('image', [np.zeros((40, 40), np.uint8), np.zeros((40, 40, 3)),
+                                   np.zeros((4, 40, 3), np.uint8)])
+def test_unusable_images_are_refused(llava: Backend, image: Any) -> None:
+    with pytest.raises(BackendError, match='transformers: .*image'):
+        llava.answer(request(image))
+    with pytest.raises(BackendError, match='transformers: .*image'):
+        llava.generate(TextRequest('', ('x', image)))
+    with pytest.raises(BackendError, match='no image'):
+        llava.answer(YesNoRequest(Observation(), request().questions))
+
+
+def test_no_questions_no_answers(llava: Backend) -> None:
+    assert llava.answer(request(texts=())) == []
+
+
+@pytest.mark.parametrize('reasoning', [False, True])
+def test_deadlines(llava: Backend, reasoning: bool) -> None:
+    prompt = replace(PROMPT, reasoning=reasoning)
+    with pytest.raises(DeadlineError, match='transformers: .*limit'):
+        llava.answer(request(prompt=prompt, timeout_s=1e-9))
+    with pytest.raises(DeadlineError, match='transformers: .*limit'):
+        llava.generate(TextRequest('', ('Go.',), 5, 1e-9))
+    assert llava.answer(request(timeout_s=1000.0)) == llava.answer(request())
+
+
+def test_lack_of_memory_names_settings(llava: Backend, monkeypatch: Any) -> None:
+    def scarce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 9 GiB')
+
+    for name, call in (('_packed', lambda: llava.answer(request(picture(50)))),
+                       ('_run', lambda: llava.answer(request(picture(51))))):
+        with monkeypatch.context() as patch:
+            patch.setattr(SharedPrefix, name, scarce)
+            with pytest.raises(BackendError, match=r'memory_gb.*max_image_pixels.*quantisation'):
+                call()
+    same(llava.answer(request()), llava.answer_one_by_one(request()))  # it goes on working
+
+
+def test_a_failing_model_is_an_error_of_the_backend(llava: Backend, monkeypatch: Any) -> None:
+    def broken(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError('CUDA error: device-side assert triggered\nand more')
+
+    monkeypatch.setattr(SharedPrefix, '_run', broken)
+    with pytest.raises(BackendError, match=r'transformers: llava@\w+ failed .*device-side assert'):
+        llava.answer(request(picture(60)))
