@@ -1,6 +1,6 @@
 """Whatever a model replies: no crash, and nothing is carried out that was not checked.
 
-Each run draws a few thousand malformed replies. More, for example 100,000 (about ten minutes):
+Each run draws a few thousand malformed replies. More, for example 100,000 (5 to 20 minutes):
 
     SIGHTPLAN_FUZZ=100000 python -m pytest src/sightplan/test/test_planning_fuzz.py
 """
