@@ -448,11 +448,12 @@ def _no_plan(episode: _Episode) -> Failure | None:
     read = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value]
     message = str(episode.line.get('message') or '')
     text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
-            else 'The planner found no plan')
+            else 'The model that plans proposed to do nothing'
+            if episode.ended(StopReason.EMPTY_PLAN) else 'The planner found no plan')
     text += f' after {_count(episode.used)}' if episode.used else ' at the start'
     if wrong and at == episode.used:
         text += f'; in the state it planned from {_say(read or wrong)}'
-    elif message:
+    elif message and not episode.ended(StopReason.EMPTY_PLAN):
         text += f': {message}'
     return episode.judged(Cause.NO_PLAN, f'{text}.', episode.used,
                           (read or wrong) if at == episode.used else ())
@@ -551,7 +552,8 @@ RULES: tuple[Rule, ...] = (
          'All is enumerated after an action, the answers fit the goal, and the plan from there is '
          'empty.', _goal_misjudged),
     Rule(Cause.NO_PLAN,
-         'The planner found nothing or ran out of time, and no rule above applies. Mostly the '
+         'The planner found nothing or ran out of time, or the model that plans proposed to do '
+         'nothing, and no rule above applies. Mostly the '
          'state was enumerated wrongly; the wrong answers are the evidence.',
          'At the start one column is said to hold no block, and two blocks to stand on the same '
          'one: no action leads from there to the goal.', _no_plan),
