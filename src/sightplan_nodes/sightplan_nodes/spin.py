@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Protocol
 
 import rclpy
+from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -140,7 +141,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         signal.set_wakeup_fd(-1)
         if node is not None:
             _close(node, executor, stop.number)
-            node.destroy_node()
+            leave(node)
         rclpy.try_shutdown()
     return code
 
@@ -168,6 +169,16 @@ def _close(node: Node, executor: SingleThreadedExecutor, stop_signal: int) -> No
     while closer.is_alive() and rclpy.ok():
         with contextlib.suppress(ExternalShutdownException):
             executor.spin_once(timeout_sec=0.05)
+
+
+def leave(node: Node) -> None:
+    """Take the node off the graph at once: others shall not wait for it.
+
+    rclpy leaves actions out, whose handles would keep the node there until others give it up.
+    """
+    for action in [w for w in node.waitables if isinstance(w, ActionServer | ActionClient)]:
+        action.destroy()
+    node.destroy_node()
 
 
 def _say(node: Node | None, make_node: Callable[[], Node], error: SightplanError) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 
 from rclpy.action import ActionServer, GoalResponse
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 from sightplan_interfaces.action import ExecuteSkill
 
 from nodes_testing import LIMIT_S, eventually, spinning
-from sightplan.model import WorldError
+from sightplan.model import CancelledError, WorldError
 from sightplan_nodes.calls import ActionCaller
 from sightplan_nodes.goals import OneGoal
+from sightplan_nodes.spin import leave
 
 
 def test_a_goal_counts_from_its_acceptance() -> None:
@@ -91,3 +93,32 @@ def test_of_many_goals_at_once_one_is_taken() -> None:
         server.done = Future()
         server.done.set_result(None)
         assert isinstance(callers[0](ExecuteSkill.Goal(), LIMIT_S), ExecuteSkill.Result)
+
+
+def test_a_server_that_leaves_is_not_waited_for() -> None:
+    """When a graph is stopped all nodes go at once: a cancelled goal's result may never come."""
+    server, client = Server(), Node('client')
+    caller = ActionCaller(client, ExecuteSkill, 'skill', 'server')
+    with spinning(client):
+        executor = SingleThreadedExecutor()
+        executor.add_node(server)
+        caught: list[BaseException] = []
+
+        def call() -> None:
+            try:
+                caller(ExecuteSkill.Goal(), LIMIT_S, lambda: left.is_set(),
+                       cancel_timeout_s=100 * LIMIT_S)
+            except CancelledError as error:
+                caught.append(error)
+
+        left = threading.Event()
+        thread = threading.Thread(target=call)
+        thread.start()
+        while not server.begun:
+            executor.spin_once(timeout_sec=0.1)
+        executor.spin_once(timeout_sec=0.1)
+        executor.remove_node(server)
+        leave(server)
+        left.set()
+        thread.join(LIMIT_S)
+    assert 'cancelled while server ran skill' in str(caught[0])
