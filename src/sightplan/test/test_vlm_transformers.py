@@ -152,6 +152,17 @@ def test_a_model_with_positions_of_its_own_and_images_of_any_size() -> None:
     assert len(lengths) == 2
 
 
+@pytest.mark.parametrize('other', [
+    replace(PROMPT, system='You look twice.'), replace(PROMPT, after_image=''),
+    replace(PROMPT, question='Tell me: {question}')], ids=['system', 'memory', 'template'])
+def test_other_words_about_the_same_image_are_not_mixed_up(llava: Backend,
+                                                           other: GroundingPrompt) -> None:
+    image = picture(30)
+    for prompt in (PROMPT, other, PROMPT):
+        same(llava.answer(request(image, prompt=prompt)),
+             llava.answer_one_by_one(request(image, prompt=prompt)))
+
+
 # Prompts ---------------------------------------------------------------------------------------
 
 def test_the_words_around_a_question_reach_the_model_in_their_order(llava: Backend) -> None:
@@ -213,6 +224,22 @@ def test_templates_that_do_not_do_are_refused(folders: Any, tmp_path: Path, temp
     with pytest.raises(BackendError, match=reason) as caught:
         Backend(Settings(model=str(folder), device='cpu'))
     assert 'choose' in str(caught.value)
+
+
+def test_a_text_begins_once(folders: Any, tmp_path: Path) -> None:
+    """Templates that write the token of the beginning, before tokenizers that add it."""
+    from tokenizers.processors import TemplateProcessing
+    folder = with_template(folders['llava'], tmp_path / 'm', '{{ bos_token }}' + NO_SYSTEM)
+    backend = Backend(Settings(model=str(folder), device='cpu'))
+    tokenizer = backend._local._tokenizer
+    begin = tokenizer.bos_token_id
+    tokenizer._tokenizer.post_processor = TemplateProcessing(
+        single='<s> $A', special_tokens=[('<s>', begin)])
+    assert tokenizer('yes')['input_ids'].count(begin) == 1
+    inputs = backend._local._inputs(backend._local._render('', ['x', None]),
+                                    [backend._local._picture(picture())])
+    assert inputs['input_ids'][0].tolist().count(begin) == 1
+    same(backend.answer(request()), backend.answer_one_by_one(request()))
 
 
 def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkeypatch: Any,

@@ -376,14 +376,60 @@ def test_out_of_memory_halves_the_batch_once(monkeypatch: Any) -> None:
         engine.decode(prefix, suffixes(), 8, {1})
 
 
+@pytest.mark.parametrize('mechanism', ['packed', 'lazy'])
+def test_a_model_spread_over_devices_gets_no_index_tensors(monkeypatch: Any,
+                                                           mechanism: str) -> None:
+    """They would lie on the first device, the hidden states they pick on the last."""
+    small = tiny('llava')
+    monkeypatch.setattr(small.model, 'hf_device_map', {'a': 0, 'b': 1}, raising=False)
+    engine = SharedPrefix(small.model, mechanism)
+    wanted = []
+    run = engine._run
+
+    def noted(keep: Any, **inputs: Any) -> Any:
+        wanted.append(keep)
+        return run(keep, **inputs)
+
+    monkeypatch.setattr(engine, '_run', noted)
+    prefix = engine.encode(small.inputs)
+    assert gap(engine._all_logits(prefix, suffixes()), 'llava') < TOLERANCE
+    texts = engine.decode(prefix, suffixes(7), LIMIT, written('llava')[1])
+    assert [list(text.tokens) for text in texts] == written('llava')[0]
+    assert all(isinstance(keep, int) for keep in wanted)
+
+
+def test_models_that_give_all_logits_are_cut_here(monkeypatch: Any) -> None:
+    """Program code that comes with a model may not know ``logits_to_keep``."""
+    small = tiny('llava')
+
+    def forward(input_ids: Any, attention_mask: Any = None, position_ids: Any = None,
+                past_key_values: Any = None, pixel_values: Any = None,
+                use_cache: bool = True) -> Any:
+        return type(small.model).forward(
+            small.model, input_ids=input_ids, attention_mask=attention_mask,
+            position_ids=position_ids, past_key_values=past_key_values,
+            pixel_values=pixel_values, use_cache=use_cache)
+
+    expected = reference('llava')
+    monkeypatch.setattr(small.model, 'forward', forward)
+    for mechanism in ('packed', 'lazy', 'plain'):
+        engine = SharedPrefix(small.model, mechanism)
+        prefix = engine.encode(small.inputs)
+        assert engine_module._gap(engine._all_logits(prefix, suffixes()), expected) < TOLERANCE
+
+
 def test_an_empty_question_is_a_mistake_of_the_caller() -> None:
     engine = SharedPrefix(tiny('llava').model, 'packed')
     with pytest.raises(ValueError, match='one token'):
         engine.score(engine.encode(tiny('llava').inputs), [()])
 
 
-def test_half_precision_stays_close() -> None:
-    small = tiny_models.llava()
+@pytest.mark.parametrize(('build', 'expected'), [
+    (tiny_models.llava, 'packed'), (tiny_models.gemma3, 'packed'),
+    (tiny_models.paligemma, 'plain')])
+def test_half_precision_hides_rounding_but_no_mistake(build: Any, expected: str) -> None:
+    """Rounding is about as large as PaliGemma's error: keys that look ahead tell them apart."""
+    small = build()
     small.model.to(torch.bfloat16)
     engine = SharedPrefix(small.model)
-    assert engine.choose(small.inputs, suffixes()[:2]) == 'packed'
+    assert engine.choose(small.inputs, suffixes()[:2]) == expected
