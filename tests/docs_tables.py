@@ -121,7 +121,7 @@ def performance_blocks() -> dict[str, str]:
             run['wording'], f'{run["tokens"]["image"]} of {run["tokens"]["prefix"]}',
             f'{run["rates"]["flops_per_s"] / 1e12:.3g} / {run["rates"]["bytes_per_s"] / 1e9:.0f}',
             f'{run["versions"]["torch"]} / {run["versions"]["transformers"]}',
-            f'{run["date"]}, {run["commit"][:12]}'])
+            f'{run["date"]}, {run["commit"][:12]}' + '+' * bool(run['dirty'])])
         times += [_line(name, run, row) for row in run['results']]
     return {
         'runs': table(['run', 'on', 'model, 10⁹ parameters', 'type', 'questions', 'image tokens',
