@@ -164,7 +164,9 @@ class ActionCaller:
         listener = None if feedback is None else lambda message: feedback(message.feedback)
         sending = self._executor.run(lambda: self._client.send_goal_async(goal, listener),
                                      accept_timeout_s)
-        if not wait_for(sending, accept_timeout_s):
+        if not wait_for(sending, accept_timeout_s, lambda: cancelled() and self._is_gone()):
+            if cancelled():
+                raise CancelledError(f'cancelled while waiting for {self.server}')
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
                                 f'{accept_timeout_s:g} s; it hangs or has died')
         handle = sending.result()
