@@ -15,7 +15,8 @@ pytest.importorskip('transformers')
 import tiny_models  # noqa: E402
 from sightplan.model import BackendError, DeadlineError  # noqa: E402
 from sightplan.vlm.backends import _shared_prefix as engine_module  # noqa: E402
-from sightplan.vlm.backends._shared_prefix import SharedPrefix, _tree  # noqa: E402
+from sightplan.vlm.backends._shared_prefix import SharedPrefix  # noqa: E402
+from sightplan.vlm.backends._shared_prefix_trees import tree_of  # noqa: E402
 from tiny_models import ARCHITECTURES, ATTENTION_ONLY, HYBRIDS, VOCABULARY, Tiny, words  # noqa: E402
 
 torch.set_num_threads(1)
@@ -168,7 +169,7 @@ def test_common_beginnings_are_run_once(monkeypatch: Any) -> None:
 
 
 def test_a_tree_knows_ancestors() -> None:
-    tree = _tree([(1, 2), (1, 2, 3), (1, 4), (1, 4), (5,)])
+    tree = tree_of([(1, 2), (1, 2, 3), (1, 4), (1, 4), (5,)])
     assert tree.ids == [1, 2, 3, 4, 5]
     assert tree.depth == [0, 1, 2, 1, 0]
     assert tree.end == [4, 3, 3, 4, 5]

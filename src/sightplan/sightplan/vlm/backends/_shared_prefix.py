@@ -58,6 +58,8 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer
 
 from sightplan.model import BackendError, DeadlineError
+from sightplan.vlm.backends._shared_prefix_cache import widening
+from sightplan.vlm.backends._shared_prefix_trees import Suffix, halves, rows_of, tree_of
 
 MECHANISMS = ('packed', 'lazy', 'expand', 'plain')
 
@@ -75,7 +77,6 @@ _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeEr
           NotImplementedError, AssertionError)
 """What a model's code raises when a mechanism does not suit it."""
 
-Suffix = tuple[int, ...]
 Inputs = Mapping[str, Tensor]
 
 
@@ -141,24 +142,6 @@ class _Job:
 
     members: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """Suffixes of one row as a tree, nodes in preorder.
-
-    Attributes:
-        ids: token of each node.
-        depth: its distance from the prompt's end.
-        end: index after the last node below it: node j is node i or an ancestor of it exactly
-            when j <= i < end[j].
-        last: node of each suffix's last token.
-    """
-
-    ids: list[int]
-    depth: list[int]
-    end: list[int]
-    last: list[int]
 
 
 class SharedPrefix:
@@ -448,7 +431,7 @@ class SharedPrefix:
             _LOG.warning('out of memory with %d questions in a pass: trying half as many',
                          len(job.members))
             pending = [self._job(half, suffixes, packed) for job in pending
-                       for half in _halves(job.members)]
+                       for half in halves(job.members)]
 
     def _all_logits(self, prefix: Prefix, suffixes: Sequence[Suffix]) -> Tensor:
         rows: list[Any] = [None] * len(suffixes)
@@ -527,7 +510,7 @@ class SharedPrefix:
         else:
             order = sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))
         jobs: list[_Job] = []
-        for row in (_rows(order, suffixes, width) if packed else [(i,) for i in order]):
+        for row in (rows_of(order, suffixes, width) if packed else [(i,) for i in order]):
             if jobs:
                 members = (*jobs[-1].members, *row)
                 rows = (*jobs[-1].rows, row)
@@ -542,7 +525,7 @@ class SharedPrefix:
 
     def _job(self, members: tuple[int, ...], suffixes: Sequence[Suffix], packed: bool) -> _Job:
         width = max(self._row_tokens, *(len(suffixes[i]) for i in members))
-        return _Job(members, tuple(_rows(members, suffixes, width)) if packed else ())
+        return _Job(members, tuple(rows_of(members, suffixes, width)) if packed else ())
 
     # The passes --------------------------------------------------------------------------------
 
@@ -556,7 +539,7 @@ class SharedPrefix:
         return logits[:, -wanted:] if isinstance(wanted, int) else logits[:, wanted]
 
     def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
-        trees = [_tree([suffixes[i] for i in row]) for row in job.rows]
+        trees = [tree_of([suffixes[i] for i in row]) for row in job.rows]
         kept = max(len(set(tree.last)) for tree in trees)
         width = kept + max(len(tree.ids) - len(set(tree.last)) for tree in trees)
         if self._device.type == 'cuda':
@@ -581,7 +564,7 @@ class SharedPrefix:
         logits = self._run(
             kept, input_ids=ids, attention_mask=self._mask(prefix.length, depth, depth, seen),
             position_ids=depth + prefix.length + prefix.shift,
-            past_key_values=_widening(prefix.cache))
+            past_key_values=widening(prefix.cache))
         flat = logits.reshape(-1, logits.shape[-1])
         if place == list(range(flat.shape[0])):
             return flat
@@ -642,7 +625,7 @@ class SharedPrefix:
             cache = copy.deepcopy(prefix.cache)
             cache.reorder_cache(torch.zeros(rows, dtype=torch.long, device=self._device))
         else:
-            cache = _widening(prefix.cache, keep)
+            cache = widening(prefix.cache, keep)
         if explicit:
             seen = filled[:, None, :] & (depth[:, None, :] <= depth[:, :, None])
             mask = self._mask(prefix.length, depth, depth, seen)
@@ -710,7 +693,7 @@ class SharedPrefix:
             _free_memory()
             _LOG.warning('out of memory with %d answers in a batch: trying half as many',
                          len(members))
-            pending = [half for members in pending for half in _halves(members)]
+            pending = [half for members in pending for half in halves(members)]
         return replies
 
     def _batches(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
@@ -836,125 +819,6 @@ class _Watch(StoppingCriteria):  # type: ignore[misc]
             self.finished = self._done(input_ids[0, self._length:].tolist())
         over = self.finished or time.monotonic() > self._deadline
         return torch.full((input_ids.shape[0],), over, dtype=torch.bool, device=input_ids.device)
-
-
-class _Widening(DynamicLayer):  # type: ignore[misc]
-    """A cache layer whose beginning is shared by all rows and never copied into the cache.
-
-    Its prefix stays at batch 1; each row's own keys and values follow it if ``keep`` is set, else
-    they are handed to the attention and forgotten.
-    """
-
-    def __init__(self, keys: Tensor, values: Tensor, keep: bool) -> None:
-        super().__init__()
-        self._prefix = keys, values
-        self._keep = keep
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-        self.dtype, self.device = keys.dtype, keys.device
-        self.is_initialized = True
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any,
-               **kwargs: Any) -> tuple[Tensor, Tensor]:
-        if self.keys is not None and self.values is not None:
-            key_states = torch.cat([self.keys, key_states], -2)
-            value_states = torch.cat([self.values, value_states], -2)
-        if self._keep:
-            self.keys, self.values = key_states, value_states
-        rows = key_states.shape[0]
-        keys, values = (part.expand(rows, -1, -1, -1) for part in self._prefix)
-        return torch.cat([keys, key_states], -2), torch.cat([values, value_states], -2)
-
-    def get_seq_length(self, *args: Any) -> int:
-        own = 0 if self.keys is None else self.keys.shape[-2]
-        return int(self._prefix[0].shape[-2] + own)
-
-    def get_mask_sizes(self, query_length: Any) -> tuple[int, int]:
-        if isinstance(query_length, Tensor):  # cache positions, in older versions
-            query_length = query_length.shape[0]
-        return self.get_seq_length() + query_length, 0
-
-    def reorder_cache(self, beam_idx: Tensor) -> None:
-        if self.keys is not None and self.values is not None:
-            self.keys = self.keys.index_select(0, beam_idx.to(self.keys.device))
-            self.values = self.values.index_select(0, beam_idx.to(self.values.device))
-
-
-def _widening(cache: Any, keep: bool = False) -> Any:
-    """A cache over an encoded prompt that leaves it untouched.
-
-    Raises:
-        TypeError: a layer holds something else than keys and values.
-    """
-    shared = DynamicCache()
-    shared.layers = []
-    for layer in cache.layers:
-        if type(layer) is not DynamicLayer:
-            raise TypeError(f'cache layer {type(layer).__name__} is not made of keys and values')
-        shared.layers.append(_Widening(layer.keys, layer.values, keep))
-    return shared
-
-
-def _tree(suffixes: Sequence[Suffix]) -> _Tree:
-    """Sorted suffixes as a tree; equal ones end in one node."""
-    tree = _Tree([], [], [], [])
-    path: list[int] = []
-    before: Suffix = ()
-    for suffix in suffixes:
-        common = _common(before, suffix)
-        for node in path[common:]:
-            tree.end[node] = len(tree.ids)
-        del path[common:]
-        for depth in range(common, len(suffix)):
-            path.append(len(tree.ids))
-            tree.ids.append(suffix[depth])
-            tree.depth.append(depth)
-            tree.end.append(0)
-        tree.last.append(path[-1])
-        before = suffix
-    for node in path:
-        tree.end[node] = len(tree.ids)
-    return tree
-
-
-def _rows(order: Sequence[int], suffixes: Sequence[Suffix], width: int) -> list[tuple[int, ...]]:
-    """Cut suffixes in sorted order into as few rows as their trees need, evenly filled."""
-    def cut(limit: int) -> list[tuple[int, ...]]:
-        rows: list[list[int]] = []
-        filled = 0
-        before: Suffix = ()
-        for i in order:
-            new = len(suffixes[i]) - _common(before, suffixes[i])
-            if not rows or filled + new > limit:
-                rows.append([])
-                filled, new = 0, len(suffixes[i])
-            rows[-1].append(i)
-            filled += new
-            before = suffixes[i]
-        return [tuple(row) for row in rows]
-
-    rows = cut(width)
-    if len(rows) < 2:
-        return rows
-    nodes = sum(len(_tree([suffixes[i] for i in row]).ids) for row in rows)
-    longest = max(len(suffixes[i]) for i in order)
-    even = cut(min(width, -(-nodes // len(rows)) + longest // 2))
-    return even if len(even) == len(rows) else rows
-
-
-def _common(a: Suffix, b: Suffix) -> int:
-    """Length of the common beginning."""
-    length = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        length += 1
-    return length
-
-
-def _halves(members: tuple[int, ...]) -> list[tuple[int, ...]]:
-    middle = (len(members) + 1) // 2
-    return [half for half in (members[:middle], members[middle:]) if half]
 
 
 def _gap(a: Tensor, b: Tensor) -> float:
