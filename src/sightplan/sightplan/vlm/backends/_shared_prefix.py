@@ -60,6 +60,7 @@ from transformers.cache_utils import DynamicLayer
 from sightplan.model import BackendError, DeadlineError
 from sightplan.vlm.backends._shared_prefix_cache import widening
 from sightplan.vlm.backends._shared_prefix_trees import Suffix, halves, rows_of, tree_of
+from sightplan.vlm.backends._vision_windows import VisionWindows
 
 MECHANISMS = ('packed', 'lazy', 'expand', 'plain')
 
@@ -181,6 +182,7 @@ class SharedPrefix:
         self._row_tokens = row_tokens or _ROW_TOKENS[where]
         self._pass_tokens = pass_tokens or max(_PASS_TOKENS[where], self._row_tokens)
         self._masked = getattr(model.config, '_attn_implementation', 'sdpa') in ('sdpa', 'eager')
+        self._windows = VisionWindows(model)
         self._keeps = 'logits_to_keep' in inspect.signature(model.forward).parameters
         self._quantised = getattr(model, 'hf_quantizer', None) is not None
         self._index: dict[tuple[int, ...], Tensor] = {}
@@ -252,6 +254,10 @@ class SharedPrefix:
                           'their spread from those of one prompt at a time', name, gap)
                 return name
             found.append(f'{name} gives other logits (by {gap:.2g} of their spread)')
+        if self._windows.wanted and not ahead and self._wanted != 'plain':
+            _LOG.info('windows of the vision tower one by one: %s', '; '.join(found))
+            self._windows.wanted = False
+            return self.choose(inputs, suffixes, whole)
         self._mechanism, self._reason = 'plain', '; '.join(found)
         if self._wanted not in ('auto', 'plain'):
             raise BackendError(f'mechanism {self._wanted!r} does not suit this model: '
@@ -330,7 +336,8 @@ class SharedPrefix:
         cache = (DynamicCache() if self._kinds <= _ATTENTION
                  else DynamicCache(config=self._text))
         self._forget_positions()
-        self._run(1, **whole, past_key_values=cache)
+        with self._windows.together():
+            self._run(1, **whole, past_key_values=cache)
         shift: Tensor | int = 0
         for module in self._positioned:
             if module.rope_deltas is not None:
