@@ -38,7 +38,7 @@ class Observation:
 
     @classmethod
     def elsewhere(cls, image_id: str, stamp_ns: int, frame_id: str = '') -> Observation:
-        """A look whose image is not at hand (it is on a topic, or in a bag), but known by its id."""
+        """A look whose image is not at hand (on a topic, or in a bag), but known by its id."""
         return cls(stamp_ns=stamp_ns, frame_id=frame_id, _digest=[image_id] if image_id else [])
 
     @property
