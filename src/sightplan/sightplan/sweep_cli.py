@@ -68,6 +68,8 @@ def main(arguments: argparse.Namespace) -> int:
         print('sightplan sweep: interrupted; finished episodes are kept', file=sys.stderr)
         return _FAILED
     _show(result, sys.stderr if arguments.json else sys.stdout)
+    if result['stopped_by']:
+        print(f'sightplan sweep: {result["stopped_by"]}', file=sys.stderr)
     if result['interrupted']:
         print('sightplan sweep: broken off; the same command goes on from there', file=sys.stderr)
     if arguments.json:

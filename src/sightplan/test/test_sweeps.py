@@ -10,21 +10,23 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
 from doubles import MemoryWorld, SearchPlanner
-from sightplan import cli, runner
+from sightplan import cli, runner, sweeps
 from sightplan.domains import load_domain
 from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
-from sightplan.model import InputError, WorldError
+from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.sweeps import estimate, parse_sweep, read_sweep, run_sweep, running, status
 from sightplan.sweeps.calibrations import calibration_runs
 from sightplan.sweeps.cells import calibration_file
+from sightplan.vlm.backends import noisy_oracle
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'
 
@@ -265,7 +267,7 @@ def test_what_is_missing_is_made_once(memory, tmp_path):
     assert result == {
         'sweep': 'test', 'out': str(tmp_path), 'cells': 3, 'episodes': 12, 'done': 12, 'new': 12,
         'duplicates': 0, 'failed_infrastructure': 0, 'scored': 12, 'solved': result['solved'],
-        'seconds': result['seconds'], 'interrupted': False, 'failures': []}
+        'seconds': result['seconds'], 'interrupted': False, 'stopped_by': '', 'failures': []}
     assert result['solved'] >= 8
     assert watcher.stages == [('episodes', 12, 0)] and watcher.ticks[-1] == 12
     assert set(watcher.over) == {c.name for c in sweep.cells}
@@ -398,6 +400,86 @@ def test_without_its_calibration_a_cell_fails_alone(memory, tmp_path, monkeypatc
     assert result['done'] == 4
     assert len(result['failures']) == 4  # two calibrations, two cells
     assert "'simpel' is unknown" in result['failures'][0]['error']
+
+
+CAP = 'the cap is reached: 5 of 5 USD; raise max_cost_usd'
+
+
+@pytest.fixture
+def capped(monkeypatch):
+    """Answers of noisy_oracle until so many calls were made; then the cap is reached."""
+    left, real = [0], noisy_oracle.Backend.answer
+
+    def answer(self, request):
+        left[0] -= 1
+        if left[0] < 0:
+            raise SpendingCapError(CAP)
+        return real(self, request)
+    monkeypatch.setattr(noisy_oracle.Backend, 'answer', answer)
+
+    def allow(calls):
+        left[0] = calls
+    return allow
+
+
+def test_a_spending_cap_stops_the_sweep_and_says_so(memory, capped, tmp_path):
+    sweep, watcher = sweep_of(SIMPLE), Watcher()
+    capped(9)
+    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    first = sweep.cells[0]
+    assert first.settings.method == 'ground'
+    assert result['interrupted'] and result['stopped_by'] == f'{first.name}: {CAP}'
+    assert watcher.over[first.name] == CAP
+    assert 0 < result['done'] < 4
+    assert result['done'] == len(RunStore(tmp_path / first.name).lines())
+    capped(10_000)
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['interrupted'], result['stopped_by']) == (12, False, '')
+
+
+def test_a_calibration_is_not_learned_from_a_part(memory, capped, tmp_path):
+    sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
+    [calibration] = sweep.calibrations
+    capped(9)
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    [run] = calibration_runs(tmp_path, calibration)
+    assert 0 < len(RunStore(run.out).lines()) < 3
+    assert not calibration_file(tmp_path, calibration).exists()
+    assert result['interrupted'] and CAP in result['stopped_by'] and result['done'] == 0
+    capped(10_000)
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['failures']) == (2, [])
+    model = read_observation_model(calibration_file(tmp_path, calibration))
+    assert len(model.problems) == 3
+
+
+def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_path, monkeypatch):
+    class Broken(MemoryWorld):
+        def reset(self, spec):
+            if spec.episode_id.endswith('_01#0'):
+                raise WorldError('out of order')
+            super().reset(spec)
+    sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
+    [calibration] = sweep.calibrations
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+        result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert not calibration_file(tmp_path, calibration).exists()
+    assert '2 of 3 episodes could be scored (' in result['failures'][0]['error']
+    assert 'out of order' in result['failures'][0]['error']
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['failures']) == (2, [])
+
+
+def test_the_command_line_says_what_stopped_a_sweep(memory, capped, tmp_path, monkeypatch, capsys):
+    file = tmp_path / 'one.yaml'
+    file.write_text(SIMPLE)
+    monkeypatch.setattr(sweeps, 'run_sweep', partial(run_sweep, pool=threads))
+    capped(9)
+    assert cli.main(['sweep', str(file), '--out', str(tmp_path / 'out'), '--json']) == 1
+    out, err = capsys.readouterr()
+    assert f'{CAP}\nsightplan sweep: broken off; the same command goes on' in err
+    assert CAP in json.loads(out.splitlines()[-1])['stopped_by']
 
 
 def test_the_problems_of_a_calibration_are_drawn_once(tmp_path):

@@ -3,6 +3,8 @@
 Each cell is a run directory below the sweep's, named by its settings, in which ``runner.run``
 commits episode by episode: running a sweep again does what is missing, no more. Sweeps may share a
 directory; cells that they have in common are run once.
+
+A run that stops itself, as at a spending cap, stops the sweep: the other runs would only spend on.
 """
 
 from __future__ import annotations
@@ -59,6 +61,17 @@ class _Job:
     error: str | None = None
 
 
+@dataclass
+class _Halt:
+    """Whether the sweep is to stop, and why."""
+
+    asked: Callable[[], bool]
+    by: str = ''
+
+    def __call__(self) -> bool:
+        return bool(self.by) or self.asked()
+
+
 class Flag(Protocol):
     """What tells workers to stop."""
 
@@ -106,16 +119,33 @@ def _follow(sentinel: int) -> None:
     os._exit(1)
 
 
-def _work(settings: RunSettings) -> tuple[str, str]:
-    """Make a run; error ('' for none), and its traceback if it was unexpected."""
-    error = trace = ''
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How making a run went.
+
+    Attributes:
+        error: '' for none.
+        trace: traceback of an unexpected error.
+        stopped_by: why the run stopped itself before its end, '' if it did not.
+    """
+
+    error: str = ''
+    trace: str = ''
+    stopped_by: str = ''
+
+
+def _work(settings: RunSettings) -> _Outcome:
+    """Make a run; one that stops itself stops all others, too."""
     try:
-        run(settings, cancelled=_STOP.is_set)
+        summary = run(settings, cancelled=_STOP.is_set)
     except SightplanError as caught:
-        error = f'{type(caught).__name__}: {caught}'
+        return _Outcome(f'{type(caught).__name__}: {caught}')
     except Exception as caught:  # a defect in one cell must not end the others
-        error, trace = f'unexpected {type(caught).__name__}: {caught}', traceback.format_exc()
-    return error, trace
+        return _Outcome(f'unexpected {type(caught).__name__}: {caught}', traceback.format_exc())
+    if summary['interrupted'] and summary['stopped_by']:
+        _STOP.set()
+        return _Outcome(stopped_by=summary['stopped_by'])
+    return _Outcome()
 
 
 def run_sweep(sweep: Sweep, out: Path, jobs: int = 0, watcher: Watcher | None = None,
@@ -135,7 +165,8 @@ def run_sweep(sweep: Sweep, out: Path, jobs: int = 0, watcher: Watcher | None = 
         plain JSON data: ``sweep``, ``out``, ``cells``, ``episodes`` (of all cells), ``done``
         (those that are committed), ``new`` (since this call), ``duplicates`` (episodes that
         stand in a run more than once: never), ``failed_infrastructure`` (unscored ones),
-        ``scored``, ``solved``, ``seconds`` (of this call), ``interrupted``, and ``failures``:
+        ``scored``, ``solved``, ``seconds`` (of this call), ``interrupted``, ``stopped_by`` (what
+        interrupted it, with the remedy: a spending cap; '' for a person), and ``failures``:
         ``cell`` and ``error`` of each run that ended in an error.
 
     Raises:
@@ -147,7 +178,8 @@ def run_sweep(sweep: Sweep, out: Path, jobs: int = 0, watcher: Watcher | None = 
     _write_index(sweep, out)
     before = status(sweep, out)['done']
     jobs = jobs or default_jobs()
-    failures = _prepare(sweep, out, jobs, watcher, stopped, pool)
+    halt = _Halt(stopped)
+    failures = _prepare(sweep, out, jobs, watcher, halt, pool)
     failed = {item['calibration'] for item in failures}
     todo = []
     for cell in sweep.cells:
@@ -155,11 +187,11 @@ def run_sweep(sweep: Sweep, out: Path, jobs: int = 0, watcher: Watcher | None = 
             failures.append({'cell': cell.name, 'error': 'its calibration could not be learned'})
         else:
             todo.append(_Job(cell.name, cell.settled(out), cell.episodes))
-    if not stopped():
-        _execute('episodes', todo, jobs, watcher, stopped, pool)
+    if not halt():
+        _execute('episodes', todo, jobs, watcher, halt, pool)
     failures += [{'cell': job.name, 'error': job.error} for job in todo if job.error]
     return {**status(sweep, out, before), 'seconds': round(time.monotonic() - began, 3),
-            'interrupted': bool(stopped()), 'failures': failures}
+            'interrupted': halt(), 'stopped_by': halt.by, 'failures': failures}
 
 
 def status(sweep: Sweep, out: Path, before: int = 0) -> dict[str, Any]:
@@ -256,8 +288,8 @@ def _write_index(sweep: Sweep, out: Path) -> None:
                          f'--out') from error
 
 
-def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, stopped: Callable[[], bool],
-             pool: Pool) -> list[dict[str, Any]]:
+def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, halt: _Halt, pool: Pool,
+             ) -> list[dict[str, Any]]:
     """Make the calibrations that are missing; what went wrong."""
     failures: list[dict[str, Any]] = []
     wanted: list[tuple[Calibration, list[_Job]]] = []
@@ -274,11 +306,11 @@ def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, stopped: Call
     if not wanted:
         return failures
     _execute('calibrations', [job for _, items in wanted for job in items], jobs, watcher,
-             stopped, pool)
-    if stopped():
+             halt, pool)
+    if halt():
         return failures
     for calibration, items in wanted:
-        errors = [job.error for job in items if job.error]
+        errors = [gap for job in items if (gap := job.error or _gap(job))]
         if not errors:
             try:
                 learn(out, calibration, [job.settings for job in items])
@@ -291,8 +323,20 @@ def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, stopped: Call
     return failures
 
 
-def _execute(what: str, todo: Sequence[_Job], jobs: int, watcher: Watcher,
-             stopped: Callable[[], bool], pool: Pool) -> None:
+def _gap(job: _Job) -> str:
+    """What a run lacks to be learned from, '' for nothing."""
+    lines = RunStore(job.settings.out).lines()
+    scored = {line['episode_id'] for line in lines if line['scored']}
+    if len(scored) >= job.episodes:
+        return ''
+    errors = dict.fromkeys(str(line['error']) for line in lines if not line['scored'])
+    return (f'{job.name}: {len(scored)} of {job.episodes} episodes could be scored'
+            + (f' ({"; ".join(errors)})' if errors else '')
+            + '; it is learned from all of them: the same command makes the others')
+
+
+def _execute(what: str, todo: Sequence[_Job], jobs: int, watcher: Watcher, halt: _Halt,
+             pool: Pool) -> None:
     """Make runs; each job is given its error, '' for none, None if it was not finished.
 
     A worker that dies takes the pool with it. The runs that were in progress are then tried
@@ -300,13 +344,13 @@ def _execute(what: str, todo: Sequence[_Job], jobs: int, watcher: Watcher,
     """
     counts = {job.name: _committed(job) for job in todo}
     watcher.begin(what, sum(job.episodes for job in todo), sum(counts.values()))
-    while not stopped():
+    while not halt():
         waiting = [job for job in todo if job.error is None]
         suspects = [job for job in waiting if job.attempts]
         batch = suspects[:1] or waiting
         if not batch:
             return
-        for job in _one_pool(batch, min(jobs, len(batch)), counts, watcher, stopped, pool):
+        for job in _one_pool(batch, min(jobs, len(batch)), counts, watcher, halt, pool):
             job.attempts += 1
             if job.attempts >= _ATTEMPTS:
                 job.error = 'the process that ran it died (killed, or out of memory)'
@@ -314,7 +358,7 @@ def _execute(what: str, todo: Sequence[_Job], jobs: int, watcher: Watcher,
 
 
 def _one_pool(batch: Sequence[_Job], jobs: int, counts: dict[str, int], watcher: Watcher,
-              stopped: Callable[[], bool], pool: Pool) -> list[_Job]:
+              halt: _Halt, pool: Pool) -> list[_Job]:
     """Make runs with one pool until they are over or it breaks; those in progress then."""
     executor, stop = pool(jobs)
     running: list[_Job] = []
@@ -322,7 +366,7 @@ def _one_pool(batch: Sequence[_Job], jobs: int, counts: dict[str, int], watcher:
         pending = {executor.submit(_work, job.settings): job for job in batch}
         while pending:
             over, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            if stopped() and not stop.is_set():
+            if halt():
                 stop.set()
                 for future in pending:
                     future.cancel()
@@ -336,7 +380,7 @@ def _one_pool(batch: Sequence[_Job], jobs: int, counts: dict[str, int], watcher:
                 else:
                     del pending[future]
                     counts[job.name] = _committed(job)
-                    _conclude(job, future, watcher)
+                    _conclude(job, future, watcher, halt)
             if broken:
                 # Futures count as running that only wait in the pool's own queue.
                 begun = [job for job in running if (Path(job.settings.out) / 'run.json').exists()]
@@ -350,15 +394,17 @@ def _one_pool(batch: Sequence[_Job], jobs: int, counts: dict[str, int], watcher:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _conclude(job: _Job, future: Future[tuple[str, str]], watcher: Watcher) -> None:
+def _conclude(job: _Job, future: Future[_Outcome], watcher: Watcher, halt: _Halt) -> None:
     error = future.exception()
-    if error is not None:
-        job.error = f'unexpected {type(error).__name__}: {error}'
+    outcome = (future.result() if error is None else
+               _Outcome(f'unexpected {type(error).__name__}: {error}'))
+    if outcome.trace:
+        _LOG.error('%s: %s', job.name, outcome.trace)
+    if outcome.stopped_by:
+        halt.by = halt.by or f'{job.name}: {outcome.stopped_by}'
     else:
-        job.error, trace = future.result()
-        if trace:
-            _LOG.error('%s: %s', job.name, trace)
-    watcher.finished(job.name, job.error)
+        job.error = outcome.error
+    watcher.finished(job.name, outcome.error or outcome.stopped_by)
 
 
 def _committed(job: _Job) -> int:
