@@ -173,3 +173,17 @@ def test_ros_starts_without_a_home():
     done = subprocess.run(['python', '-c', code], cwd='/', capture_output=True, text=True,
                           env={**environ, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'})
     assert done.stdout.strip() == 'started', done.stderr
+
+
+def test_the_command_takes_nothing_from_the_folder_it_is_called_in(tmp_path):
+    for name in ('yaml', 'json', 'numpy'):
+        (tmp_path / f'{name}.py').write_text('raise SystemExit("taken from the folder")\n')
+    done = subprocess.run([VENV / 'bin' / 'sightplan', 'problems', 'list'], cwd=tmp_path,
+                          env={'PATH': os.defpath}, capture_output=True, text=True)
+    assert done.returncode == 0 and 'blocksworld simple' in done.stdout, done.stderr
+
+
+def test_nobody_reading_on_is_no_error():
+    done = subprocess.run(f'{VENV}/bin/sightplan problems list | head -1', shell=True,
+                          env={'PATH': os.defpath}, capture_output=True, text=True)
+    assert done.stdout.startswith('blocksworld') and not done.stderr

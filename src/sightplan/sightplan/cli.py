@@ -6,6 +6,7 @@ import argparse
 import importlib
 import importlib.util
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -38,7 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO if arguments.verbose else logging.WARNING,
                         format='%(levelname)s %(name)s: %(message)s', stream=sys.stderr)
-    code: int = arguments.main(arguments)
+    try:
+        code: int = arguments.main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as with "| head": nobody reads on, and nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return code
 
 
