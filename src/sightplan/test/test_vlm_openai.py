@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime
 import email.utils
@@ -706,6 +707,103 @@ def test_a_cap_is_kept_before_a_request_is_sent(make: Any, concurrency: int) -> 
         with pytest.raises(SpendingCapError, match=r'max_cost_usd = 0\.001'):
             backend.answer(questions(40))
         assert len(server.bodies) == 5 and backend.usage.requests == 5
+
+
+@pytest.mark.parametrize('concurrency', [1, 8, 64])
+@pytest.mark.parametrize('obeys', [True, False])
+def test_a_cap_is_kept_and_used_up_whatever_the_replies_take(
+        make: Any, concurrency: int, obeys: bool) -> None:
+    rng, lock = random.Random(concurrency), threading.Lock()
+    most = 200 if obeys else 900
+
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        with lock:
+            said = 2 if number < 2 else rng.randrange(most)
+        return chat('<answer>Yes</answer>', usage=(100, said))
+    with FakeServer(behave) as server:
+        server.before_reply = lambda number: time.sleep(0.003)
+        backend = make(server, max_tokens_total=10_000, concurrency=concurrency)
+        with pytest.raises(SpendingCapError):
+            backend.answer(questions(200, REASONING))
+        spent = backend.usage.prompt_tokens + backend.usage.completion_tokens
+        assert 10_000 <= spent < 10_000 + 100 + most
+        assert server.most_at_once <= concurrency
+        assert (server.most_at_once > 1) is (concurrency > 1), 'the cap must not cost speed'
+        assert len(server.bodies) == backend.usage.requests
+
+
+def test_a_cap_is_kept_from_the_first_request_on(make: Any) -> None:
+    caught = []
+    with FakeServer(in_turn(chat('x', usage=(1000, 0)))) as server:
+        server.before_reply = lambda number: time.sleep(0.02)
+        backend = make(server, max_tokens_total=1500, concurrency=64)
+
+        def ask() -> None:
+            try:
+                backend.generate(TextRequest('', ('x',)))
+            except SpendingCapError as error:
+                caught.append(error)
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(server.bodies) == 2 and len(caught) == 4
+
+
+def test_a_cap_on_cost_is_kept_with_large_and_small_prompts(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        length = sum(map(len, texts(body)))
+        return chat('x', usage=(length // 4, body['max_tokens'] if length > 100 else 1))
+    with FakeServer(behave) as server:
+        server.before_reply = lambda number: time.sleep(0.003)
+        backend = make(server, max_cost_usd=0.05, price_in=1.0, price_cached=0.1, price_out=10.0,
+                       concurrency=64)
+        dearest = (2500 * 1.0 + 400 * 10.0) / 1e6
+
+        def ask(number: int) -> None:
+            with contextlib.suppress(SpendingCapError):
+                for turn in range(20):
+                    large = (number + turn) % 3 == 0
+                    backend.generate(TextRequest('', ('x' * (10_000 if large else 40),), 400))
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 0.05 <= backend.usage.cost_usd < 0.05 + dearest
+        assert server.most_at_once > 1
+
+
+@pytest.mark.parametrize(('bad', 'counts'), [
+    (HANG, True), (RESET, True), (Reply(b'{"choi'), True), (Reply({'choices': []}), True),
+    (error(500, 'oops'), False), (error(429, 'slow', {'retry-after': '0'}), False)])
+def test_requests_without_a_reply_count_if_the_server_may_have_worked(
+        make: Any, pauses: list[float], bad: Reply, counts: bool) -> None:
+    with FakeServer(in_turn(chat('Yes'), bad)) as server:
+        backend = make(server, max_tokens_total=1000, timeout_s=0.1, retries=20, backoff_s=0.0)
+        with pytest.raises(SpendingCapError if counts else BackendError,
+                           match='without a reply' if counts else '21 tries'):
+            backend.answer(questions(2))
+        server.release()
+        assert (len(server.bodies) < 10) is counts
+        assert backend.usage == Usage(1, 100, 2)
+
+
+def test_a_server_that_is_not_there_costs_nothing(make: Any, pauses: list[float]) -> None:
+    with FakeServer() as server:
+        url = server.url
+    with pytest.raises(BackendError, match='21 tries'):
+        make(None, base_url=url, max_tokens_total=10, retries=20).answer(questions(1))
+
+
+def test_the_size_of_a_request_is_read_from_what_is_sent() -> None:
+    image = {'type': 'image_url', 'image_url': {'url': 'data:' + 'x' * 999}}
+    body = {'messages': [{'role': 'system', 'content': 'four'}, {'role': 'user', 'content': [
+        {'type': 'text', 'text': 'drei\u00df'}, image, image]}], 'max_tokens': 7}
+    assert _openai_server.Size.of(body) == _openai_server.Size(10, 2, 7)
+    more = {**body, 'extra_body': {'max_completion_tokens': 90}}
+    assert _openai_server.Size.of(more) == _openai_server.Size(10, 2, 90)
 
 
 # Ends.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import enum
+import itertools
 import json
 import logging
 import os
@@ -33,6 +34,13 @@ _LONGEST_PAUSE_S = 60.0
 _LONGEST_RETRY_AFTER_S = 600.0
 _MESSAGE_CHARS = 400
 _NO_KEY = 'none'
+_TOKENS_OF_AN_IMAGE = 1000
+"""Of one of 640 x 480 pixels models make 200 to 1600; only until the first reply."""
+_TOKENS_AROUND = 64
+"""Of a chat template, around the texts of a request."""
+_NOT_SENT = ('ConnectError', 'ConnectTimeout', 'PoolTimeout', 'ProxyError', 'UnsupportedProtocol')
+"""Errors of the HTTP library before a request leaves."""
+TOKEN_FIELDS = ('max_tokens', 'max_completion_tokens')
 _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai._response',
             'httpx2', *(f'httpcore2.{part}' for part in (
                 'connection', 'http11', 'http2', 'proxy', 'socks')))
@@ -111,19 +119,72 @@ class Prices:
         return bool(self.max_cost_usd or self.max_tokens_total)
 
 
-class Meter:
-    """Counts requests and tokens, and says when a cap is reached.
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a request may take.
 
-    Requests that are under way are counted like the latest that was answered, so that a cap is
-    passed by about one request at most. Used from one thread, the event loop's.
+    Attributes:
+        text: bytes of its texts; a token is a byte at least.
+        images: how many there are.
+        limit: most tokens of the reply.
+    """
+
+    text: int = 0
+    images: int = 0
+    limit: int = 0
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Size:
+        """The size of a request to chat completions."""
+        text = images = 0
+        for message in body['messages']:
+            content = message['content']
+            for part in [content] if isinstance(content, str) else content:
+                if isinstance(part, str):
+                    text += len(part.encode('utf-8', 'replace'))
+                elif part['type'] == 'text':
+                    text += len(part['text'].encode('utf-8', 'replace'))
+                else:
+                    images += 1
+        fields = {**body, **body.get('extra_body', {})}
+        limits = [_count(fields, name) or 0 for name in TOKEN_FIELDS]
+        return cls(text, images, max(limits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """Tokens, in and out together, and what they cost [USD]."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: _Amount) -> _Amount:
+        return _Amount(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+
+class Meter:
+    """Counts requests and tokens, and keeps the caps.
+
+    Before a request is sent, the most it may take is set aside: its texts, its images like the
+    dearest one so far, and the limit of its reply (or the longest reply so far, for servers that
+    do not obey). It waits while that does not fit beside what is spent and set aside; alone, it
+    is sent as long as the cap is not reached. So a cap is passed by one request at most. Because
+    servers may take more than was thought, no more requests are under way than were answered.
+    A request without a reply stays set aside, because the server may have worked.
+
+    Used from one thread, the event loop's.
     """
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._requests = self._given = self._cached = self._said = 0
         self._earlier = Usage()
-        self._under_way = 0
-        self._last = (0, 0.0)
+        self._under_way: dict[int, _Amount] = {}
+        self._numbers = itertools.count()
+        self._lost = _Amount()
+        self._per_image = 0
+        self._longest = 0
+        self._changed = asyncio.Event()
 
     @property
     def usage(self) -> Usage:
@@ -135,31 +196,37 @@ class Meter:
         """Count what was spent before towards the caps."""
         self._earlier = spent
 
-    def start(self) -> None:
-        """A request is about to be sent.
+    async def reserve(self, size: Size) -> int:
+        """A request is about to be sent: set aside what it may take, when that fits.
+
+        Returns:
+            its number, for ``settle``.
 
         Raises:
             SpendingCapError: a cap is reached.
         """
-        prices, total = self._prices, self._earlier + self.usage
-        tokens, cost = total.prompt_tokens + total.completion_tokens, total.cost_usd or 0.0
-        tokens += self._under_way * self._last[0]
-        cost += self._under_way * self._last[1]
-        if prices.max_tokens_total and tokens >= prices.max_tokens_total:
-            raise SpendingCapError(
-                f'the cap is reached: {tokens} tokens of max_tokens_total = '
-                f'{prices.max_tokens_total} are spent; {_RAISE.format(name="max_tokens_total")}')
-        if prices.max_cost_usd and cost >= prices.max_cost_usd:
-            raise SpendingCapError(
-                f'the cap is reached: {cost:.4f} USD of max_cost_usd = {prices.max_cost_usd:g} '
-                f'are spent; {_RAISE.format(name="max_cost_usd")}')
-        self._under_way += 1
+        while self._prices.capped:
+            spent = self._spent()
+            self._check(spent)
+            most = self._most(size)
+            if not self._under_way or (
+                    len(self._under_way) < self._requests
+                    and self._fits(sum(self._under_way.values(), spent + most))):
+                break
+            await self._changed.wait()
+        number = next(self._numbers)
+        self._under_way[number] = self._most(size)
+        return number
 
-    def end(self) -> None:
-        """A request that was started is over, however."""
-        self._under_way -= 1
+    def settle(self, number: int, lost: bool = False) -> None:
+        """A request is over; ``lost``: it was sent, and what it took is not known."""
+        amount = self._under_way.pop(number)
+        if lost:
+            self._lost += amount
+        self._changed.set()
+        self._changed = asyncio.Event()
 
-    def answered(self, reply: Mapping[str, Any]) -> None:
+    def answered(self, reply: Mapping[str, Any], size: Size) -> None:
         """Count a reply by what the server says it took.
 
         Raises:
@@ -180,7 +247,41 @@ class Meter:
         self._given += counts[0]
         self._cached += cached
         self._said += counts[1]
-        self._last = (counts[0] + counts[1], self._cost(counts[0], cached, counts[1]) or 0.0)
+        self._longest = max(self._longest, counts[1])
+        if size.images:
+            self._per_image = max(self._per_image, -(-counts[0] // size.images))
+
+    def _spent(self) -> _Amount:
+        """What counts towards the caps, without what is under way."""
+        total = self._earlier + self.usage
+        return _Amount(total.prompt_tokens + total.completion_tokens,
+                       total.cost_usd or 0.0) + self._lost
+
+    def _most(self, size: Size) -> _Amount:
+        per_image = self._per_image or _TOKENS_OF_AN_IMAGE
+        given = size.text + _TOKENS_AROUND + size.images * per_image
+        said = max(size.limit, self._longest)
+        return _Amount(given + said, max(self._cost(given, 0, said) or 0.0,
+                                         self._cost(given, given, said) or 0.0))
+
+    def _fits(self, amount: _Amount) -> bool:
+        prices = self._prices
+        return ((not prices.max_tokens_total or amount.tokens <= prices.max_tokens_total)
+                and (not prices.max_cost_usd or amount.cost_usd <= prices.max_cost_usd))
+
+    def _check(self, spent: _Amount) -> None:
+        prices = self._prices
+        lost = (f' (about {self._lost.tokens} tokens of them by requests without a reply)'
+                if self._lost.tokens else '')
+        if prices.max_tokens_total and spent.tokens >= prices.max_tokens_total:
+            raise SpendingCapError(
+                f'the cap is reached: {spent.tokens} tokens of max_tokens_total = '
+                f'{prices.max_tokens_total} are spent{lost}; '
+                f'{_RAISE.format(name="max_tokens_total")}')
+        if prices.max_cost_usd and spent.cost_usd >= prices.max_cost_usd:
+            raise SpendingCapError(
+                f'the cap is reached: {spent.cost_usd:.4f} USD of max_cost_usd = '
+                f'{prices.max_cost_usd:g} are spent{lost}; {_RAISE.format(name="max_cost_usd")}')
 
     def _cost(self, given: int, cached: int, said: int) -> float | None:
         prices = self._prices
@@ -239,7 +340,6 @@ class Server:
         attempt = 0
         while True:
             async with self._slots:
-                await self._wait_for_all()
                 found = await self._once(body)
             if not isinstance(found, Failure):
                 return found
@@ -291,41 +391,50 @@ class Server:
 
     async def _once(self, body: Mapping[str, Any]) -> dict[str, Any] | Failure:
         """Send once. Exceptions of the client hold the key: they do not leave this function."""
-        openai = self._openai
-        self.meter.start()
+        openai, size = self._openai, Size.of(body)
+        number, lost = await self.meter.reserve(size), False
         try:
+            await self._wait_for_all()
+            lost = True
             async with asyncio.timeout(self._timeout_s):
                 raw = await self._client.chat.completions.with_raw_response.create(**body)
-            content = raw.http_response.content
+            found = self._parsed(raw.http_response.content)
+            if isinstance(found, Failure):
+                return found
+            lost = not isinstance(found.get('usage'), dict)
+            return self._checked(found, size)
         except openai.APIStatusError as error:
-            failure = self._status_failure(error)
-        except (openai.APITimeoutError, TimeoutError):
-            failure = Failure(Kind.OUTAGE, f'no reply within timeout_s = {self._timeout_s:g} s')
+            lost = False
+            return self._status_failure(error)
+        except (openai.APITimeoutError, TimeoutError) as error:
+            lost = type(error.__cause__).__name__ not in _NOT_SENT
+            return Failure(Kind.OUTAGE, f'no reply within timeout_s = {self._timeout_s:g} s')
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            failure = Failure(Kind.OUTAGE, self._redact_error(
+            lost = type(cause).__name__ not in _NOT_SENT
+            return Failure(Kind.OUTAGE, self._redact_error(
                 f'no connection ({type(cause).__name__}: {cause})'))
         except (openai.OpenAIError, ValueError, TypeError) as error:
-            failure = Failure(Kind.REFUSED, self._redact_error(f'{type(error).__name__}: {error}'))
-        else:
-            return self._read(content)
+            lost = False
+            return Failure(Kind.REFUSED, self._redact_error(f'{type(error).__name__}: {error}'))
         finally:
-            self.meter.end()
-        return failure
+            self.meter.settle(number, lost)
 
-    def _read(self, content: bytes) -> dict[str, Any] | Failure:
+    def _parsed(self, content: bytes) -> dict[str, Any] | Failure:
         try:
             reply = json.loads(content)
         except (ValueError, RecursionError):
             start = content[:80].decode('utf-8', 'replace')
             return Failure(Kind.NONSENSE, self._redact_error(f'no JSON: {start!r}'))
-        if not isinstance(reply, dict):
-            return Failure(Kind.NONSENSE, 'no JSON object')
+        return reply if isinstance(reply, dict) else Failure(Kind.NONSENSE, 'no JSON object')
+
+    def _checked(self, reply: dict[str, Any], size: Size) -> dict[str, Any] | Failure:
+        """The reply, counted, if it has a message."""
         choices = reply.get('choices')
         good = (isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
                 and isinstance(choices[0].get('message'), dict))
         if good or reply.get('usage') is not None:
-            self.meter.answered(reply)
+            self.meter.answered(reply, size)
         if not good:
             error = reply.get('error')
             return Failure(Kind.NONSENSE, self._redact_error(

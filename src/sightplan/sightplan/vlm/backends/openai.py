@@ -35,6 +35,7 @@ from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoReq
 from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
+from sightplan.vlm.backends._openai_server import TOKEN_FIELDS
 from sightplan.vlm.recording import part_id
 
 _LOG = logging.getLogger(__name__)
@@ -44,7 +45,6 @@ REFUSED = '(refused by the model)'
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
-_TOKEN_FIELDS = ('max_tokens', 'max_completion_tokens')
 _OURS = ('model', 'messages', 'n', 'stream')
 _FILTERED = ('content_filter', 'content_policy_violation')
 
@@ -72,7 +72,7 @@ class Settings:
                                  'that reason before they reply', low=0)
     token_field: str = param('auto', 'Field of the limit of tokens; auto: max_tokens, or the '
                              'other where the server refuses that',
-                             choices=('auto', *_TOKEN_FIELDS))
+                             choices=('auto', *TOKEN_FIELDS))
     reasoning_effort: str = param('', 'Effort of reasoning, for models that have it (such as '
                                   'minimal, low, high); empty: not sent')
     image_format: str = param('png', 'How images are sent; jpeg is smaller but not exact',
@@ -98,8 +98,10 @@ class Settings:
                              identity=False)
     max_cost_usd: float = param(
         0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
-        'all finished episodes; 0: none. All sessions of a run count together (of one that was '
-        'killed, the episode it was in is not counted)', low=0.0, identity=False)
+        'all finished episodes; 0: none. It is passed by one request at most: near it, fewer '
+        'are sent at a time. Requests without a reply count with the most they may take. All '
+        'sessions of a run count together (of one that was killed, the episode it was in is not '
+        'counted)', low=0.0, identity=False)
     max_tokens_total: int = param(0, 'Cap on the tokens of a run, in and out together, likewise; '
                                   '0: none', low=0, identity=False)
 
@@ -169,7 +171,7 @@ class Backend:
         self._server = _openai_server.Server(
             base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
             timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
-        self._dialect = _Dialect(_TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
+        self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
                                  0 if s.logprobs == 'off' else s.top_logprobs)
         self._offered = False
         self._images: dict[str, dict[str, Any]] = {}
@@ -300,8 +302,8 @@ class Backend:
         """
         s, text = self._settings, f'{failure.param} {failure.message}'.lower()
         if failure.refused_parameters:
-            other = _TOKEN_FIELDS[1 - _TOKEN_FIELDS.index(dialect.token_field)]
-            if s.token_field == 'auto' and dialect.token_field == _TOKEN_FIELDS[0] and (
+            other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
+            if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
                     _names(text, dialect.token_field)):
                 _LOG.info('%s takes %s, not %s', self._server.host, other, dialect.token_field)
                 return dataclasses.replace(dialect, token_field=other)
