@@ -74,7 +74,8 @@ def _main(arguments: argparse.Namespace) -> int:
         return _DONE
     if not arguments.runs:
         raise InputError('name at least one run directory (or --rules)')
-    columns = read_columns(user_path(run) for run in arguments.runs)
+    columns = read_columns((user_path(run) for run in arguments.runs),
+                           lambda text: print(text, file=sys.stderr))
     chosen = matching(columns, arguments.cause, arguments.episode)
     if arguments.html:
         from sightplan.report.failures_page import page

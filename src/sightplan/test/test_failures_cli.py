@@ -18,7 +18,12 @@ from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, bag_image, failure_picture
 from sightplan.report import failures_study
-from sightplan.report.failures_picture import captioned, decode_png, for_document
+from sightplan.report.failures_picture import (
+    captioned,
+    decode_png,
+    for_document,
+    shown_answers,
+)
 from sightplan.runner import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
@@ -108,6 +113,21 @@ def test_a_cause_that_did_not_occur_says_so(ground, capsys):
 def test_runs_below_a_directory_are_found(ground, plan, tmp_path, capsys):
     assert main(['failures', str(tmp_path), '--json']) == 0
     assert [r['run'] for r in json.loads(capsys.readouterr().out)['runs']] == ['ground', 'plan']
+
+
+def test_a_run_below_without_an_episode_is_left_out(ground, tmp_path, capsys):
+    store(tmp_path / 'begun')
+    assert main(['failures', str(tmp_path), '--json']) == 0
+    out, err = capsys.readouterr()
+    assert [r['run'] for r in json.loads(out)['runs']] == ['ground']
+    assert 'begun: has no finished episode yet' in err
+    assert main(['failures', str(tmp_path), str(tmp_path / 'begun')]) == 2, 'it is named itself'
+
+
+def test_without_any_finished_episode_there_is_nothing_to_count(tmp_path, capsys):
+    store(tmp_path / 'runs' / 'begun')
+    assert main(['failures', str(tmp_path / 'runs')]) == 2
+    assert 'no run has a finished episode yet' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [
@@ -239,9 +259,9 @@ def test_only_the_last_looks_are_kept(tmp_path):
     images.record(EpisodeStarted(spec_of()))
     looks = [Observation(np.full((40, 40, 3), shade, np.uint8), shade) for shade in (1, 2, 3)]
     line = episode(change=imagines(GOAL))
-    for look in (*looks, looks[2]):
+    for look in (looks[0], looks[1], looks[0], looks[2]):  # the first one was seen again
         images.record(Observed(look))
-    for look, kept in zip(looks, (False, True, True), strict=True):
+    for look, kept in zip(looks, (True, False, True), strict=True):
         line['failure'].pop('picture', None)
         line['failure']['image_id'] = look.image_id
         images.commit(line)
@@ -281,6 +301,20 @@ def test_many_wrong_answers_are_cut():
     few = decode_png(captioned(np.zeros((40, 700, 3), np.uint8), episode(change=imagines(GOAL))))
     many = decode_png(captioned(np.zeros((40, 700, 3), np.uint8), line))
     assert few.shape[1] == many.shape[1] == 700 and few.shape[0] < many.shape[0] < 600
+
+
+def test_a_caption_lists_only_the_answers_about_its_image(tmp_path):
+    line = episode(change=imagines(GOAL))
+    first, *others = line['failure']['evidence']['answers']
+    assert {a['image_id'] for a in others} == {first['image_id']}
+    assert shown_answers(line['failure']) == ([first, *others], '')
+    for answer in others[1:]:
+        answer['image_id'] = 'another'
+    assert shown_answers(line['failure']) == (
+        [first, others[0]], '... and 2 more wrong answers (some about other images)')
+    folder = store(tmp_path / 'run', line)
+    assert main(['failures', str(folder), '--html', str(tmp_path / 'p.html')]) == 0
+    assert (tmp_path / 'p.html').read_text().count('(another image)') == 2
 
 
 def test_the_colours_of_blocks_survive_in_a_small_picture():

@@ -256,11 +256,29 @@ def test_a_state_that_was_misjudged_costs_the_budget():
 
 def test_effects_that_a_misjudged_state_made_impossible():
     # Green is taken to stand in column 2, so that red is expected on top of it.
-    line = episode(change=says(YES, 'clear g', 'incolumn g,c2', calls=[0]), max_actions=1,
-                   planner=ScriptedPlanner(solved(R2)))
+    # That of the columns matters to no action: it is no cause.
+    line = episode(change=says(YES, 'clear g', 'incolumn g,c2', 'leftof c2,c1', calls=[0]),
+                   max_actions=1, planner=ScriptedPlanner(solved(R2)))
     assert line['actions'][0]['effects'] == 'alarm_right'
     evidence = failed(line, 'state_misjudged', 0, stop='budget')
     assert {a['atom'] for a in evidence['answers']} == {'clear g', 'incolumn g,c2'}
+
+
+def test_effects_that_a_missed_one_made_impossible():
+    # Green stays where it is, is believed in column 3, and red is to be put on top of it.
+    elsewhere = ('incolumn r,c2', 'incolumn g,c3', 'clear r', 'clear g', *LEFT)
+    line = episode(change=both(says(YES, 'leftof c2,c1', calls=[0]),
+                               lambda atom, truth, call: YES if call == 4
+                               and str(atom) in elsewhere else NO if call == 4 else None),
+                   world=Bungles(second=True), max_actions=3,
+                   planner=ScriptedPlanner(solved(R2, G3, R3), solved(G3, R3)))
+    assert [action['effects'] for action in line['actions']] == [
+        'quiet_right', 'quiet_wrong', 'alarm_right']
+    evidence = failed(line, 'effect_misread', 2, 'incolumn g,c3', stop='budget')
+    assert 'because moveblock(g, c3) had other effects' in evidence['text']
+    older = {**line, 'failure': None,
+             'actions': [{**action, 'misled': []} for action in line['actions']]}
+    assert failure_of(older).cause is Cause.BUDGET, 'nobody knows what mattered'
 
 
 def test_a_world_that_bungles_costs_the_budget():

@@ -156,6 +156,18 @@ class InstantiatedModel:
             self._conditions = frozenset(found)
         return self._conditions
 
+    def involved(self, action: Action) -> frozenset[Atom]:
+        """The atoms that an action's conditions are about, or that it may set.
+
+        Raises:
+            InputError: see ``check``.
+        """
+        grounded = self._ground(action)
+        found = set(_atoms(grounded.precondition))
+        for atom, _, condition in grounded.effects:
+            found.update((atom, *_atoms(condition)))
+        return frozenset(found)
+
     def first_flaw(self, plan: Sequence[Action], init: State, goal: Sequence[Literal],
                    ) -> str | None:
         """Why a plan is not valid; None if it is.

@@ -271,30 +271,34 @@ class _Episode:
                             f'{step.action} was withheld although it was legal: {_say(answers)}.')
         if step.applicable or not answers:
             return _Setback(step, None, (), f'{step.action} was withheld.')
-        earlier = (Cause.EFFECT_MISREAD if answers[0]['purpose'] == AskPurpose.EFFECT.value
-                   else Cause.STATE_MISJUDGED)
-        return _Setback(step, earlier, answers, f'{step.action} was planned, and rightly '
-                        f'withheld, because earlier {_say(answers)}.')
+        return _Setback(step, _cause_of_belief(answers), answers,
+                        f'{step.action} was planned, and rightly withheld, because earlier '
+                        f'{_say(answers)}.')
 
     def _executed(self, step: _Step) -> _Setback | None:
         if step.effects == 'alarm_wrong':
             return _Setback(step, Cause.EFFECT_MISREAD, step.misled,
                             f'{step.action} did what it should, but {_say(step.misled)}, and '
                             f'the method started over.')
-        if step.effects == 'alarm_right':
-            at, answers = self.enumeration_before(step.index)
-            if step.outcome in ('success', '') and answers:
-                return _Setback(
-                    step, Cause.STATE_MISJUDGED, answers, f'{step.action} could not do what was '
-                    f'expected, because after {_count(at)} {_say(answers)}.')
+        if step.effects != 'alarm_right':
+            return None
+        if step.outcome not in ('success', ''):
             return _Setback(step, None, (), f'{step.action} went wrong in the world.')
-        return None
+        missed = self._missed_before(step)
+        answers = missed.misled if missed else step.misled
+        if not answers:
+            return _Setback(step, None, (), f'{step.action} had other effects than expected.')
+        text = f'{step.action} could not do what was expected, because '
+        text += (f'{missed.action} had other effects, which was missed: ' if missed
+                 else f'after {_count(answers[0]["step"])} ')
+        return _Setback(step, _cause_of_belief(answers), answers, f'{text}{_say(answers)}.')
 
-    def enumeration_before(self, step: int) -> tuple[int, list[Mapping[str, Any]]]:
-        """Step of the last enumeration not after a step, and its wrong answers."""
-        at = max((int(s) for s in self.line.get('enumerated_at') or () if int(s) <= step),
-                 default=-1)
-        return at, self.wrong(AskPurpose.ENUMERATION, at)
+    def _missed_before(self, step: _Step) -> _Step | None:
+        """The last step since all was enumerated whose lack of effects was missed."""
+        at = max((int(s) for s in self.line.get('enumerated_at') or () if int(s) <= step.index),
+                 default=0)
+        return next((earlier for earlier in reversed(self.steps[at:step.index])
+                     if earlier.effects == 'quiet_wrong' and earlier.misled), None)
 
     def still_misread(self, answers: Sequence[Mapping[str, Any]]) -> bool:
         """Whether what was misread was misread again when all was asked after it, if it was."""
@@ -331,6 +335,12 @@ def _answer(entry: Sequence[Any]) -> Mapping[str, Any]:
     image_id, stamp_ns, truth = more if len(more) == 3 else ('', 0, truth)
     return {'purpose': purpose, 'atom': atom, 'answer': answer, 'truth': truth, 'step': step,
             'image_id': image_id, 'stamp_ns': stamp_ns}
+
+
+def _cause_of_belief(answers: Sequence[Mapping[str, Any]]) -> Cause:
+    """Why what was planned from could be wrong: its source is that of the first answer."""
+    return (Cause.EFFECT_MISREAD if answers[0]['purpose'] == AskPurpose.EFFECT.value
+            else Cause.STATE_MISJUDGED)
 
 
 def _count(steps: int) -> str:

@@ -125,8 +125,27 @@ class Judgements:
         before = entry['effects'] or _GRAVITY[0]
         if _GRAVITY.index(check) < _GRAVITY.index(before):
             return
-        entry['misled'] = [*(entry['misled'] if check == before else ()), *wrong]
+        kept = entry['misled'] if check == before else []
+        entry['misled'] = [*kept, *(judged for judged in wrong if judged not in kept)]
         entry['effects'] = check
+
+    def behind(self, action: Action | None, step: int) -> list[Judged]:
+        """The wrong answers from before a step about what an action depends on or changes.
+
+        Args:
+            action: was carried out.
+            step: number of actions after it.
+        """
+        model = self._instantiate()
+        if action is None or model is None:
+            return []
+        try:
+            involved = model.involved(action)
+        except InputError:  # not an action of this problem
+            return []
+        lasts = [self._last[atom] if self._last[atom]['step'] < step else self._earlier.get(atom)
+                 for atom in model.atoms if atom in involved and atom in self._last]
+        return [last for last in lasts if last and last['step'] < step and is_wrong(last)]
 
     def unmet(self, state: State) -> list[dict[str, Any]]:
         """The literals of the goal that do not hold, each with the last answer about its atom."""

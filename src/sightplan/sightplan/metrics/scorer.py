@@ -255,6 +255,7 @@ class EpisodeScorer:
                 self._judgements.effects(step, check, {
                     'alarm_wrong': [j for j in false_alarms
                                     if j['answer'] != Verdict.UNPARSED.value],
+                    'alarm_right': self._judgements.behind(event.action, line['steps']),
                     'quiet_wrong': missed}.get(check, []))
 
     def _planned(self, event: Planned) -> None:

@@ -29,7 +29,7 @@ class FailureImages:
     """A Recorder that keeps the looks of the episode under way, and writes the one that shows why.
 
     A run then holds one picture for each failed episode, ``failures/<episode>.png``. Looks are
-    kept as PNG in memory: the last ``most`` different ones.
+    kept as PNG in memory: the ``most`` different ones that were seen last.
     """
 
     def __init__(self, folder: Path, most: int = 100) -> None:
@@ -71,8 +71,10 @@ class FailureImages:
 
     def _keep(self, observation: Observation) -> None:
         image = observation.image
-        if image is None or min(image.shape[:2]) < _LEAST_PIXELS or (
-                observation.image_id in self._looks):
+        if image is None or min(image.shape[:2]) < _LEAST_PIXELS:
+            return
+        if observation.image_id in self._looks:
+            self._looks.move_to_end(observation.image_id)
             return
         from sightplan.report.failures_picture import encode_png
         self._looks[observation.image_id] = encode_png(image)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,17 +92,30 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_columns(paths: Iterable[Path]) -> list[Column]:
+def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda text: None,
+                 ) -> list[Column]:
     """Read runs, one column for each run and split.
 
+    A run without a finished episode that lies below a named directory is left out.
+
+    Args:
+        paths: see ``run_folders``.
+        note: is told of each run that is left out.
+
     Raises:
-        InputError: a path holds no run, or a file of it is damaged; names it.
+        InputError: a path holds no run, a file of it is damaged, or no episode is finished in a
+            run that is named itself, or in any; names it.
     """
+    named = list(paths)
     columns = []
-    for folder in run_folders(paths):
+    for folder in run_folders(named):
         lines = RunStore(folder).lines()
         if not lines:
-            raise InputError(f'{folder}: has no finished episode yet')
+            text = f'{folder}: has no finished episode yet'
+            if folder in named:
+                raise InputError(text)
+            note(f'left out: {text}')
+            continue
         groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
         models = [str(line.get('model') or '') for line in lines]
         for line in lines:
@@ -116,6 +129,8 @@ def read_columns(paths: Iterable[Path]) -> list[Column]:
                 sum(bool(line.get('solved')) for line in group),
                 [FailedEpisode(folder, line) for line in map(_with_failure, group)
                  if line['failure']]))
+    if not columns:
+        raise InputError(f'{", ".join(map(str, named))}: no run has a finished episode yet')
     return columns
 
 

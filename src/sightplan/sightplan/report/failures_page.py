@@ -10,7 +10,7 @@ from typing import Any
 from sightplan.metrics import RULES, Cause, wilson
 from sightplan.records.evidence import failure_picture
 from sightplan.report.failures import Column, FailedEpisode, history
-from sightplan.report.failures_picture import for_page
+from sightplan.report.failures_picture import about_another_look, for_page
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -116,7 +116,7 @@ def _failure(column: Column, failed: FailedEpisode) -> str:
 <p class="faint">{escape(line['episode_id'])}, step {number}, ended by
 {escape(str(line.get('stop', '')))}; {escape(column.method)} {escape(column.model)};
 {escape(column.run)}; image {escape(failure['image_id'] or 'unknown')}</p>
-{_answers(evidence)}
+{_answers(failure)}
 {_texts(line)}
 {_steps(history(line, number), number)}
 {_all_steps(line, number)}
@@ -124,11 +124,12 @@ def _failure(column: Column, failed: FailedEpisode) -> str:
 </section>"""
 
 
-def _answers(evidence: Mapping[str, Any]) -> str:
-    rows = []
+def _answers(failure: Mapping[str, Any]) -> str:
+    rows, evidence = [], failure['evidence']
     for answer in evidence['answers']:
+        other = ' (another image)' if about_another_look(answer, failure) else ''
         truth = {True: 'yes', False: 'no'}.get(answer['truth'], 'not known')
-        rows.append(f'<tr><td>{escape(answer["purpose"])}</td>'
+        rows.append(f'<tr><td>{escape(answer["purpose"])}{other}</td>'
                     f'<td>{escape(answer.get("question") or answer["atom"])}</td>'
                     f'<td class="wrong">{escape(answer["answer"])}</td>'
                     f'<td class="right">{truth}</td></tr>')

@@ -52,15 +52,15 @@ def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
     where += f', {evidence["action"]}' if evidence['action'] else ''
     texts.append((where, normal, _FAINT, 21))
     texts += [(row, normal, _INK, 20) for row in _wrapped(evidence['text'], normal, width)]
-    for answer in evidence['answers'][:_MOST_ROWS]:
+    answers, rest = shown_answers(failure)
+    for answer in answers:
         texts += [(row, normal, _INK, 20) for row in _wrapped(
             answer.get('question') or answer['atom'], normal, width)]
         said = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
         texts.append((f'    {_asker(answer)}: {said}', normal, _WRONG, 19))
         texts.append((f'    truth: {_truth(answer["truth"])}', normal, _RIGHT, 24))
-    more = evidence['answer_count'] - _MOST_ROWS
-    if more > 0:
-        texts.append((f'... and {more} more wrong answers', normal, _FAINT, 20))
+    if rest:
+        texts.append((rest, normal, _FAINT, 20))
     page = Image.new('RGB', (picture.width, picture.height + 2 * _MARGIN
                              + sum(height for *_, height in texts)), _PAPER)
     page.paste(picture)
@@ -92,6 +92,25 @@ def for_document(png: bytes) -> bytes:
     image.quantize(256, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE).save(
         buffer, 'png', optimize=True)
     return buffer.getvalue()
+
+
+def shown_answers(failure: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str]:
+    """The wrong answers that a caption lists, and what it says of the others, '' without any.
+
+    Only those about the very image are listed.
+    """
+    evidence = failure['evidence']
+    own = [answer for answer in evidence['answers'] if not about_another_look(answer, failure)]
+    shown, more = own[:_MOST_ROWS], evidence['answer_count'] - len(own[:_MOST_ROWS])
+    if more <= 0:
+        return shown, ''
+    elsewhere = ' (some about other images)' if len(own) < len(evidence['answers']) else ''
+    return shown, f'... and {more} more wrong answer{"s" if more > 1 else ""}{elsewhere}'
+
+
+def about_another_look(answer: Mapping[str, Any], failure: Mapping[str, Any]) -> bool:
+    """Whether an answer is known to be about another image than the failure's."""
+    return bool(answer.get('image_id')) and answer['image_id'] != failure['image_id']
 
 
 def _asker(answer: Mapping[str, Any]) -> str:
