@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('transformers')
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import tiny_models  # noqa: E402
 from sightplan.model import BackendError, DeadlineError  # noqa: E402
@@ -56,7 +60,7 @@ def gap(got: Any, name: str) -> float:
 
 
 CASES = [(name, mechanism) for name in ATTENTION_ONLY for mechanism in ('packed', 'lazy')] + [
-    ('llava', 'expand'), ('gemma3', 'expand'), *((name, 'expand') for name in HYBRIDS)]
+    (name, 'expand') for name in ARCHITECTURES]
 
 
 @pytest.mark.parametrize(('name', 'mechanism'), CASES)
@@ -185,35 +189,72 @@ def test_scores_are_sums_over_the_whole_vocabulary() -> None:
     assert list(scores.top) == shares.argmax(-1).tolist()
 
 
+class Allocations(TorchDispatchMode):  # type: ignore[misc]
+    """Bytes of the tensors made within it that are alive at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peak = self._now = 0
+        self._alive: set[int] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                           kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self._alive:
+                    self._alive.add(storage._cdata)
+                    self._now += storage.nbytes()
+                    weakref.finalize(storage, self._gone, storage._cdata, storage.nbytes())
+                    self.peak = max(self.peak, self._now)
+        return made
+
+    def _gone(self, key: int, size: int) -> None:
+        self._alive.discard(key)
+        self._now -= size
+
+
+@cache
+def talkative() -> Tiny:
+    """A model of many words: logits take most of its memory."""
+    return tiny_models.llava(vocab_size=30_000)
+
+
+def within(megabytes: float, mechanism: str, act: Any) -> tuple[Any, int]:
+    """What ``act`` gives under a bound, and its passes; what it allocates is looked at."""
+    engine = SharedPrefix(talkative().model, mechanism, megabytes / 1024, 512, 4096)
+    prefix = engine.encode(talkative().inputs)
+    whole, passes = engine._run, []
+    engine._run = lambda *args, **more: passes.append(1) or whole(*args, **more)
+    with Allocations() as made:
+        result = act(engine, prefix)
+    assert made.peak <= megabytes * 2**20
+    return result, len(passes)
+
+
+MANY = [tuple(words(6 + (i * 7) % 40, 100 + i)) for i in range(60)]
+"""Questions of 40 lengths."""
+
+
+@pytest.mark.parametrize('head', ['known', 'hidden'])
 @pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand'])
-def test_memory_stays_within_its_setting(monkeypatch: Any, mechanism: str) -> None:
-    """Masks, keys and logits of each pass are measured; a smaller bound makes more passes."""
-    small = tiny('llava')
-    many = suffixes(60)
-    passes = {}
-    for megabytes in (0.7, 2.0, 8.0):
-        engine = SharedPrefix(small.model, mechanism, memory_gb=megabytes / 1024)
-        prefix = engine.encode(small.inputs)
-        taken = []
+def test_memory_stays_within_its_setting(monkeypatch: Any, mechanism: str, head: str) -> None:
+    """Whatever a pass allocates; a smaller bound makes more passes and the same numbers."""
+    if head == 'hidden':
+        monkeypatch.setattr(talkative().model, 'get_output_embeddings', lambda: None)
+    low, high = (10.0, 60.0) if head == 'known' else (40.0, 1000.0)
 
-        def measured(*args: Any, taken: list[int] = taken, **kwargs: Any) -> Any:
-            reply = type(small.model).forward(small.model, *args, **kwargs)
-            mask, cached = kwargs['attention_mask'], kwargs['past_key_values']
-            rows = kwargs['input_ids'].shape[0]
-            seen = mask.shape[-1]
-            layer = 2 * rows * seen * 32 * 4
-            copied = (sum(2 * part.keys.nbytes for part in cached.layers)
-                      if mechanism == 'expand' else 0)
-            taken.append(mask.nbytes + layer + reply.logits.nbytes + copied)
-            return reply
+    def score(engine: Any, prefix: Any) -> Any:
+        return engine.score(prefix, MANY, (YES, NO)).masses
 
-        monkeypatch.setattr(engine._model, 'forward', measured)
-        scores = engine.score(prefix, many, (YES, NO))
-        monkeypatch.undo()
-        assert max(taken) <= megabytes * 2**20
-        passes[megabytes] = len(taken), scores
-    assert passes[0.7][0] > passes[2.0][0] > passes[8.0][0]
-    assert passes[0.7][1].masses == pytest.approx(passes[8.0][1].masses, abs=1e-5)
+    def write(engine: Any, prefix: Any) -> Any:
+        return [text.tokens for text in engine.decode(prefix, MANY, 3, set(), (YES, NO))]
+
+    (few, passes), (many, more) = within(high, mechanism, score), within(low, mechanism, score)
+    assert passes < more and many == pytest.approx(few, abs=1e-6)
+    (few, passes), (many, more) = within(high, mechanism, write), within(low, mechanism, write)
+    assert passes < more and many == few
 
 
 def test_a_question_is_asked_even_if_it_exceeds_the_bound() -> None:
@@ -306,6 +347,20 @@ def test_texts_written_together_equal_those_written_alone(name: str, mechanism: 
     assert all(text.finished == (text.tokens[-1] in stop) for text in texts)
 
 
+@pytest.mark.parametrize('window', [None, 40, 400])
+@pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand'])
+def test_texts_within_a_window_that_the_configuration_leaves_open(mechanism: str,
+                                                                  window: int | None) -> None:
+    """Gaps after short questions must not count as tokens of the window."""
+    small = tiny_models.mistral3(window=window)
+    engine = SharedPrefix(small.model, mechanism)
+    prefix = engine.encode(small.inputs)
+    alone = [engine.generate(engine.joined(small.inputs, s), 24, set()).tokens
+             for s in suffixes(7)]
+    texts = engine.decode(prefix, suffixes(7), 24, set())
+    assert [text.tokens for text in texts] == alone
+
+
 def test_texts_of_a_shifted_prompt_differ() -> None:
     """The comparison above can fail."""
     engine = SharedPrefix(tiny('qwen2_5_vl').model, 'packed')
@@ -377,28 +432,6 @@ def test_out_of_memory_halves_the_batch_once(monkeypatch: Any) -> None:
         engine.decode(prefix, suffixes(), 8, {1})
 
 
-@pytest.mark.parametrize('mechanism', ['packed', 'lazy'])
-def test_a_model_spread_over_devices_gets_no_index_tensors(monkeypatch: Any,
-                                                           mechanism: str) -> None:
-    """They would lie on the first device, the hidden states they pick on the last."""
-    small = tiny('llava')
-    monkeypatch.setattr(small.model, 'hf_device_map', {'a': 0, 'b': 1}, raising=False)
-    engine = SharedPrefix(small.model, mechanism)
-    wanted = []
-    run = engine._run
-
-    def noted(keep: Any, **inputs: Any) -> Any:
-        wanted.append(keep)
-        return run(keep, **inputs)
-
-    monkeypatch.setattr(engine, '_run', noted)
-    prefix = engine.encode(small.inputs)
-    assert gap(engine._all_logits(prefix, suffixes()), 'llava') < TOLERANCE
-    texts = engine.decode(prefix, suffixes(7), LIMIT, written('llava')[1])
-    assert [list(text.tokens) for text in texts] == written('llava')[0]
-    assert all(isinstance(keep, int) for keep in wanted)
-
-
 def test_models_that_give_all_logits_are_cut_here(monkeypatch: Any) -> None:
     """Program code that comes with a model may not know ``logits_to_keep``."""
     small = tiny('llava')
@@ -413,10 +446,41 @@ def test_models_that_give_all_logits_are_cut_here(monkeypatch: Any) -> None:
 
     expected = reference('llava')
     monkeypatch.setattr(small.model, 'forward', forward)
-    for mechanism in ('packed', 'lazy', 'plain'):
+    for mechanism in ('packed', 'lazy', 'expand', 'plain'):
         engine = SharedPrefix(small.model, mechanism)
         prefix = engine.encode(small.inputs)
         assert engine_module._gap(engine._all_logits(prefix, suffixes()), expected) < TOLERANCE
+
+
+class Unused(torch.nn.Module):  # type: ignore[misc]
+    """Stands for an output layer whose weights are used, but not by calling it."""
+
+
+@pytest.mark.parametrize('kind', ['none', 'unused', 'counted'])
+def test_models_whose_output_layer_cannot_be_told_what_to_make(monkeypatch: Any,
+                                                               kind: str) -> None:
+    small = tiny('llava')
+    expected = reference('llava')
+    head: Any = {'none': None, 'unused': Unused(), 'counted': small.model.lm_head}[kind]
+    monkeypatch.setattr(small.model, 'get_output_embeddings', lambda: head)
+    if kind == 'counted':
+        def counting(*args: Any, **kwargs: Any) -> Any:
+            reply = type(small.model).forward(small.model, *args, **kwargs)
+            if reply.logits.shape[1] != kwargs['input_ids'].shape[1]:
+                raise IndexError('as many logits as tokens are expected')
+            return reply
+
+        monkeypatch.setattr(small.model, 'forward', counting)
+    engine = SharedPrefix(small.model)
+    prefix = engine.encode(small.inputs)
+    assert engine._head is None and not small.model.lm_head._forward_pre_hooks
+    cost = engine.pass_bytes(1, 100, prefix.length, 1)
+    assert cost > SharedPrefix(tiny('gemma3').model).pass_bytes(1, 100, prefix.length, 1)
+    for mechanism in ('packed', 'lazy', 'expand'):
+        engine._mechanism = mechanism
+        assert engine_module._gap(engine._all_logits(prefix, suffixes()), expected) < TOLERANCE
+    texts = engine.decode(prefix, suffixes(7), LIMIT, written('llava')[1])
+    assert [list(text.tokens) for text in texts] == written('llava')[0]
 
 
 def test_an_empty_question_is_a_mistake_of_the_caller() -> None:
@@ -425,12 +489,50 @@ def test_an_empty_question_is_a_mistake_of_the_caller() -> None:
         engine.score(engine.encode(tiny('llava').inputs), [()])
 
 
-@pytest.mark.parametrize(('build', 'expected'), [
-    (tiny_models.llava, 'packed'), (tiny_models.gemma3, 'packed'),
-    (tiny_models.paligemma, 'plain')])
-def test_half_precision_hides_rounding_but_no_mistake(build: Any, expected: str) -> None:
-    """Rounding is about as large as PaliGemma's error: keys that look ahead tell them apart."""
-    small = build()
+def half(name: str) -> Tiny:
+    """A model of its own, in bf16."""
+    try:
+        small = {**ARCHITECTURES, 'paligemma': tiny_models.paligemma}[name]()
+    except AttributeError as error:
+        pytest.skip(str(error))
     small.model.to(torch.bfloat16)
+    return small
+
+
+@pytest.mark.parametrize('name', [*ATTENTION_ONLY, 'paligemma'])
+def test_half_precision_hides_rounding_but_no_mistake(monkeypatch: Any, name: str) -> None:
+    small = half(name)
     engine = SharedPrefix(small.model)
-    assert engine.choose(small.inputs, suffixes()[:2]) == expected
+    expected = 'plain' if name == 'paligemma' else 'packed'
+    assert engine.choose(small.inputs, suffixes()[:2]) == expected, engine.reason
+    encode, mask = SharedPrefix.encode, SharedPrefix._mask
+
+    def moved(self: Any, inputs: Any, more: Any = (), by: int = 0) -> Any:
+        prefix = encode(self, inputs, more)
+        return replace(prefix, shift=prefix.shift + by)
+
+    def leaky(self: Any, length: int, query: Any, key: Any, seen: Any) -> Any:
+        return mask(self, length, query, key, torch.ones_like(seen))
+
+    for by in (1, -1, 2):
+        with monkeypatch.context() as patch:
+            patch.setattr(SharedPrefix, 'encode',
+                          lambda *args, by=by, **more: moved(*args, **more, by=by))
+            assert SharedPrefix(small.model).choose(small.inputs, suffixes()[:2]) == 'plain'
+    monkeypatch.setattr(SharedPrefix, '_mask', leaky)
+    assert SharedPrefix(small.model).choose(small.inputs, suffixes()[:2]) != 'packed'
+
+
+@pytest.mark.parametrize('theta', [1e4, 1e30])
+def test_models_to_which_positions_hardly_matter_share_their_prompt_too(theta: float) -> None:
+    """There a question that is moved gives the same numbers, up to rounding."""
+    small = tiny_models.llava(rope_parameters={'rope_type': 'default', 'rope_theta': theta})
+    for rotary in [m for m in small.model.modules() if hasattr(m, 'inv_freq')]:
+        rotary.inv_freq[:1] = 0.0 if theta > 1e4 else rotary.inv_freq[:1]
+    small.model.to(torch.bfloat16)
+    engine = SharedPrefix(small.model, 'packed')
+    prefix = engine.encode(small.inputs)
+    here = engine._all_logits(prefix, suffixes()[:2])
+    there = engine._all_logits(replace(prefix, shift=prefix.shift + 1), suffixes()[:2])
+    assert (engine_module._gap(there, here) > 0.02) == (theta == 1e4)
+    assert engine.choose(small.inputs, suffixes()[:2]) == 'packed'

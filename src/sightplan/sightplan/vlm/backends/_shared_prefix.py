@@ -29,7 +29,8 @@ plain      each question with its own prompt: the reference, and for models that
 =========  =====================================================================================
 
 Scores of all four are equal up to rounding: the tests show it on real architectures. Memory is
-bounded: passes are cut so that masks, keys, values, activations and logits stay within
+bounded: passes are cut so that masks, keys, values, activations and logits (of the wanted tokens
+only) stay within
 ``memory_gb``, though never below one question.
 """
 
@@ -41,7 +42,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,9 @@ _CPU_GB = 2.0
 _ROW_TOKENS = {'cuda': 512, 'cpu': 384}
 _PASS_TOKENS = {'cuda': 4096, 'cpu': 768}
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.1}
-"""Root mean square difference of logits, as a share of their spread, that rounding explains."""
+"""Root mean square difference of logits, as a share of their spread, that rounding may explain."""
+_EXACT = 2e-3
+"""So small a difference needs no other explanation."""
 _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError,
           NotImplementedError, AssertionError)
 """What a model's code raises when a mechanism does not suit it."""
@@ -172,12 +175,12 @@ class SharedPrefix:
         self._window = window if kinds is None or 'sliding_attention' in self._kinds else None
         self._window_unsure = kinds is None and window is not None
         self._positioned = [m for m in model.modules() if hasattr(m, 'rope_deltas')]
+        self._head: Any = model.get_output_embeddings()
+        """What makes logits of hidden states; None where it cannot be told what to make."""
         self._device = model.get_input_embeddings().weight.device
         self._dtype = model.get_input_embeddings().weight.dtype
         if not self._dtype.is_floating_point:
             self._dtype = model.dtype
-        placed = set(map(str, (getattr(model, 'hf_device_map', None) or {}).values()))
-        self._spread = len(placed) > 1
         where = 'cuda' if self._device.type == 'cuda' else 'cpu'
         self._row_tokens = row_tokens or _ROW_TOKENS[where]
         self._pass_tokens = pass_tokens or max(_PASS_TOKENS[where], self._row_tokens)
@@ -242,13 +245,16 @@ class SharedPrefix:
                 break
             self._mechanism = name
             try:
-                gap = _gap(self._all_logits(self.encode(inputs), suffixes), plain)
+                prefix = self.encode(inputs)
+                gap = _gap(self._all_logits(prefix, suffixes), plain)
+                right = gap <= limit and (gap <= _EXACT or self._is_rounding(
+                    gap, 0.3 * limit, prefix, suffixes, plain))
             except torch.OutOfMemoryError:
                 raise
             except _UNFIT as error:
                 found.append(f'{name} fails ({type(error).__name__}: {_first_line(error)})')
                 continue
-            if gap <= limit:
+            if right:
                 self._reason = '; '.join(found)
                 _LOG.info('questions share their image: mechanism %s, logits differ by %.1g of '
                           'their spread from those of one prompt at a time', name, gap)
@@ -267,6 +273,25 @@ class SharedPrefix:
                          'question pays for it again: %s', type(self._model).__name__,
                          self._reason)
         return 'plain'
+
+    def _is_rounding(self, gap: float, small: float, prefix: Prefix, suffixes: Sequence[Suffix],
+                     plain: Tensor) -> bool:
+        """Whether rounding explains a gap, by what other positions would give.
+
+        Positions wrong by one make a gap that shrinks as they are moved; any other mistake makes
+        one no smaller than that move does. Rounding is far below; where it is not, because
+        positions hardly matter to the model, a small gap is let pass unless a move shrinks it.
+
+        Args:
+            gap: the mechanism's, from ``plain``.
+            small: a gap that does no harm.
+            prefix: the encoded prompt.
+            suffixes: N questions.
+            plain: (N, V) logits after whole prompts.
+        """
+        moved = min(_gap(self._all_logits(replace(prefix, shift=prefix.shift + step), suffixes),
+                         plain) for step in (1, -1))
+        return gap < moved / 3 or (gap <= small and moved > 0.7 * gap)
 
     def give_up(self, reason: str) -> None:
         """Ask one prompt at a time, for a reason that lies outside the model."""
@@ -331,18 +356,28 @@ class SharedPrefix:
         return Prefix(whole, length, shift, cache)
 
     def _prefill(self, whole: dict[str, Tensor]) -> tuple[Any, Tensor | int]:
+        known = self._head
+        try:
+            cache = self._filled(whole)
+        except _UNFIT:
+            if self._head is known:
+                raise
+            cache = self._filled(whole)
+        shift: Tensor | int = 0
+        for module in self._positioned:
+            if module.rope_deltas is not None:
+                shift = module.rope_deltas.reshape(-1)[0].to(self._device)
+        return cache, shift
+
+    def _filled(self, whole: dict[str, Tensor]) -> Any:
         # Caches of transformers that drop what is outside a sliding window would hide where their
         # keys stand; full ones give the same numbers, the masks see to the window.
         cache = (DynamicCache() if self._kinds <= _ATTENTION
                  else DynamicCache(config=self._text))
         self._forget_positions()
         with self._windows.together():
-            self._run(1, **whole, past_key_values=cache)
-        shift: Tensor | int = 0
-        for module in self._positioned:
-            if module.rope_deltas is not None:
-                shift = module.rope_deltas.reshape(-1)[0].to(self._device)
-        return cache, shift
+            self._run([whole['input_ids'].shape[1] - 1], **whole, past_key_values=cache)
+        return cache
 
     def _forget_positions(self) -> None:
         for module in self._positioned:
@@ -368,6 +403,7 @@ class SharedPrefix:
         top = np.zeros(len(suffixes), np.int64)
         for members, logits in self.logits(prefix, suffixes, deadline):
             read = np.asarray(self._read(logits, groups).tolist())
+            del logits  # or they would be there still while the next are made
             top[list(members)], masses[list(members)] = read[:, 0].astype(np.int64), read[:, 1:]
         return Scores(np.clip(masses, 0.0, 1.0), tuple(top.tolist()))
 
@@ -433,6 +469,7 @@ class SharedPrefix:
                 del pending[0]
                 done += len(job.members)
                 yield job.members, logits
+                del logits
                 continue
             _free_memory()
             _LOG.warning('out of memory with %d questions in a pass: trying half as many',
@@ -453,7 +490,9 @@ class SharedPrefix:
         for inputs in whole:
             self._forget_positions()
             with torch.inference_mode():
-                rows.append(self._run(1, **self.placed(inputs), use_cache=False)[0, -1])
+                last = {'logits_to_keep': 1} if self._keeps else {}
+                rows.append(self._model(**self.placed(inputs), use_cache=False,
+                                        **last).logits[0, -1])
         return torch.stack(rows)
 
     def _mask_is_sure(self, prefix: Prefix, suffixes: Sequence[Suffix], more: int = 0) -> bool:
@@ -481,7 +520,7 @@ class SharedPrefix:
             rows: batch size.
             width: tokens in a row.
             prefix: tokens of the shared prompt.
-            kept: tokens whose logits are read.
+            kept: tokens whose logits are wanted; without a head to be told, all are made.
             grown: tokens that each row's own keys and values will hold (0: thrown away).
         """
         text, size = self._text, self._dtype.itemsize
@@ -498,7 +537,10 @@ class SharedPrefix:
         if getattr(self._model.config, '_attn_implementation', '') == 'eager':
             masks += tokens * seen * heads * (size + 4)
         activations = tokens * size * (6 * hidden + 3 * inner)
-        logits = kept * text.vocab_size * (size + 8)
+        if self._head is None:
+            logits = tokens * text.vocab_size * size + kept * text.vocab_size * (size + 8)
+        else:
+            logits = kept * text.vocab_size * (size + 8)
         own = 2 * rows * layers * shared * head * size * grown
         if self._mechanism == 'expand':
             own += 2 * 2 * rows * layers * shared * head * size * prefix
@@ -536,46 +578,75 @@ class SharedPrefix:
 
     # The passes --------------------------------------------------------------------------------
 
-    def _run(self, wanted: Any, **inputs: Any) -> Tensor:
-        """Logits of the ``wanted`` tokens: how many of the last, or an index tensor."""
+    def _run(self, places: Sequence[int], **inputs: Any) -> Tensor:
+        """One forward pass.
+
+        Logits are made of the wanted tokens only, whichever they are: what enters the model's
+        output layer is cut down to them. (``logits_to_keep`` of transformers would make those of
+        whole columns, and not every model knows it.)
+
+        Args:
+            places: of N tokens, counted row by row: row * width + column.
+            inputs: of the model.
+
+        Returns:
+            (N, V) logits.
+
+        Raises:
+            RuntimeError: the output layer does not do with fewer tokens; it is let be from now on.
+        """
+        shape = inputs['input_ids'].shape
         inputs.setdefault('use_cache', True)
-        if self._keeps:
-            logits: Tensor = self._model(logits_to_keep=wanted, **inputs).logits
-            return logits
-        logits = self._model(**inputs).logits
-        return logits[:, -wanted:] if isinstance(wanted, int) else logits[:, wanted]
+        cut = 0
+
+        def pick(module: Any, args: tuple[Any, ...]) -> Any:
+            nonlocal cut
+            if args and isinstance(args[0], Tensor) and args[0].shape[:2] == shape:
+                cut += 1
+                hidden = args[0].flatten(0, 1)
+                index = torch.tensor(places, device=hidden.device)
+                return (hidden[index][None], *args[1:])
+            return None
+
+        hook = self._head and self._head.register_forward_pre_hook(pick)
+        try:
+            logits: Tensor = self._model(**inputs).logits
+            if cut and (cut, *logits.shape[:2]) != (1, 1, len(places)):
+                raise RuntimeError('the output layer is used in an unknown way')
+        except torch.OutOfMemoryError:
+            raise
+        except _UNFIT:
+            self._head = None if cut else self._head
+            raise
+        finally:
+            if hook:
+                hook.remove()
+        if cut:
+            return logits[0]
+        self._head = None
+        logits = logits.flatten(0, 1)
+        return logits[torch.tensor(places, device=logits.device)]
 
     def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
         trees = [tree_of([suffixes[i] for i in row]) for row in job.rows]
-        kept = max(len(set(tree.last)) for tree in trees)
-        width = kept + max(len(tree.ids) - len(set(tree.last)) for tree in trees)
+        width = max(len(tree.ids) for tree in trees)
         if self._device.type == 'cuda':
             width += -(prefix.length + width) % 8  # or masked kernels pad the mask at each layer
-        # Tokens whose logits are wanted stand at the end of each row: the tree, not the order,
-        # says who sees whom. ids, depth, preorder index and end of each token:
+        # ids, depth, preorder index and end of each token:
         table = np.zeros((4, len(trees), width), np.int64)
         table[2:] = _NOWHERE
-        place = []
+        places = []
         for r, tree in enumerate(trees):
-            wanted = sorted(set(tree.last))
-            others = sorted(set(range(len(tree.ids))) - set(wanted))
-            columns = np.concatenate([np.arange(len(others)), np.arange(-len(wanted), 0) + width])
-            nodes = others + wanted
             for k, values in enumerate((tree.ids, tree.depth, range(len(tree.ids)), tree.end)):
-                table[k, r, columns.astype(np.int64)] = np.asarray(values, np.int64)[nodes]
-            at = dict(zip(nodes, columns.tolist(), strict=True))
-            place += [r * kept + int(at[node]) - (width - kept) for node in tree.last]
+                table[k, r, :len(tree.ids)] = values
+            places += [r * width + node for node in tree.last]
         ids, depth, enter, end = torch.from_numpy(table).to(self._device).unbind(0)
         seen = ((enter[:, None, :] <= enter[:, :, None])
                 & (enter[:, :, None] < end[:, None, :]))
-        logits = self._run(
-            kept, input_ids=ids, attention_mask=self._mask(prefix.length, depth, depth, seen),
+        return self._run(
+            places, input_ids=ids, attention_mask=self._mask(prefix.length, depth, depth, seen),
             position_ids=depth + prefix.length + prefix.shift,
             past_key_values=widening(prefix.cache))
-        flat = logits.reshape(-1, logits.shape[-1])
-        if place == list(range(flat.shape[0])):
-            return flat
-        return flat[torch.tensor(place, device=flat.device)]
 
     def _mask(self, length: int, query: Tensor, key: Tensor, seen: Tensor) -> Any:
         """Additive mask, or one for each kind of attention layer.
@@ -638,18 +709,11 @@ class SharedPrefix:
             mask = self._mask(prefix.length, depth, depth, seen)
         else:
             mask = torch.cat([real.new_ones(rows, prefix.length), real], 1)
-        ends = sorted({length - 1 for length in lengths})
-        if self._spread:  # an index tensor may lie on another device than the last layer
-            wanted: Any = max(lengths) - ends[0]
-            column = [length - 1 - ends[0] for length in lengths]
-        else:
-            wanted = torch.tensor(ends, device=self._device)
-            column = [ends.index(length - 1) for length in lengths]
         logits = self._run(
-            wanted, input_ids=ids, attention_mask=mask, past_key_values=cache,
+            [row * ids.shape[1] + length - 1 for row, length in enumerate(lengths)],
+            input_ids=ids, attention_mask=mask, past_key_values=cache,
             position_ids=depth + prefix.length + prefix.shift)
-        picked = torch.tensor([range(rows), column], device=logits.device)
-        return logits[picked[0], picked[1]], cache, depth, filled
+        return logits, cache, depth, filled
 
     # Decoding ----------------------------------------------------------------------------------
 
@@ -710,7 +774,8 @@ class SharedPrefix:
         Where the model makes its masks itself, gaps after short suffixes would count in sliding
         windows and enter recurrent states: there a batch holds suffixes of one length.
         """
-        level = not explicit and self._kinds != {'full_attention'}
+        level = not explicit and bool(suffixes) and (
+            self._kinds != {'full_attention'} or not self._mask_is_sure(prefix, suffixes, limit))
         budget = self._budget()
         batches: list[tuple[int, ...]] = []
         for i in sorted(range(len(suffixes)), key=lambda i: len(suffixes[i])):
@@ -731,13 +796,14 @@ class SharedPrefix:
                 explicit: bool) -> list[Decoded]:
         _check(deadline, 0, len(suffixes))
         logits, cache, depth, real = self._start(prefix, suffixes, True, explicit)
+        read = self._read(logits, groups)
+        del logits  # or they would be there still while the next are made
         nexts = real.sum(1)
         alive = list(range(len(suffixes)))
         tokens: list[list[int]] = [[] for _ in suffixes]
         masses: list[list[tuple[float, ...]]] = [[] for _ in suffixes]
         finished = [False] * len(suffixes)
         for step in range(limit):
-            read = self._read(logits, groups)
             for i, (token, *shares) in zip(alive, read.tolist(), strict=True):
                 tokens[i].append(int(token))
                 masses[i].append(tuple(min(1.0, share) for share in shares))
@@ -758,9 +824,10 @@ class SharedPrefix:
                 mask = self._mask(prefix.length, nexts[:, None], depth, real[:, None, :])
             else:
                 mask = torch.cat([real.new_ones(len(alive), prefix.length), real], 1).long()
-            logits = self._run(
-                1, input_ids=last[:, None], attention_mask=mask, past_key_values=cache,
-                position_ids=nexts[:, None] + prefix.length + prefix.shift)[:, -1]
+            read = self._read(self._run(
+                range(len(alive)), input_ids=last[:, None], attention_mask=mask,
+                past_key_values=cache,
+                position_ids=nexts[:, None] + prefix.length + prefix.shift), groups)
             nexts = nexts + 1
         return [Decoded(tuple(t), tuple(m), f)
                 for t, m, f in zip(tokens, masses, finished, strict=True)]
