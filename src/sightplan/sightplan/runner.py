@@ -110,20 +110,25 @@ class RunSettings:
                                 'lama-first where that takes long), or one of Fast Downward')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
-                                      low=0.1)
+                                      low=0.1, identity=False)
     propose_timeout_s: float = param(300.0, 'Wall-clock limit of one call of a model that plans '
-                                     '[s]', low=0.1)
-    out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>')
-    resume: bool = param(True, 'Take up a run that is already there (else that is an error)')
-    retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error')
+                                     '[s]', low=0.1, identity=False)
+    out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>',
+                     identity=False)
+    resume: bool = param(True, 'Take up a run that is already there (else that is an error)',
+                         identity=False)
+    retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error',
+                               identity=False)
     answers_log: bool = param(False, 'Write all answers and executed actions, with the truth, to '
-                              'answers.jsonl in the run directory, for "sightplan calibrate"')
+                              'answers.jsonl in the run directory, for "sightplan calibrate"',
+                              identity=False)
     failure_images: bool = param(True, 'Write a picture of each failed episode, where the world '
-                                 'draws any, to failures/ in the run directory')
+                                 'draws any, to failures/ in the run directory', identity=False)
     record: bool = param(False, 'Write all requests to and replies from the model to '
-                         f'{recording.NAME} in the run directory, for backend replay')
+                         f'{recording.NAME} in the run directory, for backend replay',
+                         identity=False)
     record_images: bool = param(False, 'With record: also write each image once, to '
-                                f'{recording.IMAGES}/ in the run directory')
+                                f'{recording.IMAGES}/ in the run directory', identity=False)
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     method_options: Mapping[str, Any] = field(default_factory=dict)
     world_options: Mapping[str, Any] = field(default_factory=dict)

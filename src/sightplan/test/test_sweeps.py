@@ -139,6 +139,80 @@ def test_the_name_of_a_cell_depends_on_its_settings_alone():
     assert len({c.name for c in one.cells}) == 4
 
 
+def names_with(**base):
+    """Directories of cells and calibrations of a sweep with further settings."""
+    sweep = parse_sweep({
+        'base': {'split': 'simple', 'backend': 'openai', 'backend_options.model': 'm',
+                 'calibration': 'c', **base},
+        'axes': {'method': ['belief', 'plan']},
+        'calibrations': {'c': {'table': 'each', 'problems': 3}}}, 'test', 'test.yaml')
+    return [c.name for c in sweep.cells] + [c.stem for c in sweep.calibrations]
+
+
+def test_caps_limits_and_what_is_written_do_not_change_the_directories():
+    plain = names_with()
+    assert len(set(plain)) == 3
+    for key, value in {'max_cost_usd': 5.0, 'max_tokens_total': 9, 'price_in': 1.0,
+                       'concurrency': 2, 'timeout_s': 3.0, 'retries': 1}.items():
+        assert names_with(**{f'backend_options.{key}': value}) == plain, key
+    assert names_with(grounder_timeout_s=9.0, propose_timeout_s=9.0, record=True, answers_log=True,
+                      record_images=True, failure_images=False) == plain
+    for changed in (names_with(**{'backend_options.temperature': 1.0}),
+                    names_with(**{'backend_options.model': 'n'})):
+        assert not set(changed) & set(plain)
+    assert not set(names_with(seed=1)[:2]) & set(plain)
+
+
+def test_cells_with_different_caps_share_a_calibration():
+    sweep = sweep_of("""
+        base: {backend: openai, backend_options.model: m, calibration: c, method: belief}
+        axes:
+          size: {small: {split: simple, backend_options.max_tokens_total: 9}, big: {split: hard}}
+        calibrations: {c: {table: each, like: simple}}
+        """)
+    assert len(sweep.cells) == 2
+    [calibration] = sweep.calibrations
+    assert ('backend_options.max_tokens_total', 9) in calibration.base
+
+
+def test_a_raised_cap_goes_on_in_the_same_directory(memory, capped, tmp_path):
+    def limited(limit_s):
+        return sweep_of(SIMPLE.replace('base: {', f'base: {{grounder_timeout_s: {limit_s}, '))
+    capped(9)
+    one = run_sweep(limited(10), tmp_path, 1, pool=threads)
+    capped(10_000)
+    two = run_sweep(limited(20), tmp_path, 1, pool=threads)
+    assert one['done'] and two['done'] == 12 == one['done'] + two['new']
+
+
+def test_cells_that_would_share_a_directory_are_refused():
+    with pytest.raises(InputError) as caught:
+        sweep_of("""
+            base: {backend: openai, backend_options.model: m}
+            axes: {backend_options.concurrency: [1, 8]}
+            """)
+    assert ('cell backend_options.concurrency=8: differs from another cell only in '
+            'backend_options.concurrency, on which no result depends '
+            '(backend_options.concurrency: 8 and 1)') in str(caught.value)
+
+
+def test_words_of_which_yaml_makes_booleans_are_understood():
+    sweep = sweep_of("""
+        base: {backend: openai, backend_options.model: m, backend_options.logprobs: off}
+        axes:
+          method: [plan, ground]
+          stop_at_goal: [no, yes, suite]
+        exclude: [{method: ground, stop_at_goal: [yes, 'suite']}]
+        cells: [{method: action, stop_at_goal: [yes, 'no']}]
+        """)
+    assert [(c.settings.method, c.settings.stop_at_goal) for c in sweep.cells] == [
+        ('plan', 'no'), ('plan', 'yes'), ('plan', 'suite'), ('ground', 'no'),
+        ('action', 'yes'), ('action', 'no')]
+    assert {c.settings.backend_options['logprobs'] for c in sweep.cells} == {'off'}
+    assert sweep.cells[0].labels['stop_at_goal'] == 'no'
+    assert len(sweep.only(['stop_at_goal=yes']).cells) == 2
+
+
 WITH_CALIBRATION = ('{base: {method: belief, table: perfect, calibration: auto}, '
                     'axes: {seed: [1]}')
 

@@ -26,6 +26,10 @@ the cell's table, ``failure_probability: same`` for that of the cells that want 
 What a method has no use for is dropped from its cells (answers and calibration where it asks
 nothing, backend and table, too, where no model plans for it either, ``calibration`` where it has
 no such setting), and of cells that are the same then one is kept.
+
+Run directories are named by what results depend on. Caps, time limits of models, concurrency and
+what else is written (``record``, ``answers_log``) may be changed in the file: the sweep then goes
+on where it was, and the episodes that are made from then on have it so.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +55,7 @@ from sightplan.agent import (
 )
 from sightplan.model import InputError, settings_fields
 from sightplan.runner import RunSettings, resolved_backend_options, select_problems
+from sightplan.vlm.api import backend_settings
 
 AUTO, EACH, SAME = 'auto', 'each', 'same'
 _OPTIONS = ('backend_options', 'method_options', 'world_options')
@@ -60,6 +66,8 @@ _ABOUT_PROPOSALS = ('propose_timeout_s',)
 _CALIBRATION_KEYS = ('table', 'like', 'problems', 'episodes', 'seed', 'failure_probability',
                      'method')
 _KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations')
+_WORDS = (('no', 'yes'), ('off', 'on'))
+"""Of these YAML makes false and true."""
 _DISJOINT_SEED = 1_000_000
 
 Fields = dict[str, Any]
@@ -93,7 +101,12 @@ class Calibration:
     @property
     def stem(self) -> str:
         """Name of its file, of content: another recipe is another file."""
-        return f'{slug(self.name)}-{slug(_stem(self.table))}-{_digest(repr(self))}'
+        backend = str(dict(self.base)['backend'])
+        base = tuple((key, value) for key, value in self.base
+                     if key.partition('.')[0] != 'backend_options'
+                     or key.partition('.')[2] in _telling(backend))
+        content = repr(dataclasses.replace(self, base=base))
+        return f'{slug(self.name)}-{slug(_stem(self.table))}-{_digest(content)}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +127,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Name of the run directory: readable parts, and a hash over all that is not default."""
+        """Name of the run directory: readable parts, and a hash over what results depend on."""
         s = self.settings
         parts: list[Any] = [s.method, *(f'{key}_{value}' for key, value in sorted(
             s.method_options.items()) if value != '')]
@@ -127,13 +140,27 @@ class Cell:
         return f'{text}-{_digest(self._key())}'
 
     def _key(self) -> str:
-        changed = {f.name: getattr(self.settings, f.name)
-                   for f in settings_fields(RunSettings)
-                   if f.name not in _NOT_SWEPT and getattr(self.settings, f.name) != f.default}
-        changed |= {name: dict(sorted(getattr(self.settings, name).items()))
-                    for name in _OPTIONS if getattr(self.settings, name)}
+        changed: Fields = {
+            f.name: getattr(self.settings, f.name) for f in settings_fields(RunSettings)
+            if f.identity and getattr(self.settings, f.name) != f.default}
+        options = {name: dict(getattr(self.settings, name)) for name in _OPTIONS}
+        telling = _telling(self.settings.backend)
+        options['backend_options'] = {key: value for key, value in self.settings
+                                      .backend_options.items() if key in telling}
+        changed |= {name: values for name, values in options.items() if values}
         return json.dumps([changed, self.calibration.stem if self.calibration else ''],
                           sort_keys=True)
+
+    def incidentals(self) -> Fields:
+        """The settings that no result depends on, by dotted name."""
+        s = self.settings
+        values = {f.name: getattr(s, f.name) for f in settings_fields(RunSettings)
+                  if not f.identity}
+        if needs_model(s.method):
+            backend = backend_settings(s.backend, s.backend_options)
+            values |= {f'backend_options.{f.name}': getattr(backend, f.name)
+                       for f in settings_fields(type(backend)) if not f.identity}
+        return values
 
     def settled(self, out: Path) -> RunSettings:
         """The settings with all paths, for a sweep in ``out``."""
@@ -177,8 +204,12 @@ class Sweep:
 
     @property
     def calibrations(self) -> tuple[Calibration, ...]:
-        """Those that cells want, each once."""
-        return tuple(dict.fromkeys(c.calibration for c in self.cells if c.calibration))
+        """Those that cells want, each once: with the caps of the first cell that wants it."""
+        found: dict[str, Calibration] = {}
+        for cell in self.cells:
+            if cell.calibration is not None:
+                found.setdefault(cell.calibration.stem, cell.calibration)
+        return tuple(found.values())
 
     @property
     def episodes(self) -> int:
@@ -265,14 +296,59 @@ def parse_sweep(data: Mapping[str, Any], name: str, source: str) -> Sweep:
     for labels, fields in itertools.chain(
             _product(base, axes) if axes else (),
             *(_extra(base, item, source) for item in _list(data, 'cells', source))):
-        if any(_matches(item, labels, fields) for item in excluded):
+        meant = _Meant(fields)
+        labels, fields = meant(labels), meant(fields)
+        if any(_matches(meant(item), labels, fields) for item in excluded):
             continue
         where = f'{source}: cell {", ".join(f"{k}={_text(v)}" for k, v in labels.items())}'
         cell = _cell(labels, fields, recipes, where)
-        cells.setdefault(cell.name, cell)
+        same = cells.setdefault(cell.name, cell)
+        _check_same(cell, same, where)
     if not cells:
         raise InputError(f'{source}: there is not one cell; give axes or cells')
     return Sweep(str(data.get('name', name)), tuple(cells.values()), source)
+
+
+class _Meant:
+    """Puts words back of which YAML made false or true, where a setting's choices have them."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._words: dict[str, tuple[str, str]] = {}
+        self._add('', RunSettings)
+        backend = 'noisy_oracle' if 'table' in fields else fields.get('backend')
+        with suppress(InputError):  # what is unknown is named where the cell is made
+            self._add('backend_options.', type(backend_settings(backend or RunSettings().backend)))
+            self._add('method_options.', type(policy_settings(
+                fields.get('method', RunSettings().method))))
+
+    def _add(self, prefix: str, settings: type) -> None:
+        for setting in settings_fields(settings):
+            for words in _WORDS:
+                if set(words) <= set(setting.choices or ()):
+                    self._words[prefix + setting.name] = words
+
+    def __call__(self, fields: Fields) -> Fields:
+        return {key: self._word(key, value) for key, value in fields.items()}
+
+    def _word(self, key: str, value: Any) -> Any:
+        if key in self._words and isinstance(value, list):
+            return [self._word(key, item) for item in value]
+        return self._words[key][value] if key in self._words and isinstance(value, bool) else value
+
+
+def _check_same(cell: Cell, same: Cell, where: str) -> None:
+    ours, others = cell.incidentals(), same.incidentals()
+    if different := [key for key in ours if ours[key] != others[key]]:
+        key = different[0]
+        raise InputError(f'{where}: differs from another cell only in {", ".join(different)}, on '
+                         f'which no result depends ({key}: {_text(ours[key])} and '
+                         f'{_text(others[key])}); give both the same')
+
+
+def _telling(backend: str) -> frozenset[str]:
+    """The settings of a backend that results depend on."""
+    return frozenset(f.name for f in settings_fields(type(backend_settings(backend)))
+                     if f.identity)
 
 
 def _mapping(data: Mapping[str, Any], key: str, source: str) -> Fields:
