@@ -208,6 +208,77 @@ def test_reasoning_is_generated_and_scored_where_the_answer_stands(make: Any) ->
     assert server.bodies[0]['stop'] == ['</answer>'] and server.bodies[0]['max_tokens'] == 200
 
 
+HIDDEN = [('No', {'No': 0.95, 'Okay': 0.05}), (', let me think', {', let me think': 1.0}),
+          ('</think>', {'</think>': 1.0}), ('\n\n', {'\n\n': 1.0}),
+          ('Yes', {'Yes': 0.9, 'No': 0.1})]
+
+
+@pytest.mark.parametrize('end', [
+    [], [('<|im_end|>', {'<|im_end|>': 1.0})], [('</s>', {'</s>': 1.0})],
+    [('.', {'.': 1.0}), (' \n', {' \n': 1.0}), ('<｜end▁of▁sentence｜>', {
+        '<｜end▁of▁sentence｜>': 1.0})]])
+def test_tokens_of_hidden_reasoning_are_no_answer(make: Any, end: Any) -> None:
+    text = '\n\nYes.' if len(end) == 3 else 'Yes'
+    with FakeServer(in_turn(chat(text, logprobs=HIDDEN + end,
+                                 reasoning_content='No, let me think'))) as server:
+        [reply] = make(server, thinking_tokens=100).answer(questions(1))
+    assert (reply.p_yes, reply.p_no) == (pytest.approx(0.9), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(('text', 'tokens'), [
+    ('Yes', HIDDEN[:4]), ('No', HIDDEN), ('Yes', [*HIDDEN, (' or no', {' or no': 1.0})]),
+    ('<think>No', [('<think>', {'<think>': 1.0}), ('No', {'No': 1.0})]), ('?', HIDDEN)])
+def test_tokens_that_are_not_the_message_are_no_answer(make: Any, text: str, tokens: Any) -> None:
+    with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
+        [reply] = make(server, thinking_tokens=100).answer(questions(1))
+    assert reply == module.YesNoReply(text)
+
+
+def test_thoughts_in_the_reply_are_no_answer(make: Any) -> None:
+    think = [('<think>', {'<think>': 1.0}), *HIDDEN[:3]]
+    tag = [('<answer>', {'<answer>': 1.0}), ('▁No', {'▁No': 0.7, '▁Yes': 0.3}),
+           ('</answer>', {'</answer>': 1.0})]
+    text = '<think>No, let me think</think>'
+    with FakeServer(in_turn(chat(text + '\n\nYes', logprobs=[*think, *HIDDEN[3:]]),
+                            chat(text + '<answer> No', logprobs=think + tag))) as server:
+        backend = make(server, thinking_tokens=100)
+        first, second = (backend.answer(questions(1, prompt))[0] for prompt in (BARE, REASONING))
+    assert (first.p_yes, first.p_no) == (pytest.approx(0.9), pytest.approx(0.1))
+    assert (second.p_yes, second.p_no) == (pytest.approx(0.3), pytest.approx(0.7))
+    assert 'stop' not in server.bodies[1], 'a stop word could end the thoughts'
+
+
+def test_a_tag_around_the_answer_is_not_the_answer(make: Any) -> None:
+    tokens = [('<answer>', {'<answer>': 1.0}), ('**', {'**': 1.0}), ('No', {'No': 0.8}),
+              ('**', {'**': 1.0}), ('</answer>', {'</answer>': 1.0})]
+    with FakeServer(in_turn(chat('<answer>**No**</answer>', logprobs=tokens))) as server:
+        replies = [make(server).answer(questions(1, prompt))[0] for prompt in (BARE, REASONING)]
+    assert [reply.p_no for reply in replies] == [pytest.approx(0.8)] * 2
+
+
+@pytest.mark.parametrize('cut', [
+    chat('<think>It will be <answer>Yes'), chat('', reasoning_content='It will be <answer>Yes'),
+    chat(None, reasoning='It will be <answer>Yes'), chat('It will be </think>')])
+def test_a_stop_word_within_thoughts_is_not_sent_again(make: Any, cut: Reply) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        if 'stop' in body:
+            return cut
+        return chat('<think>It will be <answer>Yes</answer>.</think><answer>No</answer>')
+    with FakeServer(behave) as server:
+        backend = make(server)
+        replies = [*backend.answer(questions(3, REASONING)),
+                   *backend.answer(questions(3, REASONING))]
+    assert ['stop' in body for body in server.bodies] == [True] + [False] * 6
+    assert all(reply.text.endswith('<answer>No</answer>') for reply in replies)
+    assert backend.usage.requests == 7
+
+
+def test_a_good_reply_with_thoughts_ends_the_stop_word_too(make: Any) -> None:
+    with FakeServer(in_turn(chat('<think>So</think><answer>No'))) as server:
+        make(server, concurrency=1).answer(questions(3, REASONING))
+    assert ['stop' in body for body in server.bodies] == [True, False, False]
+
+
 @pytest.mark.parametrize('tokens', [
     [('Yes', {'Yes': 1.0})], [('<answer>Y', {'<answer>Y': 1.0}), ('es', {'es': 1.0})],
     [('<answer>', {'<answer>': 1.0})]])
@@ -287,12 +358,19 @@ def test_without_an_image_there_is_nothing_to_ask(make: Any, image: Any) -> None
 # What the server understands.
 
 
-def test_without_logprobs_in_the_reply_there_are_no_probabilities(make: Any) -> None:
-    with FakeServer() as server:
-        backend = make(server)
-        replies = backend.answer(questions(3))
-    assert {(r.text, r.p_yes, r.p_no) for r in replies} == {('Yes', None, None)}
-    assert ['logprobs' in body for body in server.bodies] == [True, False, False]
+def test_without_logprobs_in_three_replies_they_are_given_up(make: Any) -> None:
+    with FakeServer(in_turn(chat('Yes'), chat(''), chat('Yes'))) as server:
+        backend = make(server, concurrency=1)
+        replies = backend.answer(questions(6))
+    assert {(r.p_yes, r.p_no) for r in replies} == {(None, None)}
+    assert ['logprobs' in body for body in server.bodies] == [True] * 4 + [False] * 2
+
+
+def test_the_first_reply_alone_does_not_end_logprobs(make: Any) -> None:
+    good, bad = chat('Yes', logprobs=YES), chat('Yes')
+    with FakeServer(in_turn(bad, bad, good)) as server:
+        replies = make(server, concurrency=1).answer(questions(6))
+    assert [r.p_yes is None for r in replies] == [True] * 2 + [False] * 4
 
 
 def test_one_reply_without_logprobs_does_not_end_them(make: Any) -> None:
@@ -389,6 +467,12 @@ def test_hidden_reasoning_that_eats_the_reply_is_named_with_the_remedy(make: Any
             make(server).answer(questions(1))
         [reply] = make(server, thinking_tokens=50).answer(questions(1))
     assert reply.text == ''
+    eaten = chat('<think>Let me', finish='length')
+    with FakeServer(in_turn(eaten)) as server:
+        with pytest.raises(BackendError, match='thinking_tokens'):
+            make(server).answer(questions(1))
+        [reply] = make(server, thinking_tokens=50).answer(questions(1))
+    assert reply.text == '<think>Let me'
 
 
 @pytest.mark.parametrize(('refusal', 'remedy'), [
@@ -914,7 +998,7 @@ def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool) -> None:
     backend = _READER
     said = backend._read({'choices': [choice], 'usage': usage},
                          module._Dialect('max_tokens', 20), True, reasoning)
-    reply = module._reply(said, REASONING if reasoning else BARE)
+    reply = module._reply(said)
     assert isinstance(reply.text, str)
     for share in (reply.p_yes, reply.p_no):
         assert share is None or 0.0 <= share <= 1.0

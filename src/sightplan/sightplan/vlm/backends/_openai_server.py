@@ -321,12 +321,12 @@ class Server:
         self._timeout_s, self._retries, self._backoff_s = timeout_s, retries, backoff_s
         self._pause_until = 0.0
 
-    async def complete(self, body: Mapping[str, Any],
+    async def complete(self, compose: Callable[[], Mapping[str, Any]],
                        deadline: float | None = None) -> dict[str, Any] | Failure:
         """One chat completion, tried again where that may help.
 
         Args:
-            body: the request.
+            compose: gives the request; called when it is about to be sent.
             deadline: time of the event loop's clock at which nobody waits any more.
 
         Returns:
@@ -340,7 +340,7 @@ class Server:
         attempt = 0
         while True:
             async with self._slots:
-                found = await self._once(body)
+                found = await self._once(compose())
             if not isinstance(found, Failure):
                 return found
             if found.kind is Kind.REFUSED:

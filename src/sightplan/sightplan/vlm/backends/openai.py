@@ -25,7 +25,6 @@ from typing import Any
 from sightplan.model import (
     BackendError,
     DeadlineError,
-    GroundingPrompt,
     InputError,
     SpendingCapError,
     Usage,
@@ -43,6 +42,13 @@ _LOG = logging.getLogger(__name__)
 WITHHELD = '(withheld by the content filter)'
 REFUSED = '(refused by the model)'
 _OPEN, _CLOSE = '<answer>', '</answer>'
+_THINK, _THOUGHT = '<think>', '</think>'
+_REST = re.compile(r'(?:\s|</answer>|</?s>|<eos>|<end_of_turn>|<\|[^<>|]*\|>|<｜[^<>｜]*｜>)*')
+"""What may follow the text of a message in its tokens: a stop word, and special tokens."""
+_STORED = str.maketrans('▁ĠĊ', '  \n')
+_PATIENCE = 3
+"""Replies without logprobs before they are given up."""
+_Token = tuple[str, tuple[tuple[str, float], ...]]
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
 _OURS = ('model', 'messages', 'n', 'stream')
@@ -135,13 +141,13 @@ class _Said:
     Attributes:
         text: the reply.
         truncated: whether the limit of tokens cut it off.
-        tokens: its tokens, each with the most likely ones at its place and their probabilities;
-            None if the server does not offer them.
+        likely: the likely tokens where the answer stands, with their probabilities; None if the
+            server does not offer them, or the place is not known.
     """
 
     text: str
     truncated: bool = False
-    tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] | None = None
+    likely: tuple[tuple[str, float], ...] | None = None
 
 
 class Backend:
@@ -172,8 +178,10 @@ class Backend:
             base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
             timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
         self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
-                                 0 if s.logprobs == 'off' else s.top_logprobs)
+                                 0 if s.logprobs == 'off' else s.top_logprobs,
+                                 stop=not s.thinking_tokens)
         self._offered = False
+        self._without = 0
         self._images: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._loop = EventLoop('openai-backend')
@@ -218,7 +226,7 @@ class Backend:
             for question in request.questions]
         said = self._call(self._ask_all(bodies, limit, prompt.reasoning), request.timeout_s,
                           f'{len(bodies)} questions')
-        return [_reply(item, prompt) for item in said]
+        return [_reply(item) for item in said]
 
     def generate(self, request: TextRequest) -> TextReply:
         """Reply in free text; contract in ``vlm.api.Backend``."""
@@ -263,12 +271,19 @@ class Backend:
              reasoning: bool = False) -> Any:
         """A coroutine function of a deadline: send one request, and read the reply."""
         async def work(deadline: float | None) -> _Said:
-            while True:
+            dialect = self._dialect
+
+            def compose() -> dict[str, Any]:
+                nonlocal dialect
                 dialect = self._dialect
-                sent = {**body, **self._fields(dialect, limit, scored, reasoning)}
-                reply = await self._server.complete(sent, deadline)
+                return {**body, **self._fields(dialect, limit, scored, reasoning)}
+
+            while True:
+                reply = await self._server.complete(compose, deadline)
                 if not isinstance(reply, _openai_server.Failure):
-                    return self._read(reply, dialect, scored, reasoning)
+                    if not (reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
+                        return self._read(reply, dialect, scored, reasoning)
+                    continue
                 if reply.code in _FILTERED:
                     return _Said(WITHHELD)
                 if dialect == self._dialect:  # else another request has found out more
@@ -356,23 +371,49 @@ class Backend:
             _LOG.info('%s: %s', self.model, self._server.redact(str(message['refusal'])[:400]))
             return _Said(REFUSED)
         truncated = finish == 'length'
-        if truncated and not text and not self._settings.thinking_tokens and _thought(reply):
+        if truncated and not self._settings.thinking_tokens and (
+                _in_thoughts(text) or (not text and _thought(reply))):
             raise BackendError(
-                f'{self.model}: the model spent all tokens of the reply on hidden reasoning; set '
-                f'thinking_tokens=4096 or more, or turn the reasoning off with reasoning_effort '
-                f'or extra_body')
-        if reasoning and choice.get('stop_reason') == _CLOSE and _CLOSE not in text:
+                f'{self.model}: the model spent all tokens of the reply on reasoning of its own; '
+                f'set thinking_tokens=4096 or more, or turn the reasoning off with '
+                f'reasoning_effort or extra_body')
+        likely = None
+        if scored and dialect.top_logprobs:
+            tokens = _tokens(choice.get('logprobs'))
+            self._note_logprobs(tokens is not None, bool(text))
+            likely = _answer_place(_content(message.get('content')), tokens or (), reasoning)
+        if reasoning and choice.get('stop_reason') == _CLOSE and _CLOSE not in _spoken(text):
             text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
-        tokens = _tokens(choice.get('logprobs')) if scored and dialect.top_logprobs else None
-        if scored and dialect.top_logprobs and tokens is None and text:
-            if self._settings.logprobs == 'on':
-                raise BackendError(f'{self.model}: the reply holds no logprobs; set logprobs=auto '
-                                   f'to do without probabilities')
-            if self._dialect.top_logprobs and not self._offered:
-                self._no_logprobs('there are none in the reply')
-                self._dialect = dataclasses.replace(self._dialect, top_logprobs=0)
-        self._offered = self._offered or tokens is not None
-        return _Said(text, truncated, tokens)
+        return _Said(text, truncated, likely)
+
+    def _note_logprobs(self, there: bool, text: bool) -> None:
+        """Whether a reply (with a text) held logprobs; without, they are given up after a while.
+
+        Raises:
+            BackendError: they are insisted on, and not there.
+        """
+        self._offered = self._offered or there
+        if there or not text:
+            return
+        if self._settings.logprobs == 'on':
+            raise BackendError(f'{self.model}: the reply holds no logprobs; set logprobs=auto '
+                               f'to do without probabilities')
+        self._without += 1
+        if self._without >= _PATIENCE and self._dialect.top_logprobs and not self._offered:
+            self._no_logprobs(f'there are none in the first {self._without} replies')
+            self._dialect = dataclasses.replace(self._dialect, top_logprobs=0)
+
+    def _stopped_in_thoughts(self, reply: dict[str, Any]) -> bool:
+        """Whether the stop word may have ended a reply before its answer; not sent again then."""
+        choice = reply['choices'][0]
+        text = _content(choice['message'].get('content'))
+        if not (_thought(reply) or _THINK in text or _THOUGHT in text):
+            return False
+        if self._dialect.stop:
+            _LOG.info('%s thinks before it answers: no stop word is sent', self.model)
+            self._dialect = dataclasses.replace(self._dialect, stop=False)
+        return choice.get('finish_reason') == 'stop' and (
+            _in_thoughts(text) or _OPEN not in _spoken(text))
 
     def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
         """Texts and images as the protocol wants them; the same image is encoded once."""
@@ -415,32 +456,50 @@ async def _gathered(tasks: Sequence[asyncio.Task[_Said]]) -> list[_Said]:
     return [task.result() for task in tasks]
 
 
-def _reply(said: _Said, prompt: GroundingPrompt) -> YesNoReply:
-    found = _answer_place(said, prompt.reasoning)
-    if found is None:
+def _reply(said: _Said) -> YesNoReply:
+    if said.likely is None:
         return YesNoReply(said.text)
     shares = dict.fromkeys(('yes', 'no'), 0.0)
-    for token, share in found:
-        word = token.strip(' \n\t\r▁Ġ').lower()
+    for token, share in said.likely:
+        word = token.strip(' \n\t\r').lower()
         if word in shares:
             shares[word] += share
     return YesNoReply(said.text, min(1.0, shares['yes']), min(1.0, shares['no']))
 
 
-def _answer_place(said: _Said, reasoning: bool) -> tuple[tuple[str, float], ...] | None:
-    """The likely tokens where the answer stands: its first token with a letter in it."""
-    if said.tokens is None:
+def _answer_place(content: str, tokens: Sequence[_Token],
+                  reasoning: bool) -> tuple[tuple[str, float], ...] | None:
+    """The likely tokens where the answer stands: its first token with a letter in it.
+
+    Servers with a parser of reasoning report its tokens, too, but leave it out of the message. So
+    the tokens must end with what is said in the message from the answer's tag, or the end of
+    thoughts, on; only a stop word, special tokens and white space may follow.
+
+    Args:
+        content: text of the message.
+        tokens: what the server reports.
+        reasoning: whether the answer must stand in a tag.
+    """
+    at = content.rfind(_THOUGHT)
+    spoken = content[max(at, 0):]
+    first = 0 if at < 0 else len(_THOUGHT)
+    if _THINK in spoken:
         return None
-    start = 0
-    if reasoning:
-        whole = ''.join(token for token, _ in said.tokens)
-        at = whole.rfind(_OPEN)
-        if at < 0:
-            return None
-        start = at + len(_OPEN)
-    end = 0
-    for token, likely in said.tokens:
+    at = spoken.rfind(_OPEN)
+    if at >= 0:
+        spoken, first = spoken[at:], len(_OPEN)
+    elif reasoning:
+        return None
+    spoken = _plain(spoken).rstrip()
+    whole = ''.join(token for token, _ in tokens)
+    begins = whole.rfind(spoken) if spoken else -1
+    if begins < 0 or not _REST.fullmatch(whole, begins + len(spoken)):
+        return None
+    start, stop, end = begins + first, begins + len(spoken), 0
+    for token, likely in tokens:
         begin, end = end, end + len(token)
+        if begin >= stop:
+            break
         if begin >= start and any(char.isalnum() for char in token):
             return likely
         if begin < start < end and any(char.isalnum() for char in token[start - begin:]):
@@ -448,7 +507,7 @@ def _answer_place(said: _Said, reasoning: bool) -> tuple[tuple[str, float], ...]
     return None
 
 
-def _tokens(logprobs: object) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...] | None:
+def _tokens(logprobs: object) -> tuple[_Token, ...] | None:
     """Tokens with the likely ones at their place; None if the server gives none, or nonsense."""
     content = logprobs.get('content') if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or not content:
@@ -465,9 +524,24 @@ def _tokens(logprobs: object) -> tuple[tuple[str, tuple[tuple[str, float], ...]]
                 likely[item['token'], str(item.get('bytes'))] = share
         if not likely:
             return None
-        tokens.append((entry['token'], tuple((token, share)
-                                             for (token, _), share in likely.items())))
+        tokens.append((_plain(entry['token']), tuple(
+            (_plain(token), share) for (token, _), share in likely.items())))
     return tuple(tokens)
+
+
+def _plain(text: str) -> str:
+    """A token as text: some servers write white space as tokenizers store it."""
+    return text.translate(_STORED)
+
+
+def _spoken(text: str) -> str:
+    """What is said after thoughts."""
+    return text.rpartition(_THOUGHT)[2]
+
+
+def _in_thoughts(text: str) -> bool:
+    """Whether a reply ends within thoughts."""
+    return _THINK in _spoken(text)
 
 
 def _share(item: object) -> float | None:
