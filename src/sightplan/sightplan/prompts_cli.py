@@ -72,8 +72,10 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool) -> Iterator[str]:
+    from sightplan.domains import Became
+    step = PastStep('NAME(OBJECT, ...)', domain.became(name, Became.EXECUTED))
     first, later = (domain.planning_prompt(name, problem, history, None, stops_at_goal)
-                    for history in ((), (PastStep('NAME(OBJECT, ...)', 'carried out'),)))
+                    for history in ((), (step,)))
     yield from ('#### system', first.system, '#### user', *first.parts(_IMAGE))
     yield f'#### (at most {first.max_tokens} tokens of reply)'
     yield '#### later, what was tried is listed in its place:'

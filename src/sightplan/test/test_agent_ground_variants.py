@@ -93,6 +93,16 @@ def test_an_unreadable_answer_is_no_part_of_the_memory():
     assert 'Your answer: Yes' in memory and 'topmost' not in memory
 
 
+def test_without_an_answer_that_could_be_read_there_is_nothing_to_remember():
+    # Green is believed to be clear, and tried, though nobody could say whether it is.
+    wrong = {'clear g': YES, 'clear r': NO, 'on r,g': NO, 'on g,r': YES, 'incolumn r,c1': NO,
+             'incolumn r,c2': YES}
+    _, events, told = episode('ground_mem', lambda atom, truth, number: (
+        wrong.get(str(atom)) if number == 0 else UNPARSED if number == 1 else None))
+    assert events.of(Stepped)[0].feedback.status.value == 'rejected'
+    assert told[2][0] is ENUM and told[2][1].after_image == ''
+
+
 def test_what_cannot_be_seen_is_said_to_be_a_possible_cause():
     domain = pantry()
     problem = domain.parse_problem("""

@@ -164,7 +164,7 @@ def test_the_next_prompt_tells_what_became_of_each_proposal():
     assert told[-1] == [
         '1. moveblock(r, c2): carried out',
         '2. moveblock(r, c2): refused: it cannot be done in the scene as it is',
-        '3. : the reply was not JSON of the form that was asked for',
+        '3. (no action): the reply was not JSON of the form that was asked for',
         '4. fly(to=c2): there is no such action; there are moveblock',
         '5. moveblock(r, c9): c9 is unknown (a column is wanted: c1, c2, c3)']
     assert [status for _, status in steps(events)] == [
@@ -196,7 +196,7 @@ def test_an_empty_plan_may_be_taken_for_a_mistake():
     ended, _, backend = episode(replies(plan()), spec=spec_of(max_actions=2),
                                 on_empty='continue')
     assert (ended.reason, ended.steps) == (StopReason.BUDGET, 2)
-    assert history(backend.requests[1]) == '1. : the plan was empty'
+    assert history(backend.requests[1]) == '1. (no action): the plan was empty'
 
 
 def test_an_episode_that_ends_at_its_goal_does_not_ask_the_model_to_say_so():

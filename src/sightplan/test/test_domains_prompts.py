@@ -1,6 +1,7 @@
 """Prompts: what they say and must not say, their files, their hashes, what is wrong with them."""
 
 import dataclasses
+import json
 import shutil
 
 import numpy as np
@@ -9,8 +10,9 @@ import yaml
 
 from doubles import PANTRY, pantry, two_blocks
 from sightplan.cli import main
-from sightplan.domains import Domain, MemoryOf, load_domain
+from sightplan.domains import Became, Domain, MemoryOf, load_domain
 from sightplan.model import Action, Atom, DomainError, InputError, PastStep
+from sightplan.planning.visual import read_proposal
 
 PLANNING = ('plan', 'plan_cot', 'action', 'action_cot')
 QUESTIONS = ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot')
@@ -80,7 +82,7 @@ def test_constants_of_the_domain_are_objects_too():
 def test_history_is_told_in_order():
     steps = [PastStep('moveblock(r, c1)', 'refused'), PastStep('', 'the reply was no JSON')]
     text = all_of('action', history=steps)
-    assert '1. moveblock(r, c1): refused\n2. : the reply was no JSON' in text
+    assert '1. moveblock(r, c1): refused\n2. (no action): the reply was no JSON' in text
     assert 'Nothing yet.' not in text
 
 
@@ -167,6 +169,26 @@ def test_a_domain_may_replace_a_template(tmp_path):
         assert (domain.prompt_hash(name) == pantry().prompt_hash(name)) is same
 
 
+def test_what_became_of_a_proposal_is_told_in_the_words_of_the_template(tmp_path):
+    """All words that a model is told are in the files that the hash covers."""
+    words = {b.value: f'<{b.value}>' for b in Became}
+    words['unfit_object'] = '<{name}, {type}, {known}>'
+    domain = Domain(changed(tmp_path, 'prompts/plan.yaml', lambda d: d.update(
+        kind='planning', like=['plan'], outcomes=words)))
+    assert domain.prompt_hash('plan') != pantry().prompt_hash('plan')
+    assert domain.became('action', Became.REJECTED) == '<rejected>'
+    problem = domain.split_problems('small')[0]
+    prompt = domain.planning_prompt('plan', problem)
+    told = [read_proposal(reply, prompt, domain.prompts.actions, domain.model(problem),
+                          truncated=reply == '{').message for reply in (
+        '?', '{', '{"plan": []}', '{"plan": [{"action": "fly", "parameters": []}]}',
+        *(json.dumps({'plan': [{'action': 'open', 'parameters': parameters}]})
+          for parameters in ([], [7], ['nowhere'], ['table'])))]
+    assert told == ['<unreadable>', '<cut_off>', '<empty>', '<unknown_action>',
+                    '<wrong_parameters>', '<no_names>', '<unknown_object>',
+                    '<table, container, high, left>']
+
+
 @pytest.mark.parametrize(('file', 'prompt'), [
     ('prompts.yaml', 'plan'), ('questions.yaml', 'ground_cot'), ('goal.yaml', 'action')])
 def test_the_hash_covers_all_files_a_prompt_is_made_from(tmp_path, file, prompt):
@@ -209,6 +231,11 @@ def drop(key):
      'max_tokens: is 0 .*from 1 to'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], single='yes'),
      "single: is 'yes'"),
+    ('prompts/plan.yaml', lambda d: d.update(
+        kind='planning', like=['plan'], outcomes={'empty': ''}), 'outcomes: is .*give a mapping of executed, rejected'),
+    ('prompts/plan.yaml', lambda d: d.update(
+        kind='planning', like=['plan'], outcomes={b.value: '{block}' for b in Became}),
+     r'outcomes.executed: unknown placeholder \{block\}'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], other=1),
      'other: is unknown in a prompt of kind planning'),
     ('prompts/a.yaml', lambda d: d.update(kind='questions', like=['b']), 'b.yaml:1: cannot be'),

@@ -6,7 +6,7 @@ unified-planning, which plans and validates, must agree with it: the contract te
 
 from sightplan.domains.domain import Domain, domain_names, load_domain, read_folder
 from sightplan.domains.instantiation import InstantiatedModel
-from sightplan.domains.prompts import MemoryOf, PlanningPrompt
+from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
 
-__all__ = ['Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt', 'domain_names',
-           'load_domain', 'read_folder']
+__all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
+           'domain_names', 'load_domain', 'read_folder']

@@ -19,10 +19,11 @@ from sightplan.domains.problem_files import (
     read_text,
     write,
 )
-from sightplan.domains.prompts import MemoryOf, PlanningPrompt, Prompts
+from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt, Prompts
 from sightplan.domains.schema import Schema, read_schema
 from sightplan.domains.wording import Wording, read_yaml
 from sightplan.model import (
+    BARE,
     Action,
     Atom,
     DomainError,
@@ -196,6 +197,19 @@ class Domain:
             InputError: there is no such prompt, or it has no words for a memory.
         """
         return self.prompts.memory(name, outcome, action, pairs)
+
+    def became(self, name: str, what: Became) -> str:
+        """What became of a proposal, in words for ``PastStep.outcome``.
+
+        Args:
+            name: of the prompt, for example ``plan``.
+            what: it is, ``EXECUTED`` or ``REJECTED``: the words of the others have placeholders,
+                which ``PlanningPrompt.became`` fills.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
+        return self.prompts.became(name, what)
 
     def planning_prompt(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
                         told: Mapping[Atom, bool] | None = None,

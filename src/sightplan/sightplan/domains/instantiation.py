@@ -40,6 +40,23 @@ class _GroundAction:
     effects: tuple[tuple[Atom, bool, _Ground], ...]  # atom, new value, condition
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """An argument that cannot stand where it stands.
+
+    Attributes:
+        name: the argument.
+        known: whether there is such an object.
+        type: of the objects that can stand there.
+        fitting: names of these objects.
+    """
+
+    name: str
+    known: bool
+    type: str
+    fitting: tuple[str, ...]
+
+
 class InstantiatedModel:
     """The transition model of one problem, by PDDL's rules and nothing else.
 
@@ -88,12 +105,24 @@ class InstantiatedModel:
             raise InputError(f'{action}: unknown action (known: {known})')
         if len(action.args) != len(schema.parameters):
             raise InputError(f'{action}: {schema.name} takes {len(schema.parameters)} arguments')
-        for name, parameter in zip(action.args, schema.parameters, strict=True):
+        misfit = self.misfit(action)
+        if misfit is not None:
+            what = 'of another type' if misfit.known else 'unknown'
+            raise InputError(f'{action}: {misfit.name} is {what} (a {misfit.type} is wanted: '
+                             f'{", ".join(misfit.fitting)})')
+
+    def misfit(self, action: Action) -> Misfit | None:
+        """The first argument that is no object of the wanted type; None if all are.
+
+        Args:
+            action: its name is known, and it has as many arguments as it takes.
+        """
+        parameters = self._schema.actions[action.name].parameters
+        for name, parameter in zip(action.args, parameters, strict=True):
             fitting = self._objects(parameter.type)
             if name not in fitting:
-                what = 'of another type' if name in self._types else 'unknown'
-                raise InputError(f'{action}: {name} is {what} (a {parameter.type} is wanted: '
-                                 f'{", ".join(fitting)})')
+                return Misfit(name, name in self._types, parameter.type, fitting)
+        return None
 
     def preconditions(self, action: Action) -> tuple[Literal, ...]:
         """The literals that must hold, in the order of the domain file.

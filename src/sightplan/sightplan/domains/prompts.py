@@ -50,6 +50,33 @@ class MemoryOf(enum.Enum):
     UNOBSERVED = 'unobserved'
 
 
+class Became(enum.Enum):
+    """What became of a proposal, told with the next prompt; the values are keys of templates.
+
+    EXECUTED: it was carried out.
+    REJECTED: it was sent and refused.
+    UNREADABLE: the reply was not of the asked form.
+    CUT_OFF: likewise, because it was too long.
+    EMPTY: it had no action.
+    UNKNOWN_ACTION: it named no action of the domain.
+    WRONG_PARAMETERS: it gave other parameters than the action has.
+    NO_NAMES: it gave parameters that cannot be names.
+    UNKNOWN_OBJECT: it named an object that is not there.
+    UNFIT_OBJECT: it named an object of another type.
+    """
+
+    EXECUTED = 'executed'
+    REJECTED = 'rejected'
+    UNREADABLE = 'unreadable'
+    CUT_OFF = 'cut_off'
+    EMPTY = 'empty'
+    UNKNOWN_ACTION = 'unknown_action'
+    WRONG_PARAMETERS = 'wrong_parameters'
+    NO_NAMES = 'no_names'
+    UNKNOWN_OBJECT = 'unknown_object'
+    UNFIT_OBJECT = 'unfit_object'
+
+
 @dataclass(frozen=True, slots=True)
 class PlanningPrompt:
     """All that a model is given to plan from, but for the picture.
@@ -62,6 +89,7 @@ class PlanningPrompt:
         max_tokens: most tokens of the reply.
         single: whether one action is asked for instead of a plan.
         reasoning: whether the reply is to have an explanation.
+        outcomes: templates of what became of a proposal, by the values of ``Became``.
         sha256: SHA-256 of the files it was made from, first 12 hex digits.
     """
 
@@ -72,7 +100,17 @@ class PlanningPrompt:
     max_tokens: int
     single: bool
     reasoning: bool
+    outcomes: Mapping[str, str]
     sha256: str
+
+    def became(self, what: Became, **values: str) -> str:
+        """What became of a proposal, in words for the next prompt.
+
+        Args:
+            what: it is.
+            **values: for the placeholders of its template.
+        """
+        return _fill(self.outcomes[what.value], values)
 
     def parts(self, scene: NDArray[np.uint8] | str) -> tuple[str | NDArray[np.uint8], ...]:
         """What the user says: texts, and the scene (image or description) in its place."""
@@ -175,6 +213,10 @@ class Prompts:
                  in zip(words.parameters, action.args, schema.parameters, strict=True)}
         return _fill(words.phrase, names)
 
+    def became(self, name: str, what: Became) -> str:
+        """What became of a proposal; see ``Domain.became``."""
+        return self._template(name, 'planning').outcomes[what.value]
+
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep],
                  told: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
         """What a model is given to plan from; see ``Domain.planning_prompt``."""
@@ -200,14 +242,15 @@ class Prompts:
             'told': _fill(texts['told'], {'facts': listed([
                 self._fact(atom, holds) for atom, holds in told.items()])}) if told else '',
             'history': '\n'.join(
-                _fill(texts['step'], {'number': str(number), 'action': step.action,
+                _fill(texts['step'], {'number': str(number),
+                                      'action': step.action or texts['no_action'],
                                       'outcome': step.outcome})
                 for number, step in enumerate(history, start=1)) or texts['no_history'],
             'done': '' if stops_at_goal else texts['done'],
         }
         system, before, after = (_compose(texts[key], values) for key in _AROUND)
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
-                              template.reasoning, template.sha256)
+                              template.reasoning, template.outcomes, template.sha256)
 
     def _fact(self, atom: Atom, holds: bool) -> str:
         if atom.predicate in self._facts[holds]:
@@ -234,6 +277,7 @@ class _Template:
     max_tokens: int
     single: bool
     memory: Mapping[str, str]
+    outcomes: Mapping[str, str]
     sha256: str
 
 
@@ -253,11 +297,16 @@ _TEXTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         'told': ('facts',),
         'step': ('number', 'action', 'outcome'),
         'no_history': (),
+        'no_action': (),
         'done': (),
     },
 }
 _MEMORY = {'pair': ('question', 'answer'),
            **{outcome.value: ('pairs', 'action') for outcome in MemoryOf}}
+_OUTCOMES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((outcome.value for outcome in Became), ()),
+    **dict.fromkeys(('unknown_action', 'wrong_parameters'), ('known',)),
+    **dict.fromkeys(('unknown_object', 'unfit_object'), ('name', 'type', 'known'))}
 _FLAGS: Mapping[str, tuple[str, ...]] = {
     'questions': ('reasoning',), 'planning': ('reasoning', 'single')}
 
@@ -275,18 +324,16 @@ def _read_template(name: str, own: Path, words: Sequence[Path]) -> _Template | N
     if kind == 'memory':
         return None
     for key in data:
-        if key not in (*_TEXTS[kind], *_FLAGS[kind], 'max_tokens', 'memory'):
+        if key not in (*_TEXTS[kind], *_FLAGS[kind], 'max_tokens',
+                       'memory' if kind == 'questions' else 'outcomes'):
             raise DomainError(f'{path}:1: {key}: is unknown in a prompt of kind {kind}')
     texts = {key: _text(path, data, key, known) for key, known in _TEXTS[kind].items()}
     flags = {key: _checked(path, data, key, lambda v: isinstance(v, bool), 'true or false')
              for key in _FLAGS[kind]}
     max_tokens = _checked(path, data, 'max_tokens', lambda v: type(v) is int
                           and 0 < v <= _MAX_TOKENS, f'a number from 1 to {_MAX_TOKENS}')
-    memory: dict[str, str] = {}
-    if 'memory' in data:
-        given = _checked(path, data, 'memory', lambda v: isinstance(v, dict)
-                         and set(v) == set(_MEMORY), f'a mapping of {", ".join(_MEMORY)}')
-        memory = {key: _text(path, given, key, known) for key, known in _MEMORY.items()}
+    memory = _texts(path, data, 'memory', _MEMORY) if 'memory' in data else {}
+    outcomes = _texts(path, data, 'outcomes', _OUTCOMES) if kind == 'planning' else {}
     around = ''.join(texts[key] for key in _AROUND)
     needed = {'planning': set(_SCENE), 'questions': {'environment', *(['memory'] * bool(memory))},
               }[kind] - set(_PLACEHOLDER.findall(around))
@@ -301,7 +348,7 @@ def _read_template(name: str, own: Path, words: Sequence[Path]) -> _Template | N
                               for file in {*files, *words}):
         digest.update(title.encode() + b'\0' + file.read_bytes() + b'\0')
     return _Template(kind, texts, flags['reasoning'], max_tokens, flags.get('single', False),
-                     memory, digest.hexdigest()[:12])
+                     memory, outcomes, digest.hexdigest()[:12])
 
 
 def _place(name: str, own: Path) -> Path:
@@ -389,6 +436,18 @@ def _text(path: Path, data: Mapping[str, Any], key: str, known: Sequence[str] | 
             raise DomainError(f'{where}: unknown placeholder {{{name}}} (known: '
                               f'{", ".join(known) or "none"})')
     return value.strip()
+
+
+def _texts(path: Path, data: Mapping[str, Any], key: str,
+           known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """A mapping of texts, each with its own placeholders.
+
+    Raises:
+        DomainError: see ``_text``, or the keys are others.
+    """
+    given = _checked(path, data, key, lambda v: isinstance(v, dict) and set(v) == set(known),
+                     f'a mapping of {", ".join(known)}')
+    return {name: _text(path, given, name, places, key) for name, places in known.items()}
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from sightplan.domains import Domain, InstantiatedModel, PlanningPrompt, load_domain
+from sightplan.domains import Became, Domain, InstantiatedModel, PlanningPrompt, load_domain
 from sightplan.domains.prompts import ActionWords
 from sightplan.model import (
     Action,
@@ -38,8 +38,6 @@ MAX_STEPS = 1_000
 
 _NAME_CHARS = 60
 _MESSAGE_CHARS = 400
-_UNREADABLE = 'the reply was not JSON of the form that was asked for'
-_CUT_OFF = 'the reply was cut off before it was complete; a shorter one is needed'
 
 
 class BackendVisualPlanner:
@@ -141,12 +139,13 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
     read = _read(text, prompt)
     if read is None:
         return Proposal(ProposalStatus.UNPARSED, text=kept,
-                        message=_CUT_OFF if truncated else _UNREADABLE)
+                        message=prompt.became(Became.CUT_OFF if truncated
+                                              else Became.UNREADABLE))
     steps, explanation, repaired = read
     actions: list[Action] = []
-    refused = (ProposalStatus.EMPTY, '', 'the plan was empty')
+    refused = (ProposalStatus.EMPTY, '', prompt.became(Became.EMPTY))
     for step in steps[:MAX_STEPS]:
-        found = _action(step, words, model)
+        found = _action(step, prompt, words, model)
         if not isinstance(found, Action):
             refused = found
             break
@@ -349,33 +348,35 @@ def _unescaped(match: re.Match[str]) -> str:
 # --------------------------------------------------------------------------------- the content
 
 
-def _action(step: object, words: Mapping[str, ActionWords], model: InstantiatedModel,
-            ) -> Action | tuple[ProposalStatus, str, str]:
+def _action(step: object, prompt: PlanningPrompt, words: Mapping[str, ActionWords],
+            model: InstantiatedModel) -> Action | tuple[ProposalStatus, str, str]:
     """A step's action, or else status, the action as it was named, and what is wrong with it."""
     if not isinstance(step, dict) or not _is_step(step):
-        return ProposalStatus.UNPARSED, '', _UNREADABLE
+        return ProposalStatus.UNPARSED, '', prompt.became(Became.UNREADABLE)
     name, parameters = step['action'], step.get('parameters', {})
     known = words.get(_folded(name))
     wanted = tuple(known.parameters) if known else ()
     named = _named(name, parameters, wanted)
     if known is None:
         return (ProposalStatus.UNKNOWN_ACTION, named,
-                f'there is no such action; there are {", ".join(words)}')
+                prompt.became(Became.UNKNOWN_ACTION, known=', '.join(words)))
+
+    def wrong(what: Became, **values: str) -> tuple[ProposalStatus, str, str]:
+        return (ProposalStatus.WRONG_ARGUMENTS, named,
+                prompt.became(what, **values)[:_MESSAGE_CHARS])
+
     args = list(parameters) if isinstance(parameters, list) else _ordered(parameters, wanted)
     if args is None or len(args) != len(wanted):
-        return (ProposalStatus.WRONG_ARGUMENTS, named,
-                f'its parameters are {", ".join(wanted) or "none"}')
+        return wrong(Became.WRONG_PARAMETERS, known=', '.join(wanted) or '-')
     try:
         action = Action(_folded(name), tuple(
             _folded(arg) if isinstance(arg, str) else '' for arg in args))
     except ValueError:
-        return (ProposalStatus.WRONG_ARGUMENTS, named,
-                'not all of its parameters are names of objects')
-    try:
-        model.check(action)
-    except InputError as error:
-        reason = str(error).removeprefix(f'{action}: ')
-        return ProposalStatus.WRONG_ARGUMENTS, named, reason[:_MESSAGE_CHARS]
+        return wrong(Became.NO_NAMES)
+    misfit = model.misfit(action)
+    if misfit is not None:
+        return wrong(Became.UNFIT_OBJECT if misfit.known else Became.UNKNOWN_OBJECT,
+                     name=misfit.name, type=misfit.type, known=', '.join(misfit.fitting))
     return action
 
 

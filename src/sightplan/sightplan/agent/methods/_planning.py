@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Stop
+from sightplan.domains import Became
 from sightplan.model import (
     Action,
     Feedback,
@@ -19,9 +20,6 @@ from sightplan.model import (
     StopReason,
     param,
 )
-
-_EXECUTED = 'carried out'
-_REJECTED = 'refused: it cannot be done in the scene as it is'
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,7 @@ class PlanningPolicy:
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Note the outcome for the next prompt."""
         self._remaining -= 1
-        executed = feedback.status is FeedbackStatus.EXECUTED
-        self._history.append(PastStep(str(action), _EXECUTED if executed else _REJECTED))
+        became = (Became.EXECUTED if feedback.status is FeedbackStatus.EXECUTED
+                  else Became.REJECTED)
+        self._history.append(PastStep(str(action), context.domain.became(self.prompt, became)))
         return None

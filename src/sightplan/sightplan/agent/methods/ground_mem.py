@@ -69,4 +69,6 @@ class Policy(ground.Policy):
             outcome = MemoryOf.UNOBSERVED
         pairs = [(context.domain.question(answer.atom).text, answer.verdict.value.capitalize())
                  for answer in answers if answer.verdict is not Verdict.UNPARSED]
+        if not pairs:  # there is no answer to have doubts about
+            return ''
         return context.domain.memory(self.prompt, outcome, action, pairs)
