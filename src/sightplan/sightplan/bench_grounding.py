@@ -300,27 +300,36 @@ def _unless_out_of_memory(call: Callable[[], Any]) -> Any:
         return None
 
 
-def compare(ours: Any, plain: Any, dtype: str) -> dict[str, Any]:
+def compare(ours: Any, plain: Any, dtype: str, moved: Sequence[Any] = ()) -> dict[str, Any]:
     """Whether two ways gave the same probabilities of yes.
 
     They must agree within what rounding explains, and the questions must differ by much more than
-    that: answers that are all alike would agree whatever was computed.
+    that: answers that are all alike would agree whatever was computed. In half precision rounding
+    is as large as the mistake of positions that are off by one; so ours moved on or back by one
+    must not agree clearly better.
 
     Args:
         ours: (N,) probabilities.
         plain: (N,) probabilities.
         dtype: type in which both were computed.
+        moved: (N,) probabilities each, ours with the questions moved.
 
     Returns:
-        ``max_difference``, ``spread`` (standard deviation over questions), ``flips`` (questions on
-        which they fall on different sides of one half), ``tolerance``, ``same``.
+        ``max_difference``, ``rms_difference``, ``moved_difference`` (root mean square, the least
+        of ``moved``; None without), ``spread`` (standard deviation over questions), ``flips``
+        (questions on which they fall on different sides of one half), ``tolerance``, ``same``.
     """
     difference = float((ours - plain).abs().max())
+    rms, *others = (float((found - plain).square().mean().sqrt()) for found in (ours, *moved))
+    least = min(others, default=None)
     spread = float(plain.std(correction=0))
     tolerance = _TOLERANCES[dtype]
-    return {'max_difference': float(f'{difference:.3g}'), 'spread': round(spread, 4),
+    return {'max_difference': float(f'{difference:.3g}'), 'rms_difference': float(f'{rms:.3g}'),
+            'moved_difference': None if least is None else float(f'{least:.3g}'),
+            'spread': round(spread, 4),
             'flips': int(((ours > 0.5) != (plain > 0.5)).sum()), 'tolerance': tolerance,
-            'same': difference <= tolerance and (len(plain) < 2 or difference < spread)}
+            'same': (difference <= tolerance and (len(plain) < 2 or difference < spread)
+                     and (least is None or least >= 0.7 * rms))}
 
 
 def describe_device(device: str) -> dict[str, Any]:
@@ -467,11 +476,11 @@ def run(options: Options) -> dict[str, Any]:
             'floor': floor(phases, Rates(rates['flops_per_s'], rates['bytes_per_s']))}
         _say(f'{number} questions, ours')
         row |= _shared_row(engine, scene, options, meter)
-        answers = row.pop('answers')
+        answers, moved = row.pop('answers'), row.pop('moved')
         row['shared_over_floor'] = _ratio(row['shared'], row['floor'])
         if not options.skip_plain:
             _say(f'{number} questions, the plain way')
-            row |= _plain_row(model, scene, options, meter, answers)
+            row |= _plain_row(model, scene, options, meter, answers, moved)
             row['plain_over_shared'] = _ratio(row['plain'], row['shared'])
         results.append(row)
         _say(json.dumps({key: row.get(key) for key in (
@@ -523,19 +532,21 @@ def _suffixes(shape: Shape, options: Options) -> tuple[tuple[int, ...], ...]:
 
 def _shared_row(engine: SharedPrefix, scene: Scene, options: Options,
                 meter: Meter) -> dict[str, Any]:
-    """Our part of a line of results, and the answers."""
+    """Our part of a line of results, the answers, and those of moved questions."""
     from sightplan import bench_models as models
     assert options.repeats
     try:
         models.shared(engine, scene)  # warm-up
         found, answers = meter.measure(lambda: models.shared(engine, scene), options.repeats)
+        moved = [] if options.skip_plain or engine.mechanism == 'plain' else [
+            models.shared(engine, scene, by) for by in (1, -1)]
     except BackendError as error:
-        return {'shared': {'error': str(error)}, 'answers': None}
-    return {'shared': found, 'answers': answers}
+        return {'shared': {'error': str(error)}, 'answers': None, 'moved': []}
+    return {'shared': found, 'answers': answers, 'moved': moved}
 
 
-def _plain_row(model: Any, scene: Scene, options: Options, meter: Meter,
-               ours: Any) -> dict[str, Any]:
+def _plain_row(model: Any, scene: Scene, options: Options, meter: Meter, ours: Any,
+               moved: Sequence[Any]) -> dict[str, Any]:
     """The plain way's part of a line of results, and how it agrees with ours."""
     from sightplan import bench_models as models
     assert options.dtype and options.plain_repeats and options.batch_size
@@ -547,7 +558,7 @@ def _plain_row(model: Any, scene: Scene, options: Options, meter: Meter,
                                    options.plain_repeats, meter)
     if answers is None or ours is None:
         return {'plain': found}
-    return {'plain': found, 'agreement': compare(ours, answers, options.dtype)}
+    return {'plain': found, 'agreement': compare(ours, answers, options.dtype, moved)}
 
 
 def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float | None:
@@ -568,7 +579,9 @@ def failures(result: dict[str, Any]) -> list[str]:
         elif 'agreement' in row and not row['agreement']['same']:
             found.append(f'{row["questions"]} questions: ours and the plain way differ by '
                          f'{row["agreement"]["max_difference"]} (tolerance '
-                         f'{row["agreement"]["tolerance"]}, spread {row["agreement"]["spread"]})')
+                         f'{row["agreement"]["tolerance"]}, spread {row["agreement"]["spread"]}; '
+                         f'root mean square {row["agreement"]["rms_difference"]}, moved by one '
+                         f'{row["agreement"]["moved_difference"]})')
     return found
 
 

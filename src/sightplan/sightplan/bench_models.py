@@ -268,12 +268,13 @@ def make_engine(model: Any, scene: Scene, mechanism: str = 'auto',
     return engine
 
 
-def shared(engine: SharedPrefix, scene: Scene) -> torch.Tensor:
+def shared(engine: SharedPrefix, scene: Scene, moved: int = 0) -> torch.Tensor:
     """P(yes) of every question, the image encoded once.
 
     Args:
         engine: as made by ``make_engine``.
         scene: image and questions.
+        moved: by how many positions to move the questions, which makes other numbers.
 
     Returns:
         (questions,) float32, on the CPU.
@@ -282,6 +283,7 @@ def shared(engine: SharedPrefix, scene: Scene) -> torch.Tensor:
         BackendError: the memory does not suffice.
     """
     prefix = engine.encode(scene.inputs([()]))
+    prefix = replace(prefix, shift=prefix.shift + moved)
     masses = torch.from_numpy(
         engine.score(prefix, scene.suffixes, (YES_IDS, NO_IDS)).masses)
     return (masses[:, 0] / masses.sum(1)).float()

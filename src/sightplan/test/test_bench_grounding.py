@@ -49,6 +49,7 @@ def test_one_complete_json_object(capsys, tmp_path):
     for row in result['results']:
         assert row['agreement']['same'] and row['agreement']['flips'] == 0
         assert row['agreement']['max_difference'] < 1e-4 < row['agreement']['spread']
+        assert row['agreement']['moved_difference'] > 1e-3
         assert row['plain_over_shared'] == pytest.approx(
             row['plain']['ms'] / row['shared']['ms'], abs=1e-3)
         assert row['plain_over_shared'] > 0 and row['shared_over_floor'] > 0
@@ -82,19 +83,22 @@ def test_real_questions(capsys):
     assert row['distinct_suffix_tokens'] < row['suffix_tokens']
 
 
-def test_a_position_that_is_off_by_one_is_found(capsys, monkeypatch):
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
+@pytest.mark.parametrize('by', [1, -1])
+def test_a_position_that_is_off_by_one_is_found(capsys, monkeypatch, dtype, by):
+    """Also in bf16, where the difference is one that rounding could make in a larger model."""
     right = bench_models.shared
 
-    def wrong(engine, scene):
+    def wrong(engine, scene, moved=0):
         encode = engine.encode
         monkeypatch.setattr(engine, 'encode', lambda inputs: dataclasses.replace(
-            prefix := encode(inputs), shift=prefix.shift + 1))
+            prefix := encode(inputs), shift=prefix.shift + by))
         try:
-            return right(engine, scene)
+            return right(engine, scene, moved)
         finally:
             engine.encode = encode
     monkeypatch.setattr(bench_models, 'shared', wrong)
-    code, out, err = run(capsys)
+    code, out, err = run(capsys, '--dtype', dtype)
     assert code == 1
     assert not any(row['agreement']['same'] for row in json.loads(out)['results'])
     assert 'differ by' in err
@@ -264,6 +268,15 @@ def test_a_card_is_described_without_names_of_hosts(monkeypatch, tmp_path):
 def test_agreement(ours, plain, same, flips):
     found = bench.compare(torch.tensor(ours), torch.tensor(plain), 'float32')
     assert (found['same'], found['flips']) == (same, flips)
+
+
+@pytest.mark.parametrize(('moved', 'same'), [
+    (0.01, True), (0.004, True), (-0.001, False)])
+def test_a_move_that_brings_agreement_tells_a_mistake(moved, same):
+    plain = torch.tensor([0.2, 0.8])
+    found = bench.compare(plain + 0.004, plain, 'bfloat16', [plain + moved, plain - 0.3])
+    assert found['same'] == same and found['moved_difference'] == pytest.approx(abs(moved))
+    assert bench.compare(plain, plain, 'bfloat16')['moved_difference'] is None
 
 
 def test_bench_without_a_sub_command_stays_what_it_was():

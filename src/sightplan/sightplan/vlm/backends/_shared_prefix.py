@@ -29,9 +29,8 @@ plain      each question with its own prompt: the reference, and for models that
 =========  =====================================================================================
 
 Scores of all four are equal up to rounding: the tests show it on real architectures. Memory is
-bounded: passes are cut so that masks, keys, values, activations and logits (of the wanted tokens
-only) stay within
-``memory_gb``, though never below one question.
+bounded: passes are cut so that masks, keys, values, activations and logits (those of the wanted
+tokens only) stay within ``memory_gb``, though never below one question.
 """
 
 from __future__ import annotations
