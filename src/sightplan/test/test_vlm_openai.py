@@ -693,6 +693,95 @@ def test_a_key_in_the_settings_is_refused_unseen() -> None:
     assert KEY not in repr(backend_settings('openai'))
 
 
+GROQ, HUB = 'gsk_AbCdEf0123456789abcdef', 'hf_AbCdEf0123456789'
+
+
+@pytest.mark.parametrize('key', [
+    GROQ, HUB, 'AIzaSyA0123456789abcdefghij', 'AKIA0123456789ABCDEF', 'xai0123456789abcdefABCDEF',
+    'my_key', 'ABCDEF0123456789ABCDEF0123', '0123456789abcdef0123456789abcdef', 'OPENAI API'])
+def test_a_key_is_no_name_of_a_variable(make: Any, monkeypatch: Any, key: str) -> None:
+    with pytest.raises(InputError, match='api_key_env is the NAME') as caught:
+        make(None, base_url='http://localhost:1/v1', api_key_env=key)
+    assert key not in str(caught.value)
+    if key == 'my_key':
+        monkeypatch.setenv(key, KEY)
+        make(None, base_url='http://localhost:1/v1', api_key_env=key)
+
+
+@pytest.mark.parametrize('name', ['GROQ_API_KEY', 'HF_TOKEN', '_KEY_2', 'LLM_PROXY_KEY_2026', ''])
+def test_a_variable_that_is_not_set_is_not_named(make: Any, monkeypatch: Any, name: str) -> None:
+    monkeypatch.delenv(name or 'NO_KEY', raising=False)
+    with FakeServer(in_turn(error(401, 'no'))) as server, pytest.raises(BackendError) as caught:
+        make(server, api_key_env=name).answer(questions(1))
+    assert not name or name not in str(caught.value)
+    assert 'api_key_env' in str(caught.value)
+    with pytest.raises(InputError, match='that api_key_env names'):
+        make(None, api_key_env=name)
+
+
+@pytest.mark.parametrize('values', [
+    {'extra_body': f'{{"x": [{{"y": "{GROQ}"}}]}}'}, {'extra_body': '{"api_key": "abc"}'},
+    {'extra_body': '{"a": {"Authorization": "x"}}'}, {'extra_body': '{"x-api-key": 1}'},
+    {'extra_body': '{"token": "x"}'}, {'extra_body': '{"\\u0061pi_key": "x"}'},
+    {'extra_body': '{"x": "\\u0067sk_AbCdEf0123456789abcdef"}'},
+    {'extra_body': f'{{"broken {HUB}'}, {'extra_body': {'api_key': 'Plain0looking0word'}},
+    {'model': HUB}, {'reasoning_effort': KEY}, {'detail': f'Bearer {KEY[3:]}'},
+    {'name': 'Plain0looking0word'}, {'base_url': f'http://localhost:1/{GROQ}/v1'},
+    {'logprobs': KEY}, {'model': 'm0123456789ABCDEFghijklmnop'},
+    {'model': '0123456789abcdef0123456789abcdef'}])
+def test_a_key_in_any_setting_is_refused_unseen(monkeypatch: Any, values: dict[str, Any]) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'Plain0looking0word')
+    with pytest.raises(InputError, match=f'{next(iter(values))} looks as if') as caught:
+        backend_settings('openai', {'model': 'm', **values})
+    for part in ('AbCdEf', '0123', 'Plain0', 'abc'):
+        assert part not in str(caught.value)
+
+
+def test_ordinary_settings_are_no_keys() -> None:
+    for model in ('Qwen/Qwen3-VL-235B-A22B-Instruct-FP8', 'gpt-5.2-2025-12-11', 'sonar-70b-chat',
+                  'hf-internal-testing/tiny-random-LlavaForConditionalGeneration',
+                  '/models/hub/models--Qwen--Qwen2.5-VL-7B-Instruct/snapshots/' + '0a1b2c3d4e' * 4,
+                  'unsloth/Llama-3.2-11B-Vision-Instruct-bnb-4bit', 'xai-org/grok-2',
+                  'accounts/fireworks/models/qwen2p5-vl-32b-instruct', 'pplx-70b-online',
+                  'OpenGVLab/InternVL3_5-241B-A28B-Instruct@sha256:' + '0123456789abcdef' * 4):
+        backend_settings('openai', {'model': model, 'name': model})
+    for extra in ('{"chat_template_kwargs": {"enable_thinking": false}}',
+                  '{"guided_choice": ["Yes"]}',
+                  '{"max_tokens": 5, "stop_token_ids": [1], "skip_special_tokens": true}',
+                  '{"safety_identifier": "me", "prompt_cache_key": "blocks"}'):
+        backend_settings('openai', {'model': 'm', 'extra_body': extra})
+
+
+@pytest.mark.parametrize('values', [
+    {'api_key_env': GROQ}, {'extra_body': f'{{"api_key": "{GROQ}"}}'}, {'reasoning_effort': GROQ}])
+def test_a_key_in_the_settings_of_a_run_is_written_nowhere(
+        tmp_path: Path, problems: Path, capfd: Any, caplog: Any, values: dict[str, str]) -> None:
+    options = {'model': 'm', 'base_url': 'http://localhost:1/v1', **values}
+    code = cli.main(['run', '--problems', str(problems), '--out', str(tmp_path / 'run'),
+                     '--backend', 'openai', '--method', 'plan', '--record',
+                     *(item for name, value in options.items()
+                       for item in ('--backend-option', f'{name}={value}'))])
+    out, err = capfd.readouterr()
+    assert code == 2 and next(iter(values)) in err and GROQ not in out + err + caplog.text
+    assert not [file for file in (tmp_path / 'run').rglob('*')
+                if file.is_file() and GROQ in file.read_text()]
+
+
+def test_an_echoed_key_is_in_no_file_of_a_run(
+        tmp_path: Path, problems: Path, monkeypatch: Any, capfd: Any) -> None:
+    monkeypatch.setenv('GROQ_API_KEY', GROQ)
+    replies = in_turn(chat(f'No {GROQ}'), chat(f'No {GROQ}'), error(400, f'{GROQ} is bad'))
+    with FakeServer(replies) as server:
+        run(dataclasses.replace(run_settings(
+            tmp_path, problems, server, api_key_env='GROQ_API_KEY', concurrency=1),
+            record=True, answers_log=True), world=MemoryWorld(), planner=SearchPlanner())
+    files = {file.name: file.read_text() for file in (tmp_path / 'run').rglob('*')
+             if file.is_file()}
+    assert {'run.json', 'summary.json', 'replies.jsonl'} <= set(files)
+    assert not [name for name, text in files.items() if 'AbCdEf' in text]
+    assert GROQ not in ''.join(capfd.readouterr())
+
+
 def test_a_key_given_as_an_option_is_refused_unseen(capfd: Any) -> None:
     assert cli.main(['run', '--backend', 'openai', '--backend-option', f'api_key={KEY}']) == 2
     out, err = capfd.readouterr()

@@ -19,7 +19,6 @@ import json
 import logging
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sightplan.model import BackendError, DeadlineError, InputError, SpendingCapError, Usage
+from sightplan.vlm import _secrets
 
 _LOG = logging.getLogger(__name__)
 _sleep = asyncio.sleep
@@ -45,12 +45,9 @@ _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai.
             'httpx2', *(f'httpcore2.{part}' for part in (
                 'connection', 'http11', 'http2', 'proxy', 'socks')))
 """Those that tell about requests and replies; a filter is not inherited."""
-_SHORTEST_SECRET = 8
-_SECRETS = (
-    (re.compile(r'(?i)\b(bearer|basic)\s+[^\s"\',;]+'), r'\1 [key]'),
-    (re.compile(r'\b(?:sk|pk|key|hf|gsk|xai)[-_][\w*.-]{4,}'), '[key]'),
-    (re.compile(r'://[^/\s"\'@]+@'), '://[key]@'),
-)
+SHORTEST_SECRET = 8
+"""Characters; shorter ones stand for "no key", and may be words of answers."""
+DEFAULT_VARIABLE = 'OPENAI_API_KEY'
 _RAISE = ('raise it with --backend-option {name}=..., and the same command with the same --out '
           'goes on from there')
 
@@ -305,9 +302,8 @@ class Server:
         self._openai = _library()
         self._key = _read_key(api_key_env)
         if not self._key and not base_url and not os.environ.get('OPENAI_BASE_URL'):
-            raise InputError(f'backend openai: the service of OpenAI needs a key; put it into the '
-                             f'environment variable {api_key_env or "that api_key_env names"}, '
-                             f'or name your own server with base_url')
+            raise InputError(f'backend openai: the service of OpenAI needs a key; put it into '
+                             f'{variable(api_key_env)}, or name your own server with base_url')
         self._client = self._openai.AsyncOpenAI(
             api_key=self._key or _NO_KEY, base_url=base_url or None, max_retries=0,
             timeout=timeout_s)
@@ -374,13 +370,10 @@ class Server:
 
     def redact(self, text: str) -> str:
         """The text without the key."""
-        return (text.replace(self._key, '[key]') if len(self._key) >= _SHORTEST_SECRET else text)
+        return (text.replace(self._key, '[key]') if len(self._key) >= SHORTEST_SECRET else text)
 
     def _redact_error(self, text: str) -> str:
-        text = self.redact(text)
-        for pattern, instead in _SECRETS:
-            text = pattern.sub(instead, text)
-        text = ' '.join(text.split())
+        text = ' '.join(_secrets.redact(self.redact(text)).split())
         return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + '...'
 
     async def _wait_for_all(self) -> None:
@@ -543,6 +536,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return max(0.0, seconds) if seconds == seconds else None
 
 
+def variable(name: str) -> str:
+    """How messages call the variable of the key: by its name, if it can only be a name."""
+    known = name == DEFAULT_VARIABLE or name in os.environ
+    return f'the environment variable {name if known else "that api_key_env names"}'
+
+
 def _read_key(name: str) -> str:
     """The key from the environment, '' if there is none.
 
@@ -551,8 +550,8 @@ def _read_key(name: str) -> str:
     """
     key = os.environ.get(name, '').strip() if name else ''
     if not key.isascii() or not key.isprintable() or ' ' in key:
-        raise InputError(f'backend openai: the environment variable {name} holds no key (a key is '
-                         f'one word of plain letters, digits and signs)')
+        raise InputError(f'backend openai: {variable(name)} holds no key (a key is one word of '
+                         f'plain letters, digits and signs)')
     return key
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import logging
 import math
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -29,12 +31,14 @@ from sightplan.model import (
     SpendingCapError,
     Usage,
     param,
+    settings_fields,
 )
+from sightplan.vlm import _secrets
 from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
-from sightplan.vlm.backends._openai_server import TOKEN_FIELDS
+from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
 from sightplan.vlm.recording import part_id
 
 _LOG = logging.getLogger(__name__)
@@ -62,7 +66,7 @@ class Settings:
     model: str = param('', "The model, by the server's name for it (needed)")
     base_url: str = param('', 'Address of the server, such as http://localhost:8000/v1; empty: '
                           'OPENAI_BASE_URL, else the service of OpenAI')
-    api_key_env: str = param('OPENAI_API_KEY', 'Name of the environment variable that holds the '
+    api_key_env: str = param(DEFAULT_VARIABLE, 'Name of the environment variable that holds the '
                              'key; a server of your own may need none', identity=False)
     name: str = param('', 'What the model is called in results; empty: model@server')
     temperature: float = param(0.0, 'Temperature of sampling; -1: not sent (some reasoning '
@@ -119,10 +123,20 @@ class Settings:
         """
         if isinstance(self.base_url, str) and self.base_url:
             _openai_server.check_url(self.base_url, 'base_url')
-        if isinstance(self.api_key_env, str) and not re.fullmatch(r'([A-Za-z_]\w*)?',
-                                                                  self.api_key_env, re.ASCII):
+        given = self.api_key_env
+        if not isinstance(given, str) or (given and not (
+                _secrets.is_variable(given)
+                or (given in os.environ and not _secrets.holds_key(given)))):
             raise InputError('backend openai: api_key_env is the NAME of an environment variable, '
-                             'such as OPENAI_API_KEY; never write the key itself into settings')
+                             'such as OPENAI_API_KEY (in capitals, or set already); never write '
+                             'the key itself into settings')
+        key = os.environ.get(given, '').strip()
+        for field in settings_fields(type(self)):
+            value = getattr(self, field.name)
+            if field.name != 'api_key_env' and _is_secret(value, key):
+                raise InputError(f'backend openai: {field.name} looks as if it held a key or a '
+                                 f'password, and settings are written to results; put the key '
+                                 f'into an environment variable and name that with api_key_env')
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +355,7 @@ class Backend:
     async def _remedy(self, failure: _openai_server.Failure, text: str) -> str:
         s = self._settings
         if failure.status in (401, 403):
-            return (f'put a valid key into the environment variable {s.api_key_env}'
+            return (f'put a valid key into {_openai_server.variable(s.api_key_env)}'
                     if s.api_key_env else 'name the environment variable of the key: api_key_env')
         if failure.status == 404:
             names = await self._server.models()
@@ -579,6 +593,18 @@ def _names(text: str, field: str) -> bool:
 
 def _system(text: str) -> list[dict[str, Any]]:
     return [{'role': 'system', 'content': text}] if text else []
+
+
+def _is_secret(value: object, key: str) -> bool:
+    """Whether a setting holds the key, or looks as if it held one."""
+    data = value
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            data = json.loads(value)
+    if _secrets.secret_field(data):
+        return True
+    return any(_secrets.holds_key(text) or (len(key) >= SHORTEST_SECRET and key in text)
+               for text in (str(value), *_secrets.texts(data)))
 
 
 def _extra_body(text: str) -> dict[str, Any]:
