@@ -30,6 +30,12 @@ YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
     ('<answer>yes</answer><answer>yes</answer>', UNPARSED),
     ('</answer>yes<answer>yes', UNPARSED), ('<answer>yes<answer>no</answer>', UNPARSED),
     ('<explanation>yes</explanation>', UNPARSED),
+    ('<think>No, it is not.</think>\nYes', YES), ('<think>No</think>', UNPARSED),
+    ('Is it? No.\n</think>\n\nYes.', YES), ('<think>no', UNPARSED), ('<THINK>no</THINK>yes', YES),
+    ('<think>The format is <answer>Yes or No</answer>.</think><answer>no</answer>', NO),
+    ('<think>The format is <answer>Yes</answer>.', UNPARSED),
+    ('I put it in <answer></answer>: <answer>yes</answer>', YES),
+    ('yes <answer> </answer>', UNPARSED), ('<answer></answer>yes<answer>', UNPARSED),
 ])
 def test_examples(text, verdict):
     assert parse_yes_no(text) is verdict

@@ -133,7 +133,8 @@ def test_a_repair_makes_no_name_of_what_is_none():
     '```' + '\n' * 90_000 + '```', '{"plan": NaN}', '{"plan": [1e999]}', '9' * 50_000,
     '{"plan": [' + '9' * 50_000 + ']}', '__import__("os").abort()',
     '{"plan": __import__("os").abort()}', '{"plan": [lambda: 0]}', '{"plan": [{*()}]}',
-    '\ud800', '\0', '{"plan": "\0"}', PLAN + ' ' * MAX_CHARS,
+    '\ud800', '\0', '{"plan": "\0"}', PLAN + ' ' * MAX_CHARS, '<think>perhaps ' + PLAN,
+    PLAN + '</think>', '<think>a</think><think>' + PLAN,
     'So: {"plan": ' + '[' * 20_000 + ']' * 20_000 + '}',
 ])
 def test_what_cannot_be_read_proposes_nothing(text):

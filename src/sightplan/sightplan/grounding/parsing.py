@@ -13,23 +13,27 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sightplan.model import Verdict
+from sightplan.vlm.replies import after_thoughts
 
 Parser = Callable[[str], Verdict]
 
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _LEADING = re.compile(r'[^\w<]*(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
+_EMPTY = re.compile(r'<answer>\s*</answer>')
 _OTHER = re.compile(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no)\b')
 
 
 def parse_yes_no(text: str) -> Verdict:
     """Read one reply to a yes/no question.
 
-    Case and surrounding white space, quotes, asterisks and punctuation do not matter. Then:
+    Case and surrounding white space, quotes, asterisks and punctuation do not matter. Thoughts at
+    the beginning (``<think>...</think>``) are left aside; where they do not end, nothing is said.
+    Then:
 
     1. With answer tags, exactly one ``<answer>...</answer>`` must stand in the reply and its
-       content is read by rule 2; text around it (a reasoning) is ignored. The closing tag may be
-       missing at the very end, because servers cut the reply off *before* a stop word; then the
-       content must be the bare word.
+       content is read by rule 2; text around it (a reasoning) is ignored, and so are empty pairs
+       beside it. The closing tag may be missing at the very end, because servers cut the reply
+       off *before* a stop word; then the content must be the bare word.
     2. The text must begin with the whole word "yes" or "no"; what follows is ignored, unless it
        offers the other word as an alternative ("yes or no", "yes/no").
     3. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
@@ -41,7 +45,10 @@ def parse_yes_no(text: str) -> Verdict:
     Returns:
         YES, NO or UNPARSED.
     """
-    folded = text.casefold()
+    folded = after_thoughts(text).casefold()
+    filled = _EMPTY.sub('', folded)
+    if _OPEN in filled:
+        folded = filled
     if _OPEN in folded or _CLOSE in folded:
         if folded.count(_OPEN) != 1 or folded.count(_CLOSE) > 1:
             return Verdict.UNPARSED

@@ -26,6 +26,7 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan.vlm.api import Backend, TextRequest
+from sightplan.vlm.replies import after_thoughts
 
 MAX_CHARS = 100_000
 """Longest reply that is read, or kept."""
@@ -250,7 +251,7 @@ def _other_form(value: object, single: bool) -> list[Any]:
 
 def _slice(text: str) -> str:
     """From the first "{" to the last "}", or the list around it; thoughts before it are left."""
-    text = text.rpartition('</think>')[2]
+    text = after_thoughts(text)
     start, end = text.find('{'), text.rfind('}')
     if not 0 <= start < end:
         raise _FormError('no object')
