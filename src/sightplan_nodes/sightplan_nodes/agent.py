@@ -38,7 +38,7 @@ from sightplan.model import (
     param,
 )
 from sightplan_nodes import conversions, names
-from sightplan_nodes.failures import error_from_text, fill_error
+from sightplan_nodes.failures import error_from_text, fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -110,7 +110,8 @@ class AgentNode(Node):
         self._recorder = RosRecorder(self)
         self._worker = Worker(self, names.AGENT)
         self._server = ActionServer(
-            self, RunEpisode, '~/run_episode', self._run, callback_group=ReentrantCallbackGroup(),
+            self, RunEpisode, '~/run_episode', guarded(self, RunEpisode.Result, self._run),
+            callback_group=ReentrantCallbackGroup(),
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
             cancel_callback=lambda _: CancelResponse.ACCEPT)
 
@@ -140,15 +141,15 @@ class AgentNode(Node):
             if isinstance(error, CancelledError) and handle.is_cancel_requested:
                 handle.canceled()
             else:
-                self.get_logger().error(f'episode {handle.request.episode_id}: {error}')
+                self._report(handle, str(error))
                 handle.abort()
             return fill_error(result, error)
         finally:
             self._goal.release()
-        result.stop_reason, result.message = ended.reason.value, ended.message
+        result.stop_reason, result.message = ended.reason.value, conversions.text(ended.message)
         result.steps, result.seconds = ended.steps, ended.seconds
         if ended.reason is StopReason.ERROR:
-            self.get_logger().error(f'episode {goal.episode_id}: {ended.message}')
+            self._report(handle, ended.message)
             handle.abort()
             return fill_error(result, error_from_text(ended.message))
         if ended.reason is StopReason.CANCELLED:
@@ -160,6 +161,10 @@ class AgentNode(Node):
             return result
         handle.succeed()
         return result
+
+    def _report(self, handle: ServerGoalHandle, message: str) -> None:
+        self.get_logger().error(
+            conversions.text(f'episode {handle.request.episode_id}: {message}'))
 
     def _cancellation(self, message: str) -> CancelledError:
         """What cancelled an episode: its client, or a limit on spending."""

@@ -15,11 +15,17 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sightplan_interfaces.srv import CarryOver
 
-from sightplan.model import SightplanError, Usage, param, settings_fields
-from sightplan.vlm.api import Backend, backend_needs_truth, backend_settings, make_backend
+from sightplan.model import SightplanError, Usage, param
+from sightplan.vlm.api import (
+    Backend,
+    backend_needs_truth,
+    backend_settings,
+    make_backend,
+    resolved_options,
+)
 from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth
@@ -105,6 +111,10 @@ class BackendNode(LifecycleNode):
             limit_s: wall-clock limit [s].
         """
 
+    def reasoning(self) -> bool | None:
+        """Whether the model will be asked for its reasons; None: not known beforehand."""
+        return None
+
     def close(self) -> None:
         """Forget waiting requests."""
         self._stopping = True
@@ -135,16 +145,18 @@ class BackendNode(LifecycleNode):
                     name=name, settings=backend_settings(name, options))
             self._backend, self._user = backend, self.use(backend)
         except SightplanError as error:
-            self.get_logger().fatal(f'backend {name!r} cannot be used: {error}')
+            self.get_logger().fatal(
+                conversions.text(f'backend {name!r} cannot be used: {error}'))
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
-            self.get_logger().fatal(
-                f'backend {name!r} broke while loading: {type(error).__name__}: {error}')
+            self.get_logger().fatal(conversions.text(
+                f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
             return TransitionCallbackReturn.FAILURE
-        self._tell('model', backend.model, 'Exact name of the model in use')
+        model = conversions.text(backend.model)
+        self._tell('model', model, 'Exact name of the model in use')
         self._tell('backend_settings', json.dumps(dataclasses.asdict(
             backend_settings(name, options))), 'All settings of the backend in use, as JSON')
-        self.get_logger().info(f'{backend.model} is loaded ({time.monotonic() - started:.1f} s)')
+        self.get_logger().info(f'{model} is loaded ({time.monotonic() - started:.1f} s)')
         return TransitionCallbackReturn.SUCCESS
 
     def _truth_for(self, backend: str) -> RosTruth | None:
@@ -156,16 +168,15 @@ class BackendNode(LifecycleNode):
         return self._truth
 
     def _options(self) -> dict[str, Any]:
-        """The backend's options as given, with the run's seed where it takes one.
+        """The backend's options, with what they leave open and the node's parameters decide.
 
         Raises:
             InputError: they cannot be read; names the remedy.
         """
         cls = type(backend_settings(self.settings.backend))
         options = parse_options(self.settings.backend_options, 'backend_options', cls)
-        if 'seed' in {field.name for field in settings_fields(cls)}:
-            options.setdefault('seed', self.settings.seed)
-        return options
+        return resolved_options(self.settings.backend, options, self.settings.seed,
+                                self.reasoning())
 
     def _tell(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
@@ -179,9 +190,11 @@ class BackendNode(LifecycleNode):
         """Open the service."""
         group = ReentrantCallbackGroup()
         self._offered = [
-            self.create_service(CarryOver, '~/carry_over', self._carry_over, callback_group=group),
-            self.create_service(self._service_type, self._service_name, self._answer,
-                                callback_group=group)]
+            self.create_service(kind, name, guarded(self, kind.Response, callback),
+                                callback_group=group)
+            for kind, name, callback in (
+                (CarryOver, '~/carry_over', self._carry_over),
+                (self._service_type, self._service_name, self._answer))]
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -213,8 +226,8 @@ class BackendNode(LifecycleNode):
         try:
             await self._worker.call(lambda: self._count_from(spent), self.settings.timeout_s)
         except Exception as error:
-            self.get_logger().error(str(error))
-            return fill_error(response, error)
+            response = fill_error(response, error)
+            self.get_logger().error(response.error_msg)
         return response
 
     def _count_from(self, spent: Usage) -> None:

@@ -100,7 +100,11 @@ def _member(table: dict[T, int], value: int, field: str) -> T:
 
 
 def text(value: str) -> str:
-    """A text as a message can carry it."""
+    """A text as messages and logs can carry it.
+
+    What comes from a model, a server or a file may not fit: half of a surrogate pair has no
+    encoding in UTF-8, and NUL would end the text.
+    """
     return _NO_TEXT.sub('\ufffd', value)
 
 
@@ -273,7 +277,7 @@ def observation_from_msg(message: Image) -> Observation:
 
 def question_to_msg(question: Question) -> msg.Question:
     """A question as a message."""
-    return msg.Question(atom=atom_to_msg(question.atom), text=question.text)
+    return msg.Question(atom=atom_to_msg(question.atom), text=text(question.text))
 
 
 def question_from_msg(message: msg.Question) -> Question:
@@ -348,7 +352,8 @@ def fill_plan(reply: Any, result: PlanningResult) -> Any:
     """Write a planner's result into a PlanStamped or a response of Plan; returns it."""
     reply.status = PLANNING_STATUSES[result.status]
     reply.actions = plan_to_msg(result.plan)
-    reply.seconds, reply.cached, reply.message = result.seconds, result.cached, result.message
+    reply.seconds, reply.cached = result.seconds, result.cached
+    reply.message = text(result.message)
     return reply
 
 
@@ -403,7 +408,7 @@ def proposal_to_msg(proposal: Proposal) -> msg.Proposal:
         status=PROPOSAL_STATUSES[proposal.status], actions=plan_to_msg(proposal.actions),
         named=text(proposal.named), message=text(proposal.message),
         explanation=text(proposal.explanation), repaired=proposal.repaired,
-        text=text(proposal.text), model=proposal.model, prompt_sha256=proposal.prompt_sha256,
+        text=text(proposal.text), model=text(proposal.model), prompt_sha256=proposal.prompt_sha256,
         seconds=proposal.seconds)
 
 
@@ -516,7 +521,7 @@ def asked_to_msg(event: Asked, episode_id: str, sequence: int) -> msg.AnswerArra
     seen = event.observation
     return msg.AnswerArray(
         header=header(seen.stamp_ns, seen.frame_id), episode_id=episode_id, sequence=sequence,
-        image_id=seen.image_id, model=event.model, purpose=PURPOSES[event.purpose],
+        image_id=seen.image_id, model=text(event.model), purpose=PURPOSES[event.purpose],
         action=action_to_msg(event.action),
         questions=[question_to_msg(question) for question in event.questions],
         answers=[answer_to_msg(answer) for answer in event.answers],

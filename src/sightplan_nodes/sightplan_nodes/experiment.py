@@ -62,7 +62,7 @@ from sightplan.runner import (
 )
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
-from sightplan_nodes.failures import fill_error, raise_error
+from sightplan_nodes.failures import fill_error, guarded, raise_error
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -146,7 +146,8 @@ class ExperimentNode(Node):
                                  qos.EVENTS, callback_group=group)
         self._worker = Worker(self, names.EXPERIMENT)
         self._server = ActionServer(
-            self, RunExperiment, '~/run_experiment', self._serve, callback_group=group,
+            self, RunExperiment, '~/run_experiment',
+            guarded(self, RunExperiment.Result, self._serve), callback_group=group,
             goal_callback=self._accept, handle_accepted_callback=self._goal.take,
             cancel_callback=lambda _: CancelResponse.ACCEPT)
         if self._settings.autostart:
@@ -191,7 +192,8 @@ class ExperimentNode(Node):
         except SightplanError as error:
             self._say(f'{type(error).__name__}: {error}')
         except Exception as error:
-            self.get_logger().fatal(f'unexpected {type(error).__name__}: {error}')
+            self.get_logger().fatal(
+                conversions.text(f'unexpected {type(error).__name__}: {error}'))
         self.exit_code = code
         if self.executor is not None:
             self.executor.wake()
@@ -218,9 +220,10 @@ class ExperimentNode(Node):
             outcome = await self._worker.call(
                 lambda: self.walk(settings, _FeedbackProgress(handle)))
         except Exception as error:
-            self.get_logger().error(str(error))
             handle.abort()
-            return fill_error(result, error)
+            fill_error(result, error)
+            self.get_logger().error(result.error_msg)
+            return result
         finally:
             self._goal.release()
         if outcome.summary:

@@ -6,10 +6,16 @@ is the only place that turns one into the other.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Coroutine
 from typing import Any
+
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
 
 from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
+from sightplan_nodes.conversions import text
 
 NO_ERROR = 0
 
@@ -29,28 +35,54 @@ def fill_error(reply: Any, error: BaseException) -> Any:
     Args:
         reply: a service response or action result with ``error_code`` and ``error_msg``.
         error: an expected error keeps its code; any other becomes InfrastructureError, with its
-            type named, because the method is not to blame for it.
+            type named, because the method is not to blame for it. Its text may be anybody's, a
+            server's for example.
     """
     if isinstance(error, SightplanError):
-        reply.error_code, reply.error_msg = error.code, str(error)
+        reply.error_code, reply.error_msg = error.code, text(str(error))
     else:
         reply.error_code = InfrastructureError.code
-        reply.error_msg = f'{type(error).__name__}: {error}'
+        reply.error_msg = text(f'{type(error).__name__}: {error}')
     return reply
 
 
-def error_from_text(text: str) -> SightplanError:
+def guarded(node: Node, reply_type: type,
+            callback: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """A callback of a service or action that always has a reply, one that can be sent.
+
+    rclpy lets what leaves a callback, or a reply that cannot be serialised, end the node.
+
+    Args:
+        node: logs what went wrong.
+        reply_type: type of a service's response or an action's result, with the error fields.
+        callback: what serves; it may be a coroutine function.
+    """
+    async def serve(*arguments: Any) -> Any:
+        try:
+            reply = callback(*arguments)
+            if inspect.isawaitable(reply):
+                reply = await reply
+            serialize_message(reply)
+        except Exception as error:
+            reply = fill_error(reply_type(), error)
+            node.get_logger().error(
+                f'{reply_type.__name__} cannot be given: {reply.error_msg}')
+        return reply
+    return serve
+
+
+def error_from_text(said: str) -> SightplanError:
     """The exception in the message of an episode that ended as an error.
 
     Args:
-        text: ``TypeName: message``, as the episode loop writes it; any other text is an
+        said: ``TypeName: message``, as the episode loop writes it; any other text is an
             InfrastructureError.
     """
-    name, _, message = text.partition(': ')
+    name, _, message = said.partition(': ')
     for cls in BY_CODE.values():
         if cls.__name__ == name:
             return cls(message)
-    return InfrastructureError(text)
+    return InfrastructureError(said)
 
 
 def raise_error(reply: Any, node: str) -> None:

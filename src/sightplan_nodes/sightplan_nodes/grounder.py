@@ -11,6 +11,7 @@ from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import param
+from sightplan.runner import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
@@ -23,6 +24,9 @@ class GrounderSettings(BackendSettings):
 
     answers: str = param('strict', 'How replies are read, see sightplan.grounding.parsing',
                          choices=tuple(PARSERS))
+    domain: str = param('', 'Domain of the problems; see method')
+    method: str = param('', 'Method that will ask: a backend that simulates errors takes those of '
+                            "answers to the method's prompt; empty: to the prompt of each request")
 
 
 class GrounderNode(BackendNode):
@@ -38,6 +42,12 @@ class GrounderNode(BackendNode):
     def check_backend(self, name: str) -> None:
         """Every backend answers questions."""
 
+    def reasoning(self) -> bool | None:
+        """As the prompt of the method has it, if the node was told the method."""
+        if not self.settings.method or not self.settings.domain:
+            return None
+        return asks_for_reasons(self.settings.method, self.settings.domain)
+
     def use(self, backend: Backend) -> BackendGrounder:
         """Let the core's grounder ask the backend."""
         return BackendGrounder(backend, PARSERS[self.settings.answers])
@@ -51,7 +61,7 @@ class GrounderNode(BackendNode):
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
         response.answers = [conversions.answer_to_msg(answer) for answer in answers]
-        response.model, response.image_id = user.model, observation.image_id
+        response.model, response.image_id = conversions.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 
 

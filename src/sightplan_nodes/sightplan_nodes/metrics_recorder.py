@@ -38,7 +38,7 @@ from sightplan.records import RunStore
 from sightplan.records.bag import COMPRESSIONS, BagWriter, MessageTypes, Qos, TopicType, repair
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.assembly import Arrival, Assembly
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, raw_stamp_ns
 from sightplan_nodes.problems import read_problem
@@ -243,8 +243,12 @@ class MetricsRecorder(Node):
         self._gap_since: float | None = None
 
         group = ReentrantCallbackGroup()
-        self.create_service(StartRun, '~/start_run', self._start_run, callback_group=group)
-        self.create_service(FinishRun, '~/finish_run', self._finish_run, callback_group=group)
+        self.create_service(StartRun, '~/start_run',
+                            guarded(self, StartRun.Response, self._start_run),
+                            callback_group=group)
+        self.create_service(FinishRun, '~/finish_run',
+                            guarded(self, FinishRun.Response, self._finish_run),
+                            callback_group=group)
         for topic, kind in EVENT_TOPICS.items():
             self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
                                      raw=True, callback_group=group)
@@ -309,10 +313,11 @@ class MetricsRecorder(Node):
             try:
                 job()
             except SightplanError as error:
-                self.get_logger().fatal(f'cannot record: {error}')
+                self.get_logger().fatal(conversions.text(f'cannot record: {error}'))
                 self.exit_code = 1
             except Exception as error:
-                self.get_logger().fatal(f'cannot record: {type(error).__name__}: {error}')
+                self.get_logger().fatal(
+                    conversions.text(f'cannot record: {type(error).__name__}: {error}'))
                 self.exit_code = 1
         self._worker.submit(guarded)
 
@@ -428,7 +433,7 @@ class MetricsRecorder(Node):
 
     def _cut_short(self, message: str) -> None:
         assert self._current is not None
-        self.get_logger().error(f'{self._current.episode_id}: {message}')
+        self.get_logger().error(conversions.text(f'{self._current.episode_id}: {message}'))
         self._assembly.finish(self._current.episode_id)
         self._current.cut_short(message)
         self._commit(keep=True)

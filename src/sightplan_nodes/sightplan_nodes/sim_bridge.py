@@ -30,7 +30,7 @@ from sightplan.model import (
 )
 from sightplan.runner import make_world
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -162,10 +162,14 @@ class SimBridge(Node):
         self._depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
         group = ReentrantCallbackGroup()
-        self.create_service(ResetWorld, '~/reset', self._reset, callback_group=group)
-        self.create_service(GetState, '~/get_state', self._get_state, callback_group=group)
+        self.create_service(ResetWorld, '~/reset',
+                            guarded(self, ResetWorld.Response, self._reset), callback_group=group)
+        self.create_service(GetState, '~/get_state',
+                            guarded(self, GetState.Response, self._get_state),
+                            callback_group=group)
         self._skills = ActionServer(
-            self, ExecuteSkill, names.EXECUTE_SKILL, self._execute, callback_group=group,
+            self, ExecuteSkill, names.EXECUTE_SKILL,
+            guarded(self, ExecuteSkill.Result, self._execute), callback_group=group,
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
             cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
@@ -201,7 +205,8 @@ class SimBridge(Node):
             observation, state = await self._worker.call(
                 lambda: self._reset_world(request), self._settings.reset_timeout_s)
         except Exception as error:
-            self.get_logger().error(f'reset to {request.problem!r} failed: {error}')
+            self.get_logger().error(
+                conversions.text(f'reset to {request.problem!r} failed: {error}'))
             return fill_error(response, error)
         self._episode_id = request.episode_id
         response.stamp = conversions.time_to_msg(self._show(observation, state, ''))
@@ -228,7 +233,8 @@ class SimBridge(Node):
             feedback, observation, state, outcome = await self._worker.call(
                 lambda: self._execute_in_world(action))
         except Exception as error:
-            self.get_logger().error(f'{handle.request.action.name} failed: {error}')
+            self.get_logger().error(
+                conversions.text(f'{handle.request.action.name} failed: {error}'))
             handle.abort()
             return fill_error(result, error)
         finally:
@@ -236,7 +242,7 @@ class SimBridge(Node):
         stamp_ns = self._show(observation, state, outcome)
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
         result.status = conversions.STATUSES[feedback.status]
-        result.message = feedback.message
+        result.message = conversions.text(feedback.message)
         result.stamp = conversions.time_to_msg(stamp_ns)
         handle.succeed()  # also when cancelled meanwhile: a skill is not stopped half-way
         return result
@@ -275,7 +281,8 @@ class SimBridge(Node):
                 self._worlds[domain] = self._make_world(domain, self._options)
             return self._worlds[domain]
         except Exception as error:
-            self.get_logger().error(f'the world of {domain!r} cannot be made: {error}')
+            self.get_logger().error(
+                conversions.text(f'the world of {domain!r} cannot be made: {error}'))
             return None
 
     def _reset_world(self, request: ResetWorld.Request) -> tuple[Observation, State]:

@@ -26,6 +26,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sightplan.model import SightplanError
+from sightplan_nodes.conversions import text
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
@@ -183,7 +184,7 @@ def leave(node: Node) -> None:
 
 def _say(node: Node | None, make_node: Callable[[], Node], error: SightplanError) -> None:
     if node is not None:
-        node.get_logger().fatal(str(error))
+        node.get_logger().fatal(text(str(error)))
     else:
         name = getattr(make_node, '__name__', 'node')
         sys.stderr.write(f'{name} cannot start: {error}\n')

@@ -13,7 +13,7 @@ from sightplan_interfaces.srv import Plan
 from sightplan.model import PlanningTask, SymbolicPlanner, param
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan_nodes import conversions, names
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
@@ -53,7 +53,8 @@ class SymbolicPlannerNode(Node):
         self._settings = declare_settings(self, SymbolicPlannerSettings)
         self._planner = make_planner(declare_settings(self, PlannerSettings))
         self._worker = Worker(self, names.SYMBOLIC_PLANNER)
-        self.create_service(Plan, '~/plan', self._plan, callback_group=ReentrantCallbackGroup())
+        self.create_service(Plan, '~/plan', guarded(self, Plan.Response, self._plan),
+                            callback_group=ReentrantCallbackGroup())
 
     def close(self) -> None:
         """End a search that is under way."""
@@ -69,8 +70,9 @@ class SymbolicPlannerNode(Node):
             result = await self._worker.call(
                 lambda: self._planner.plan(task, limit_s), limit_s + _GRACE_S)
         except Exception as error:
-            self.get_logger().error(str(error))
-            return fill_error(response, error)
+            fill_error(response, error)
+            self.get_logger().error(response.error_msg)
+            return response
         return conversions.fill_plan(response, result)
 
 

@@ -18,6 +18,7 @@ from sightplan.model import (
     Action,
     BackendError,
     DeadlineError,
+    EpisodeEnded,
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
@@ -27,10 +28,11 @@ from sightplan.model import (
     ProposalStatus,
     SpendingCapError,
     State,
+    StopReason,
     Usage,
     WorldError,
 )
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import agent, conversions, names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
@@ -421,6 +423,27 @@ def test_errors_keep_their_kind(error: Exception) -> None:
         assert result.error_code == error.code
         assert 'grounder: ' in result.error_msg
         b.grounder.error = None
+        assert b.listener.episode().error_code == 0, 'the agent goes on'
+
+
+ODD = 'odd \ud83d and \0'
+
+
+@pytest.mark.parametrize('ending', [
+    EpisodeEnded(StopReason.GAVE_UP, ODD), EpisodeEnded(StopReason.CANCELLED, ODD),
+    EpisodeEnded(StopReason.ERROR, f'BackendError: {ODD}'), BackendError(ODD), ValueError(ODD)])
+def test_odd_text_ends_no_agent(ending: EpisodeEnded | Exception,
+                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can be neither logged nor sent is replaced."""
+    def odd(*arguments: object, **options: object) -> EpisodeEnded:
+        if isinstance(ending, Exception):
+            raise ending
+        return ending
+    with bench() as b:
+        with monkeypatch.context() as patch:
+            patch.setattr(agent, 'run_episode', odd)
+            result = b.listener.episode()
+        assert 'odd \ufffd and \ufffd' in result.message + result.error_msg
         assert b.listener.episode().error_code == 0, 'the agent goes on'
 
 

@@ -183,7 +183,7 @@ def test_the_record_holds_what_the_nodes_say(made: Callable) -> None:
     request = others.started[0]
     identity, session = json.loads(request.identity_json), json.loads(request.session_json)
     assert identity['backend'] == {'name': 'noisy_oracle', 'table': 'perfect', 'split': 'auto',
-                                   'cot': False, 'seed': 0, 'repeat': 0.45} | identity['backend']
+                                   'cot': 'no', 'seed': 0, 'repeat': 0.45} | identity['backend']
     assert identity['model'] == 'scripted'
     assert identity['world'] == {'look': 0.5, 'width': 320}
     assert session['graph']['sim_bridge']['camera.width'] == 320
@@ -240,7 +240,7 @@ def test_a_method_whose_model_plans_needs_neither_grounder_nor_planner(made: Cal
     assert identity['backend'] == {'name': 'scripted', 'script': 's.yaml'}
     assert identity['model'] == 'scripted-2'
     assert (identity['answers'], identity['planner']) == (None, None)
-    assert (identity['prompt']['name'], identity['stop_at_goal']) == ('plan', True)
+    assert (identity['prompt']['name'], identity['stop_at_goal']) == ('plan', {'simple': True})
     assert session['settings']['propose_timeout_s'] == 90.0
     assert 'grounder' not in session['graph']
     assert [node for node, _ in others.carried] == ['vlm_planner']

@@ -198,6 +198,29 @@ def test_failure_of_the_backend_is_an_error_of_that_request_only(made: Callable)
         assert client.ground('r').error_code == 0
 
 
+ODD = 'bad prompt near \ud83d and \0'
+
+
+def test_odd_text_of_a_server_ends_no_node(made: Callable) -> None:
+    """Half of a surrogate pair can be neither logged nor sent."""
+    with made() as client:
+        client.backend.fail = BackendError(ODD)
+        reply = client.ground('r')
+        assert (reply.error_code, reply.error_msg) == (
+            BackendError.code, 'bad prompt near \ufffd and \ufffd')
+        client.backend.fail, client.backend.model = None, f'one {ODD}'
+        assert client.ground('r').model == 'one bad prompt near \ufffd and \ufffd'
+
+
+@pytest.mark.parametrize('error', [BackendError(ODD), ValueError(ODD)])
+def test_odd_text_while_loading(made: Callable, error: Exception,
+                                capfd: pytest.CaptureFixture) -> None:
+    with made(fail=error, autostart=False) as client:
+        assert not client.change(Transition.TRANSITION_CONFIGURE)
+        assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+    assert 'bad prompt near \ufffd' in capfd.readouterr().err
+
+
 def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:
     with made() as client:
         client.backend.may_go_on.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 from rclpy.exceptions import ParameterImmutableException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message, serialize_message
 from sightplan_interfaces.srv import Plan
 
-from nodes_testing import parameters
+from nodes_testing import LIMIT_S, parameters, spinning
 from sightplan import model
 from sightplan.model import InfrastructureError, InputError, SightplanError, param
 from sightplan_nodes import failures
+from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 
@@ -125,6 +128,43 @@ def test_unexpected_exceptions_are_named_and_infrastructure() -> None:
     assert reply.error_code == InfrastructureError.code
     assert "KeyError: 'nothing'" in reply.error_msg
     failures.raise_error(Plan.Response(), 'n')
+
+
+@pytest.mark.parametrize('error', [InputError('a\ud83db\0'), ValueError('a\ud83db\0')])
+def test_odd_text_is_made_fit_to_send(error: Exception) -> None:
+    reply = failures.fill_error(Plan.Response(), error)
+    assert reply.error_msg.endswith('a\ufffdb\ufffd')
+    assert deserialize_message(serialize_message(reply), Plan.Response) == reply
+
+
+def broken(request: Plan.Request, response: Plan.Response) -> Plan.Response:
+    raise ValueError('odd \ud83d')
+
+
+def unfit(request: Plan.Request, response: Plan.Response) -> Plan.Response:
+    response.message = 'half \ud83d'
+    return response
+
+
+async def unfit_later(request: Plan.Request, response: Plan.Response) -> Plan.Response:
+    return unfit(request, response)
+
+
+@pytest.mark.parametrize(('callback', 'words'), [
+    (broken, 'ValueError: odd'), (unfit, 'UnicodeEncodeError'),
+    (unfit_later, 'UnicodeEncodeError')])
+def test_a_service_outlives_its_callback(callback: Callable, words: str,
+                                         capfd: pytest.CaptureFixture) -> None:
+    """Its client gets a reply, and so does the next one."""
+    server, client = Node('server'), Node('client')
+    server.create_service(Plan, 'plan', failures.guarded(server, Plan.Response, callback))
+    call = ServiceCaller(client, Plan, 'plan', 'server')
+    with spinning(server, client):
+        for _ in range(2):
+            reply = call(Plan.Request(), LIMIT_S)
+            assert reply.error_code == InfrastructureError.code
+            assert words in reply.error_msg
+    assert words in capfd.readouterr().err
 
 
 def test_codes_of_a_newer_version() -> None:
