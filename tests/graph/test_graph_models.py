@@ -60,12 +60,13 @@ def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
 
 def test_a_recorded_run_is_replayed(start, tmp_path: Path) -> None:
     shared = ('method:=ground_mem_cot', 'episodes:=2', 'seed:=3', 'failure_probability:=0.3')
-    recorded = start(*shared, 'backend_options:=table=gpt-4.1,cot=true',
+    recorded = start(*shared, 'backend_options:=table=gpt-4.1',
                      f'record:={tmp_path / "record"}')
     assert recorded.wait() == 0, recorded.text
     replayed = start(*shared, 'backend:=replay', f'backend_options:=path={tmp_path / "record"}')
     assert replayed.wait() == 0, replayed.text
     assert len(recorded.lines()) == 2
+    assert '(gpt-4.1/cot, ' in recorded.lines()[0]['model'], 'the errors of answers with reasons'
     assert [result(line) for line in replayed.lines()] == [
         result(line) for line in recorded.lines()]
 

@@ -59,7 +59,6 @@ from sightplan.model import (
     check_settings,
     identity_values,
     param,
-    settings_fields,
     user_path,
 )
 from sightplan.planning.visual import BackendVisualPlanner
@@ -75,6 +74,7 @@ from sightplan.vlm.api import (
     cannot_generate,
     make_backend,
 )
+    resolved_options,
 
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
@@ -277,7 +277,7 @@ def stops_at_goal(settings: RunSettings, domain: str, split: str) -> bool:
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
-    """The backend's options; the run's seed seeds a backend that has one and was given none.
+    """The backend's options, with what they leave open and seed and method decide.
 
     Raises:
         InputError: unknown backend, unknown option or bad value, or a backend that cannot plan
@@ -285,12 +285,19 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
     """
     if needs_visual_planner(settings.method) and not backend_generates(settings.backend):
         raise cannot_generate(settings.backend)
-    options = dict(settings.backend_options)
-    fields = {f.name for f in settings_fields(type(backend_settings(settings.backend)))}
-    if 'seed' in fields:
-        options.setdefault('seed', settings.seed)
-    backend_settings(settings.backend, options)
-    return options
+    return resolved_options(settings.backend, settings.backend_options, settings.seed,
+                            asks_for_reasons(settings.method, settings.domain))
+
+
+def asks_for_reasons(method: str, domain: str) -> bool:
+    """Whether a method asks its questions so that the answers begin with reasons.
+
+    Raises:
+        InputError: unknown method or domain.
+    """
+    prompt = prompt_name(method)
+    return (needs_grounder(method) and bool(prompt)
+            and load_domain(domain).grounding_prompt(prompt).reasoning)
 
 
 def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Problem]],
@@ -308,7 +315,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method)
-    problems = hashlib.sha256()
+    problems, splits = hashlib.sha256(), dict.fromkeys(split for split, _ in pairs)
     for split, problem in pairs:
         problems.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
     backend = (identity_values(backend_settings(
@@ -325,8 +332,9 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
-        'max_actions': settings.max_actions,
-        'stop_at_goal': any(stops_at_goal(settings, domain.name, split) for split, _ in pairs),
+        'max_actions': {split or '-': budget(settings, domain.name, split) for split in splits},
+        'stop_at_goal': {split or '-': stops_at_goal(settings, domain.name, split)
+                         for split in splits},
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search,
                      'timeout_s': settings.planner_timeout_s}

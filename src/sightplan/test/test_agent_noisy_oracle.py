@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import Atom, BackendError, InputError, Observation, Question, TruthSource
-from sightplan.vlm.api import YesNoRequest, backend_names, make_backend
+from sightplan.model import (
+    Atom,
+    BackendError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+    TruthSource,
+)
+from sightplan.vlm.api import YesNoRequest, backend_names, backend_settings, make_backend
 from sightplan.vlm.backends._confusion import load_table, table_names
 
 CLEAR = [Atom('clear', (f'b{i}',)) for i in range(2000)]
@@ -124,6 +132,57 @@ def test_seed_and_episode_change_the_errors_and_nothing_else_does(tmp_path):
     assert answers() == answers()
     assert answers() != answers(seed=1)
     assert answers() != answers(episode='e2')
+
+
+def test_errors_are_those_of_answers_with_reasons_where_they_are_asked_for():
+    """A chain of thought costs this model most of its readable answers about columns."""
+    atoms = [Atom('leftof', (f'c{i}', 'c0')) for i in range(200)]
+
+    def unread(cot, reasoning):
+        backend = make_backend('noisy_oracle', {'table': 'Phi-4-multimodal-instruct', 'cot': cot,
+                                                'split': 'simple'}, FixedTruth())
+        request = YesNoRequest(look(1), tuple(Question(a, '') for a in atoms),
+                               prompt=GroundingPrompt(reasoning=reasoning))
+        return sum('cannot be read' in reply.text for reply in backend.answer(request))
+    assert (unread('auto', True), unread('auto', False)) == (unread('yes', False),
+                                                            unread('no', True))
+    assert unread('yes', True) == 200 > unread('no', False)
+
+
+def test_the_same_image_can_be_asked_about_in_both_ways():
+    backend, plain, cot = (make_backend('noisy_oracle', {'table': 'gemma-3-12b-it', 'cot': kind},
+                                        FixedTruth()) for kind in ('auto', 'no', 'yes'))
+    questions = tuple(Question(Atom('on', (f'b{i}', 'b0')), '') for i in range(300))
+    for image in (1, 2):
+        for reasoning, alone in ((False, plain), (True, cot)):
+            request = YesNoRequest(look(image), questions,
+                                   prompt=GroundingPrompt(reasoning=reasoning))
+            assert backend.answer(request) == alone.answer(request)
+    assert plain.answer(request) != cot.answer(request)
+
+
+def test_a_models_name_tells_the_kind_of_its_errors(tmp_path):
+    def name(table, **options):
+        return make_backend('noisy_oracle', {'table': table, **options}, FixedTruth()).model
+    assert name('gpt-4.1', cot='no') == 'noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)'
+    assert name('gpt-4.1', cot='yes') == 'noisy_oracle(gpt-4.1/cot, repeat 0.45, seed 0)'
+    assert name('gpt-4.1') == 'noisy_oracle(gpt-4.1/as asked, repeat 0.45, seed 0)'
+    assert name('gpt-4.1', pseudo_count=.5).startswith('noisy_oracle(gpt-4.1/as asked+0.5,')
+    mine = table_file(tmp_path, clear={'p_yes_true': 1., 'p_yes_false': 0.})
+    for table in ('perfect', mine):  # one kind of rates serves for both
+        assert len({name(table, cot=cot) for cot in ('auto', 'yes', 'no')}) == 1
+
+
+@pytest.mark.parametrize(('given', 'meant'), [
+    (True, 'yes'), (False, 'no'), ('true', 'yes'), ('False', 'no'), ('auto', 'auto')])
+def test_yes_and_no_may_have_been_read_as_truth_values(given, meant):
+    assert backend_settings('noisy_oracle', {'cot': given}).cot == meant
+
+
+@pytest.mark.parametrize('cot', ['maybe', 1, None])
+def test_another_kind_of_errors_is_refused(cot):
+    with pytest.raises(InputError, match='backend noisy_oracle: cot = .* must be'):
+        backend_settings('noisy_oracle', {'cot': cot})
 
 
 def test_a_new_episode_forgets_the_history(tmp_path):

@@ -20,6 +20,8 @@ from sightplan.model import BackendError, InputError, PlanningResult, PlanningSt
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, episode_specs, run, select_problems
+from sightplan.suites import MethodRules, load_suite
+from sightplan.vlm.api import make_backend
 
 HERE = Path(__file__).parent
 
@@ -109,6 +111,40 @@ def test_the_runs_seed_seeds_the_noise_unless_told_otherwise():
     assert runner.resolved_backend_options(settings)['seed'] == 3
 
 
+@pytest.mark.parametrize(('method', 'kind'), [
+    ('ground', 'plain'), ('ground_mem', 'plain'), ('belief', 'plain'), ('ground_cot', 'cot'),
+    ('ground_mem_cot', 'cot')])
+def test_the_methods_prompt_chooses_the_kind_of_errors(method, kind):
+    def model(**options):
+        settings = RunSettings(method=method, backend='noisy_oracle',
+                               backend_options={'table': 'gpt-4.1', **options})
+        resolved = runner.resolved_backend_options(settings)
+        return make_backend('noisy_oracle', resolved, MemoryWorld()).model
+    assert model() == model(cot='auto') == f'noisy_oracle(gpt-4.1/{kind}, repeat 0.45, seed 0)'
+    assert '/plain,' in model(cot='no') and '/cot,' in model(cot='yes')
+
+
+def test_the_rules_of_the_suite_are_part_of_the_identity(monkeypatch):
+    """As resolved: that of each split, wherever it comes from."""
+    settings = RunSettings(method='plan', backend='scripted', split='all')
+    domain, pairs, _ = select_problems(settings)
+
+    def rules(settings):
+        found = runner.identity(settings, domain, pairs, 'm')
+        return found['max_actions'], found['stop_at_goal']
+    splits = ('simple', 'medium', 'hard')
+    assert rules(settings) == (dict(zip(splits, (10, 20, 30), strict=True)),
+                               dict.fromkeys(splits, True))
+    given = dataclasses.replace(settings, max_actions=10, stop_at_goal='no')
+    assert rules(given) == (dict.fromkeys(splits, 10), dict.fromkeys(splits, False))
+    suite = load_suite('viplan')
+    others = {**suite.methods, 'plan': MethodRules({'simple': 3}, stop_at_goal=False)}
+    monkeypatch.setattr(runner, 'suite_for',
+                        lambda *_: dataclasses.replace(suite, methods=others))
+    assert rules(settings) == ({'simple': 3, 'medium': 20, 'hard': 20},
+                               dict.fromkeys(splits, False))
+
+
 def test_more_episodes_than_problems_go_round_with_other_seeds(go):
     settings = RunSettings(episodes=7, problems='x')
     domain, pairs, _ = select_problems(RunSettings())
@@ -176,7 +212,8 @@ def test_a_run_whose_model_plans(go, tmp_path, stop_at_goal, stop, proposals):
     assert {k: n / 3 for k, n in summary['proposals'].items() if n} == proposals
     store = RunStore(tmp_path / 'run')
     identity = store.run_info()['identity']
-    assert identity['stop_at_goal'] is (stop_at_goal == 'yes')
+    assert identity['stop_at_goal'] == {'-': stop_at_goal == 'yes'}
+    assert identity['max_actions'] == {'-': 20}
     assert identity['prompt'] == {'name': 'plan', 'sha256': load_domain(
         'blocksworld').prompt_hash('plan')}
     assert identity['answers'] is None and identity['backend']['name'] == 'scripted'
@@ -418,12 +455,12 @@ def test_without_json_the_table_is_printed(command, capsys):
 def test_options_reach_the_settings():
     arguments = cli.make_parser().parse_args([
         'run', '--table', 'gpt-4.1', '--backend-option', 'repeat=0.3', '--backend-option',
-        'cot=true', '--method-option', 'on_unparsed=stop', '--world-option', 'look=0.5',
+        'cot=yes', '--method-option', 'on_unparsed=stop', '--world-option', 'look=0.5',
         '--world-option', 'frame_id=cam', '--split', 'hard', '--episodes', '4', '--seed', '9',
         '--failure-probability', '0.1', '--max-actions', '30', '--no-resume'])
     settings = run_cli.settings_from(arguments)
     assert (settings.backend, settings.backend_options) == (
-        'noisy_oracle', {'repeat': .3, 'cot': True, 'table': 'gpt-4.1'})
+        'noisy_oracle', {'repeat': .3, 'cot': 'yes', 'table': 'gpt-4.1'})
     assert settings.method_options == {'on_unparsed': 'stop'}
     assert settings.world_options == {'look': .5, 'frame_id': 'cam'}
     assert (settings.split, settings.episodes, settings.seed, settings.failure_probability,

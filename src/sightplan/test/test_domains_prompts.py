@@ -232,7 +232,8 @@ def drop(key):
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], single='yes'),
      "single: is 'yes'"),
     ('prompts/plan.yaml', lambda d: d.update(
-        kind='planning', like=['plan'], outcomes={'empty': ''}), 'outcomes: is .*give a mapping of executed, rejected'),
+        kind='planning', like=['plan'], outcomes={'empty': ''}),
+     'outcomes: is .*give a mapping of executed, rejected'),
     ('prompts/plan.yaml', lambda d: d.update(
         kind='planning', like=['plan'], outcomes={b.value: '{block}' for b in Became}),
      r'outcomes.executed: unknown placeholder \{block\}'),

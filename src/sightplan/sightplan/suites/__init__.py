@@ -4,6 +4,13 @@ One folder a suite: ``README.md`` (paper, version, deviations, licence), ``suite
 ``published.json``. Folders are discovered.
 """
 
-from sightplan.suites.suite import Published, Suite, load_suite, suite_for, suite_names
+from sightplan.suites.suite import (
+    MethodRules,
+    Published,
+    Suite,
+    load_suite,
+    suite_for,
+    suite_names,
+)
 
-__all__ = ['Published', 'Suite', 'load_suite', 'suite_for', 'suite_names']
+__all__ = ['MethodRules', 'Published', 'Suite', 'load_suite', 'suite_for', 'suite_names']

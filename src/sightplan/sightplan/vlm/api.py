@@ -172,6 +172,29 @@ def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
 
 
 def backend_needs_truth(name: str) -> bool:
+def resolved_options(name: str, values: Mapping[str, Any], seed: int,
+                     reasoning: bool | None = None) -> dict[str, Any]:
+    """A backend's options, with what they leave open and the run decides.
+
+    Args:
+        name: of the backend.
+        values: the options as given.
+        seed: of the run; seeds a backend that has a ``seed`` and was given none.
+        reasoning: whether the model is asked for its reasons; decides about ``cot: auto``. None:
+            not known beforehand.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    options = dict(values)
+    if 'seed' in {f.name for f in settings_fields(_module(name).Settings)}:
+        options.setdefault('seed', seed)
+    settings = backend_settings(name, options)
+    if reasoning is not None and getattr(settings, 'cot', '') == 'auto':
+        options['cot'] = 'yes' if reasoning else 'no'
+    return options
+
+
     """Whether a backend is an oracle that must be given ground truth.
 
     Raises:

@@ -10,6 +10,8 @@ of every answer follows a table (``_confusion``), and errors persist as those of
   run share of errors is the table's e whatever r is (r is never below e: that is independence);
 * when the truth has changed, the error is drawn afresh.
 
+Where a table has rates of answers with and without reasons, ``cot`` says which are used.
+
 Every draw is a hash of seed, episode, atom and image, so that the order of questions about an
 image does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
 """
@@ -27,7 +29,7 @@ from sightplan.vlm.api import (
     YesNoRequest,
     cannot_generate,
 )
-from sightplan.vlm.backends._confusion import Rates, load_table
+from sightplan.vlm.backends._confusion import ConfusionTable, Rates, load_table
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
 
@@ -40,7 +42,9 @@ class Settings:
                        'with the package, or the path of a .json or .yaml file')
     split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has '
                        'it, else the mean over its splits')
-    cot: bool = param(False, 'Use the rates of answers given after a chain of thought')
+    cot: str = param('auto', 'Whether to use the rates of answers given after a chain of thought: '
+                     'auto (as the model is asked), yes or no; a table of yours has one kind of '
+                     'rates, which are used for both', choices=('auto', 'yes', 'no'))
     pseudo_count: float = param(
         0.0, 'Added to the counts of right and of wrong answers behind each rate, where a table '
         'gives counts: 0.5 (Jeffreys) keeps "no error in 12 answers" from meaning "never wrong"',
@@ -48,6 +52,11 @@ class Settings:
     seed: int = param(0, 'Seed of the errors', low=0)
     repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
                           'while the truth is the same (real models: .3 to .6)', low=0.0, high=1.0)
+
+    def __post_init__(self) -> None:
+        """Take true and false for yes and no, as YAML does."""
+        plain = {'true': 'yes', 'false': 'no'}.get(str(self.cot).lower(), self.cot)
+        object.__setattr__(self, 'cot', plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +83,28 @@ class Backend:
         """
         self._settings = settings
         self._truth = truth
-        self._table = load_table(settings.table, settings.cot, settings.pseudo_count)
+        tables = {cot: load_table(settings.table, cot == 'yes', settings.pseudo_count)
+                  for cot in (('no', 'yes') if settings.cot == 'auto' else (settings.cot,))}
+        self._tables = {reasoning: tables.get('yes' if reasoning else 'no',
+                                              next(iter(tables.values())))
+                        for reasoning in (False, True)}
         self._split = settings.split
         self._episode = ''
-        self._past: dict[Atom, _Past] = {}
-        self._given: dict[tuple[str, Atom], YesNoReply] = {}
+        self._past: dict[tuple[str, Atom], _Past] = {}
+        self._given: dict[tuple[str, str, Atom], YesNoReply] = {}
 
     @property
     def model(self) -> str:
-        """Table and settings, for example ``noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)``."""
+        """Table and settings, for example ``noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)``.
+
+        ``/plain`` and ``/cot`` tell the kind of rates, ``/as asked`` that each request decides;
+        a table with one kind of rates has none of these in its name.
+        """
         split = '' if self._settings.split == 'auto' else f' {self._settings.split}'
-        return (f'noisy_oracle({self._table.name}{split}, repeat {self._settings.repeat:g}, '
+        name, cot = (self._tables[reasoning].name for reasoning in (False, True))
+        if name != cot:
+            name = name.replace('/plain', '/as asked')
+        return (f'noisy_oracle({name}{split}, repeat {self._settings.repeat:g}, '
                 f'seed {self._settings.seed})')
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
@@ -119,7 +139,8 @@ class Backend:
         episode = getattr(self._truth, 'episode_id', None)
         if isinstance(episode, str) and episode and episode != self._episode:
             self._new_episode(episode)
-        return [self._reply(question.atom, question.atom in state, image)
+        table = self._tables[request.prompt.reasoning]
+        return [self._reply(table, question.atom, question.atom in state, image)
                 for question in request.questions]
 
     def _new_episode(self, episode: str) -> None:
@@ -127,15 +148,15 @@ class Backend:
         self._past.clear()
         self._given.clear()
 
-    def _reply(self, atom: Atom, truth: bool, image: str) -> YesNoReply:
-        given = self._given.get((image, atom))
+    def _reply(self, table: ConfusionTable, atom: Atom, truth: bool, image: str) -> YesNoReply:
+        given = self._given.get((table.name, image, atom))
         if given is None:
-            rates = self._table.rates(self._split, atom.predicate)
-            past = self._past.get(atom)
+            rates = table.rates(self._split, atom.predicate)
+            past = self._past.get((table.name, atom))
             wrong, unread = self._draw_faults(atom, truth, image, rates, past)
-            self._past[atom] = _Past(truth, wrong, unread)
+            self._past[table.name, atom] = _Past(truth, wrong, unread)
             given = YesNoReply(UNREADABLE if unread else 'No' if truth is wrong else 'Yes')
-            self._given[image, atom] = given
+            self._given[table.name, image, atom] = given
         return given
 
     def _draw_faults(self, atom: Atom, truth: bool, image: str, rates: Rates,
