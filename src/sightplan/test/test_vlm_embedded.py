@@ -19,6 +19,7 @@ from sightplan.model import (
     Question,
 )
 from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend
+from sightplan.vlm.backends._local_models import files_hash
 from sightplan.vlm.backends.embedded import SHIPPED, Backend, Settings
 
 torch = pytest.importorskip('torch')
@@ -241,6 +242,20 @@ def test_name_tells_folder_and_weights() -> None:
     assert int(digest, 16) >= 0
 
 
+def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
+    """Its other files come with it: one that changes answers asks for another name."""
+    assert backend().model == 'embedded_model@7c81c943c886'
+    assert files_hash(SHIPPED) == '68c07b86'
+
+
+def test_name_of_another_folder_tells_its_other_files(tmp_path: Path) -> None:
+    import shutil
+    shutil.copytree(SHIPPED, tmp_path / 'm')
+    copied = Backend(Settings(model_dir=str(tmp_path / 'm'))).model
+    assert copied == f'm@7c81c943c886+{files_hash(SHIPPED)}'
+    assert Backend(Settings(model_dir=str(SHIPPED))).model == backend().model
+
+
 def test_chosen_by_name() -> None:
     made = make_backend('embedded', {'threads': 1})
     assert made.model == backend().model
@@ -283,9 +298,11 @@ def test_unusable_images_are_refused(image: Any) -> None:
         ask(image, ['Is the red block clear?'])
 
 
-def test_image_tokens_in_a_question_are_refused() -> None:
-    with pytest.raises(BackendError, match='image token'):
-        ask(picture(), ['Is the <image> block clear?'])
+def test_image_tokens_in_a_question_are_plain_text() -> None:
+    asked = request(picture(), ['Is the <image> block clear?', 'Is the red block clear?'])
+    for one, other in zip(backend().answer(asked), backend().answer_one_by_one(asked),
+                          strict=True):
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
 
 
 def test_an_impossible_deadline_is_reported() -> None:

@@ -11,12 +11,13 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
+import json
 import logging
 import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,13 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     GroundingPrompt,
+    InputError,
     Observation,
     Question,
     Usage,
 )
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply
+from sightplan.vlm.replies import answer_place, is_answered
 
 _LOG = logging.getLogger(__name__)
 _SENTINEL = 'QUESTION-GOES-HERE'
@@ -49,6 +52,20 @@ _FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeErr
              NotImplementedError, AssertionError)
 """What libraries raise when a model or processor does not do."""
 _FIRST_PIXELS = (480, 640, 3)
+_UNLIKELY = 1e-3
+"""A model that wants to say yes or no gives them a larger probability than this together."""
+_OPENED = re.compile(r'<think>\s*\Z', re.IGNORECASE)
+_OPENED_SOMEHOW = re.compile(
+    r'[<\[\u25c1]\|?(?:begin_of_|start_)?(?:think|thinking|thought|reasoning)\|?[>\]\u25b7]\s*\Z',
+    re.IGNORECASE)
+_SPECIAL_LETTERS = 3
+"""Shorter special tokens (a "!" that fills up) are words, too."""
+_DECIDING = ('config.json', 'generation_config.json', '*processor_config.json', 'tokenizer*',
+             'vocab.*', 'merges.txt', '*.tiktoken', 'special_tokens_map.json',
+             'added_tokens.json', 'chat_template*', 'additional_chat_templates/*', '*.py')
+"""Files of a model folder, beside its weights, on which answers depend."""
+_OURS = frozenset({'conversation', 'chat_template', 'add_generation_prompt', 'tokenize',
+                   'continue_final_message', 'return_dict', 'return_tensors'})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +85,12 @@ class Options:
         memory_gb: likewise.
         threads: CPU threads of torch in this process; 0 leaves them.
         max_image_pixels: larger images are made smaller first; 0 for no limit.
+        template_options: JSON object of arguments for the chat template; '' for none.
         pixels: library that prepares images: 'pil', or '' for the processor's choice, which is
             torchvision where that is installed.
         setting: what the user calls ``model``.
+        shipped: whether the folder comes with the package, whose version tells its files; then
+            its name tells the weights only.
     """
 
     model: str
@@ -85,8 +105,10 @@ class Options:
     memory_gb: float = 0.0
     threads: int = 0
     max_image_pixels: int = 0
+    template_options: str = ''
     pixels: str = ''
     setting: str = 'model'
+    shipped: bool = False
 
 
 def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalModel:
@@ -98,10 +120,14 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
         probe: the prompt of the check.
 
     Raises:
+        InputError: the template's options are no JSON object, or hold what is not theirs.
         BackendError: a library, the model or memory is missing, or the model is unfit.
     """
+    template_options(label, options.template_options)
     local = is_folder(options.model)
     identity = folder_identity(label, folder(options.model), options.setting) if local else ''
+    if local and not options.shipped:
+        identity += f'+{files_hash(folder(options.model))}'
     try:
         import torch
         import transformers
@@ -138,8 +164,8 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
         if bar:
             hf_logging.enable_progress_bar()
     identity = identity or _hub_identity(options, model)
-    return LocalModel(label, _with_arithmetic(identity, options), model.eval(), processor,
-                      options, probe)
+    identity = _with_arithmetic(identity, options, str(model.dtype).removeprefix('torch.'))
+    return LocalModel(label, identity, model.eval(), processor, options, probe)
 
 
 class LocalModel:
@@ -178,11 +204,12 @@ class LocalModel:
             raise BackendError(f'{label}: {name} has no chat template; choose the instruction-'
                                'tuned version of the model, or put a chat_template.jinja into its '
                                'folder')
-        self._specials = frozenset(self._tokenizer.all_special_tokens)
+        self._template_options = template_options(label, options.template_options)
+        self._specials = self._special_tokens()
         tags = {self._tokenizer.convert_tokens_to_ids(tag) for tag in (_OPEN, _CLOSE)}
         self._mute = frozenset(self._tokenizer.all_special_ids) - tags
-        added = sorted(self._tokenizer.get_added_vocab(), key=len, reverse=True)
-        self._added = re.compile('|'.join(map(re.escape, added)) or r'(?!)')
+        added = self._tokenizer.get_added_vocab()
+        self._added = _any_of(added)
         self._stop = self._stop_ids(model)
         self._groups = _answer_ids(label, self._tokenizer,
                                    model.config.get_text_config().vocab_size)
@@ -215,8 +242,7 @@ class LocalModel:
         """Answer yes/no questions about one image.
 
         Raises:
-            BackendError: there is no usable image, a question holds a special token of the model,
-                or the memory does not suffice.
+            BackendError: there is no usable image, or the memory does not suffice.
             DeadlineError: not within ``timeout_s``.
         """
         started = time.monotonic()
@@ -243,8 +269,7 @@ class LocalModel:
         """Reply in free text, the most probable one token by token.
 
         Raises:
-            BackendError: an image is unusable, the prompt holds a special token of the model, or
-                the memory does not suffice.
+            BackendError: an image is unusable, or the memory does not suffice.
             DeadlineError: not within the request's ``timeout_s``.
         """
         deadline = (math.inf if request.timeout_s is None
@@ -258,7 +283,7 @@ class LocalModel:
             reply = self._engine.generate(inputs, request.max_tokens, self._stop,
                                           deadline=deadline)
             self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
-        return TextReply(self._text(reply.tokens), not reply.finished)
+        return TextReply(_opened(text) + self._text(reply.tokens), not reply.finished)
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
@@ -282,10 +307,12 @@ class LocalModel:
         prefix, suffixes = self._shared(image, image_id, prompt, asked)
         self._count(len(asked), sum(map(len, suffixes)), 0)
         if prompt.reasoning:
+            opened = _opened(self._frame(prompt)[1])
             texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
-                                        self._groups, self._closed, deadline)
+                                        self._groups, functools.partial(self._closed, opened),
+                                        deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
-            return [self._reasoned(text) for text in texts]
+            return [self._reasoned(text, opened) for text in texts]
         scores = self._engine.score(prefix, suffixes, self._groups, deadline)
         return self._replies(scores.masses, scores.top)
 
@@ -301,10 +328,11 @@ class LocalModel:
             inputs = self._inputs(head + question + foot, [picture])
             self._count(1, inputs['input_ids'].shape[1], 0)
             if prompt.reasoning:
+                opened = _opened(foot)
                 text = self._engine.generate(inputs, prompt.max_tokens, self._stop, self._groups,
-                                             self._closed, deadline)
+                                             functools.partial(self._closed, opened), deadline)
                 self._count(0, 0, len(text.tokens))
-                replies.append(self._reasoned(text))
+                replies.append(self._reasoned(text, opened))
             else:
                 scores = self._engine.score_whole([inputs], self._groups)
                 replies += self._replies(scores.masses, scores.top)
@@ -316,31 +344,23 @@ class LocalModel:
         return [YesNoReply(text, float(yes), float(no))
                 for text, (yes, no) in zip(said, masses, strict=True)]
 
-    def _reasoned(self, text: Any) -> YesNoReply:
-        """A reply with reasons; the probabilities are those of the first word of the answer."""
-        place = self._answer_place(text.tokens)
-        p_yes, p_no = (None, None) if place is None else text.masses[place]
-        return YesNoReply(self._text(text.tokens), p_yes, p_no)
+    def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
+        """A reply with reasons; the probabilities are those of the first word of the answer.
 
-    def _answer_place(self, tokens: tuple[int, ...]) -> int | None:
-        """Index of the first token of the answer proper; None if no token begins it."""
-        def begun(count: int) -> bool:
-            return _OPEN in self._tokenizer.decode(tokens[:count])
+        Args:
+            text: what was decoded.
+            opened: the thought that the prompt has opened; it is put before the text.
+        """
+        pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
+        place = answer_place([opened, *pieces])
+        p_yes, p_no = (None, None) if place is None else text.masses[place - 1]
+        return YesNoReply(opened + self._text(text.tokens), p_yes, p_no)
 
-        if not begun(len(tokens)):
-            return None
-        low, high = 0, len(tokens)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if begun(middle) else (middle, high)
-        for place in range(high, len(tokens) + 1):
-            after = str(self._tokenizer.decode(tokens[:place])).split(_OPEN, 1)[1]
-            if after.strip():
-                return place - 1 if place > high else None
-        return None
-
-    def _closed(self, tokens: list[int]) -> bool:
-        return _CLOSE in self._tokenizer.decode(tokens[-_TAIL_TOKENS:])
+    def _closed(self, opened: str, tokens: list[int]) -> bool:
+        """Whether the answer is complete: no more need be written."""
+        if _CLOSE not in self._tokenizer.decode(tokens[-_TAIL_TOKENS:]).lower():
+            return False
+        return is_answered(opened + self._tokenizer.decode(tokens))
 
     def _text(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode([t for t in tokens if t not in self._mute])).strip()
@@ -424,6 +444,7 @@ class LocalModel:
             _LOG.warning('%s: the chat template of %s does not put the image before the question; '
                          'each question pays for the image again', self._label, self.name)
             self._engine.give_up('the image stands after the question')
+            self._warn_of_thoughts(foot, self._engine.score_whole(whole, self._groups).masses)
             return
         first = whole[0]
         tails = [self._ids(head, question + foot) for question in asked]
@@ -436,27 +457,63 @@ class LocalModel:
             self._apart = False
             common = _common(ids)
             tails, cuts = [whole_ids[len(common):] for whole_ids in ids], {len(common)}
-        self._engine.choose(_cut(first, cuts.pop()), tails, whole)
+        self._engine.choose(_cut(first, cuts.pop()), tails, whole, self._groups)
+        self._warn_of_thoughts(foot, self._engine.probed)
+
+    def _warn_of_thoughts(self, foot: str, masses: NDArray[np.float64]) -> None:
+        """Say so if the model's first word can hardly be yes or no.
+
+        Args:
+            foot: the end of the prompt.
+            masses: (N, 2) probabilities of yes and of no at the start of N replies.
+        """
+        found = _OPENED_SOMEHOW.search(foot)
+        likely = float(masses.sum(1).max())
+        if found is None and likely >= _UNLIKELY:
+            return
+        _LOG.warning(
+            '%s: %s does not answer with its first word: %s. Probabilities of yes and no are read '
+            'there, so they tell nothing. If the model thinks first, switch that off, for example '
+            'with template_options={"enable_thinking": false} (the names are those of its chat '
+            'template), or choose a method in which it may think: ground_cot, ground_mem_cot',
+            self._label, self.name,
+            f'its chat template ends in {found[0].strip()}' if found is not None
+            else f'yes and no have a probability of {likely:.1g} together')
 
     # Prompts -----------------------------------------------------------------------------------
 
     def _asked(self, prompt: GroundingPrompt, question: str) -> str:
-        """A question's text.
+        """A question's text."""
+        return self._harmless(prompt.ask(question)).strip()
 
-        Raises:
-            BackendError: it holds a token that the model gives a meaning of its own.
+    def _harmless(self, text: str) -> str:
+        """A text without tokens to which the model gives a meaning of their own.
+
+        Names of objects, memories and histories (what a model itself wrote) may hold an end of
+        turn or an image's place. They are to be read, not obeyed, and must not end an episode
+        either: a space after the first sign makes them plain text ("< |im_end|>").
         """
-        for mark in self._added.findall(question):
-            if mark in self._specials:
-                raise BackendError(f'the question {question!r} holds {mark}, a '
-                                   'special token of the model (an image token, or an end of '
-                                   'text); ask without it')
-        return prompt.ask(question).strip()
+        while True:
+            plain = self._specials.sub(lambda found: f'{found[0][0]} {found[0][1:]}', text)
+            if plain == text:
+                return plain
+            text = plain
+
+    def _special_tokens(self) -> re.Pattern[str]:
+        """Tokens that no text of a prompt may hold; tags of answers may be there."""
+        tokens = {str(token) for token in self._tokenizer.all_special_tokens}
+        tokens |= {str(token) for token in getattr(
+            self._tokenizer, 'added_tokens_decoder', {}).values()
+            if getattr(token, 'special', False)}
+        tokens |= {str(value) for name, value in vars(self._processor).items()
+                   if name.endswith('_token') and isinstance(value, str)}
+        return _any_of(token for token in tokens - {_OPEN, _CLOSE}
+                       if len(token) >= _SPECIAL_LETTERS)
 
     def _split(self, prompt: GroundingPrompt) -> tuple[str, str]:
         """The rendered prompt before and after the question."""
         text = self._render(prompt.system, _parts(prompt, _SENTINEL))
-        head, found, foot = text.partition(_SENTINEL)
+        head, found, foot = text.rpartition(_SENTINEL)
         if not found:
             raise BackendError(f'the chat template of {self.name} leaves out the '
                                'question; choose another model')
@@ -471,6 +528,8 @@ class LocalModel:
         Raises:
             BackendError: there is none.
         """
+        system = self._harmless(system)
+        parts = [part and self._harmless(part) for part in parts]
         content = [{'type': 'image'} if part is None else {'type': 'text', 'text': part}
                    for part in parts if part != '']
         said = [{'type': 'text', 'text': system}]
@@ -485,7 +544,8 @@ class LocalModel:
         for form in forms:
             try:
                 rendered = str(self._processor.apply_chat_template(
-                    form, add_generation_prompt=True, tokenize=False))
+                    form, add_generation_prompt=True, tokenize=False,
+                    **self._template_options))
             except Exception as error:  # templates raise what they like
                 reasons.append(_reason(error))
                 continue
@@ -556,6 +616,17 @@ def _parts(prompt: GroundingPrompt, question: str) -> list[str | None]:
     after = prompt.after_image
     gap = '\n' if after and not after[-1].isspace() else ''
     return [prompt.before_image, None, after + gap + question]
+
+
+def _any_of(tokens: Iterable[str]) -> re.Pattern[str]:
+    """Any of the tokens, the longest there is."""
+    return re.compile('|'.join(map(re.escape, sorted(tokens, key=len, reverse=True))) or r'(?!)')
+
+
+def _opened(prompt: str) -> str:
+    """The thought that a prompt has opened for the reply; '' if it has not."""
+    found = _OPENED.search(prompt)
+    return '' if found is None else found[0]
 
 
 def _cut(inputs: dict[str, Any], length: int) -> dict[str, Any]:
@@ -632,17 +703,59 @@ def folder_identity(label: str, folder: Path, setting: str) -> str:
     return f'{folder.resolve().name}@{digest.hexdigest()[:12]}'
 
 
+def files_hash(folder: Path) -> str:
+    """Hash of a model folder's configuration, tokenizer, processor, chat template and code."""
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in _DECIDING for path in folder.glob(pattern)
+                        if path.is_file()}):
+        content = path.read_bytes()
+        digest.update(f'{path.relative_to(folder).as_posix()} {len(content)}\n'.encode())
+        digest.update(content)
+    return digest.hexdigest()[:8]
+
+
+def template_options(label: str, text: str) -> dict[str, Any]:
+    """Arguments for the chat template, from JSON.
+
+    Raises:
+        InputError: the text is no JSON object, or names what is not the user's to choose.
+    """
+    if not text:
+        return {}
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'backend {label}: template_options is no JSON ({error}); an example: '
+                         '{"enable_thinking": false}') from error
+    if not isinstance(options, dict) or set(options) & _OURS:
+        raise InputError(f'backend {label}: template_options must be a JSON object without '
+                         f'{", ".join(sorted(_OURS))}; an example: {{"enable_thinking": false}}')
+    return options
+
+
 def _hub_identity(options: Options, model: Any) -> str:
     """Name and commit."""
     commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
     return f'{options.model}@{commit[:12]}'
 
 
-def _with_arithmetic(identity: str, options: Options) -> str:
-    """An identity with those settings that make other numbers of the same weights."""
-    extra = [] if options.dtype == 'auto' else [options.dtype]
+def _with_arithmetic(identity: str, options: Options, dtype: str) -> str:
+    """An identity with what else makes other numbers of the same weights.
+
+    Args:
+        identity: name and version.
+        options: those the model was loaded with.
+        dtype: precision in which it computes; float32 is not named.
+    """
+    extra = [] if dtype == 'float32' else [dtype]
     if options.quantisation != 'none':
         extra.append(options.quantisation)
+    if options.max_image_pixels:
+        extra.append(f'max_image_pixels={options.max_image_pixels}')
+    chosen = template_options('', options.template_options)
+    if chosen:
+        extra.append('template_options=' + json.dumps(chosen, sort_keys=True,
+                                                      separators=(',', ':')))
     return ' '.join([identity, *extra])
 
 

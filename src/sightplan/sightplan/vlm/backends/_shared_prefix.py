@@ -190,6 +190,8 @@ class SharedPrefix:
         self._index: dict[tuple[int, ...], Tensor] = {}
         self._mechanism = mechanism if mechanism != 'auto' else self._candidates()[0]
         self._reason = ''
+        self.probed: np.ndarray[Any, np.dtype[np.float64]] = np.zeros((0, 0))
+        """(N, G) probabilities of the last ``choose``."""
 
     @property
     def mechanism(self) -> str:
@@ -216,13 +218,15 @@ class SharedPrefix:
         return (sharing if self._kinds <= _ATTENTION else ['expand']) + ['plain']
 
     def choose(self, inputs: Inputs, suffixes: Sequence[Suffix],
-               whole: Sequence[Inputs] | None = None) -> str:
+               whole: Sequence[Inputs] | None = None,
+               groups: Sequence[Sequence[int]] = ()) -> str:
         """Find the first mechanism whose logits equal those of one prompt at a time.
 
         Args:
             inputs: a prompt with an image.
             suffixes: at least two, of unlike length, with unlike ends.
             whole: the same questions as whole prompts, by default prompt and suffix joined.
+            groups: tokens whose probabilities after the questions are kept as ``probed``.
 
         Raises:
             BackendError: the model cannot be run at all, or a mechanism was asked for by name
@@ -236,6 +240,7 @@ class SharedPrefix:
         except _UNFIT as error:
             raise BackendError(f'the model cannot be run ({type(error).__name__}: '
                                f'{_first_line(error)})') from error
+        self.probed = np.asarray(self._read(plain, groups)[:, 1:].tolist())
         limit = max(_TOLERANCE.get(self._dtype, 0.1), 0.15 if self._quantised else 0.0)
         ahead = self._looks_ahead(inputs, suffixes[0])
         found = ['the tokens of its image attend to the question'] if ahead else []
@@ -262,7 +267,7 @@ class SharedPrefix:
         if self._windows.wanted and not ahead and self._wanted != 'plain':
             _LOG.info('windows of the vision tower one by one: %s', '; '.join(found))
             self._windows.wanted = False
-            return self.choose(inputs, suffixes, whole)
+            return self.choose(inputs, suffixes, whole, groups)
         self._mechanism, self._reason = 'plain', '; '.join(found)
         if self._wanted not in ('auto', 'plain'):
             raise BackendError(f'mechanism {self._wanted!r} does not suit this model: '

@@ -46,6 +46,7 @@ class Backend:
 
     needs_truth = False
     generates = False
+    reads_prompt = False
     needs_pixels = True
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -54,11 +55,15 @@ class Backend:
         self._local = _local_models.load('embedded', _local_models.Options(
             str(folder.resolve()), device='cpu', offline=True,
             memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
-            setting='model_dir (empty: the shipped model)'))
+            setting='model_dir (empty: the shipped model)',
+            shipped=folder.resolve() == SHIPPED))
 
     @property
     def model(self) -> str:
-        """Folder name and hash of the weights, for example ``embedded_model@0f3a5c...``."""
+        """Folder name and hash of the weights, for example ``embedded_model@0f3a5c...``.
+
+        For other folders a hash of their other files follows.
+        """
         return self._local.name
 
     @property
@@ -78,7 +83,7 @@ class Backend:
         """Answer all questions about one image; contract in the protocol.
 
         Raises:
-            BackendError: there is no usable image, or a question holds a picture's token.
+            BackendError: there is no usable image.
             DeadlineError: the answers came later than the request's ``timeout_s``.
         """
         return self._local.answer(request.observation, request.questions, BARE,

@@ -46,6 +46,8 @@ class Settings:
                              low=0.0, high=1e4, identity=False)
     max_image_pixels: int = param(0, 'Images with more pixels are made smaller before the '
                                   'processor sees them; 0: never', low=0)
+    template_options: str = param('', 'Arguments for the chat template, a JSON object such as '
+                                  '{"enable_thinking": false}; the template tells their names')
     threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
                          low=0, high=1024, identity=False)
 
@@ -57,7 +59,8 @@ class Backend:
         settings: see Settings.
 
     Raises:
-        InputError: no model is named, or the device's name is none.
+        InputError: no model is named, the device's name is none, or the template's options are no
+            JSON object.
         BackendError: a library, the model, the device or memory is missing, or the model is
             unfit; says what to do.
     """
@@ -80,7 +83,12 @@ class Backend:
 
     @property
     def model(self) -> str:
-        """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f``."""
+        """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16``.
+
+        A hub name stands before its commit, a folder's before hashes of its weights and of its
+        other files; precision (but for float32), quantisation, image size and options of the
+        template follow, as they make other numbers of the same weights.
+        """
         return self._local.name
 
     @property
