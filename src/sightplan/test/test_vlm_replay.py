@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,16 @@ from sightplan.model import (
     BARE,
     Atom,
     BackendError,
+    DeadlineError,
     GroundingPrompt,
     InfrastructureError,
     InputError,
     Observation,
     Question,
+    SightplanError,
+    SpendingCapError,
     Usage,
+    param,
 )
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, run
@@ -195,6 +200,85 @@ def test_by_the_key_alone_where_an_image_tells_situations_apart(tmp_path: Path) 
         again.answer(ask('a?', seed=None))
 
 
+def test_an_episode_is_given_as_it_was_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend = recording.recorded(Counting(), path)
+    for episode, text in (('e', 'a?'), ('f', 'b?')):
+        backend.start_episode(episode)
+        backend.answer(ask(text))
+        backend.generate(TextRequest('', (text, image(0))))
+    backend.close()
+    again = replay(path)
+    again.start_episode('e')
+    assert again.answer(ask('a?'))[0].text == 'Yes 1'
+    again.generate(TextRequest('', ('a?', image(0))))
+    for text in ('a?', 'b?'):
+        with pytest.raises(BackendError, match='less often'):
+            again.answer(ask(text))
+        with pytest.raises(BackendError, match='less often'):
+            again.generate(TextRequest('', (text, image(0))))
+    for episode in ('x', 'y'):
+        again.start_episode(episode)
+        assert [r.text for r in again.answer(ask('a?', 'b?', 'b?'))] == ['Yes 1', 'Yes 3', 'Yes 3']
+
+
+class Failing(Counting):
+    """Fails as told, after it has spent something."""
+
+    def __init__(self, *errors: SightplanError | None) -> None:
+        super().__init__()
+        self.errors = list(errors)
+
+    def _spend(self, number: int) -> None:
+        super()._spend(number)
+        error = self.errors.pop(0) if self.errors else None
+        if error is not None:
+            raise error
+
+
+def outcome(backend: Any, request: Any) -> Any:
+    try:
+        return (backend.answer(request) if isinstance(request, YesNoRequest)
+                else backend.generate(request))
+    except SightplanError as error:
+        return type(error), str(error)
+
+
+def test_a_call_that_failed_fails_again(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    text = TextRequest('', ('Plan!', image(0)), 9)
+    requests = [ask('a?'), ask('a?', 'b?'), ask('a?'), text, text, ask('b?', seed=7)]
+    backend = recording.recorded(Failing(
+        None, BackendError('down'), None, DeadlineError('late'), None,
+        SpendingCapError('all spent')), path)
+    backend.start_episode('e')
+    said = [(outcome(backend, request), backend.usage) for request in requests]
+    backend.start_episode('f')
+    backend.answer(ask('b?'))
+    backend.close()
+    again = replay(path)
+    again.start_episode('e')
+    assert [(outcome(again, request), again.usage) for request in requests] == said
+    assert [said[number][0] for number in (1, 3, 5)] == [
+        (BackendError, 'down'), (DeadlineError, 'late'), (SpendingCapError, 'all spent')]
+    again.start_episode('another')
+    assert [reply.text for reply in again.answer(ask('a?', 'b?'))] == ['Yes 1', 'Yes 8']
+    again.start_episode('e')
+    again.answer(ask('a?'))
+    with pytest.raises(BackendError, match='down'):
+        again.answer(ask('b?'))
+
+
+def test_no_key_is_recorded_with_an_error(tmp_path: Path) -> None:
+    backend = recording.recorded(
+        Failing(BackendError('Bearer abcdefgh, gsk_0123456789, http://me:pass@host/')),
+        tmp_path / 'r.jsonl')
+    with pytest.raises(BackendError):
+        backend.answer(ask('a?'))
+    message = lines(tmp_path / 'r.jsonl')[-1]['message']
+    assert message == 'Bearer [key], [key], http://[key]@host/'
+
+
 def test_what_was_not_recorded_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
     backend = recording.recorded(Counting(), path)
@@ -278,6 +362,26 @@ def test_one_writer_and_one_model_a_file(tmp_path: Path) -> None:
         recording.recorded(Counting(), path / 'below')
 
 
+@dataclass(frozen=True)
+class Sampling:
+    temperature: float = param(0.0, 'changes replies')
+    threads: int = param(1, 'changes none', identity=False)
+
+
+def test_more_is_appended_under_the_same_settings_only(tmp_path: Path) -> None:
+    path = tmp_path / 'r.jsonl'
+    recording.recorded(Counting(), path, name='a', settings=Sampling()).close()
+    recording.recorded(Counting(), path, name='a', settings=Sampling(threads=2)).close()
+    recording.recorded(Counting(), path).close()
+    with pytest.raises(InputError, match=r'temperature = 0\.0, not 0\.5.*another file'):
+        recording.recorded(Counting(), path, name='a', settings=Sampling(0.5))
+    with pytest.raises(InputError, match=r"backend 'a', not 'b'"):
+        recording.recorded(Counting(), path, name='b', settings=Sampling())
+    assert len(lines(path)) == 1
+    path.write_text('{"kind": "recording", "format": 1, "model": "counting@1"}\n')
+    recording.recorded(Counting(), path, name='a', settings=Sampling(0.5)).close()
+
+
 def test_a_full_disk_is_named_and_leaves_whole_lines(tmp_path: Path, monkeypatch: Any) -> None:
     path = tmp_path / 'r.jsonl'
     backend = recording.recorded(Counting(), path)
@@ -326,7 +430,11 @@ def test_a_folder_of_recordings_is_read_as_one(tmp_path: Path) -> None:
     (('HEAD\n{"kind": "yes_no", "episode": "", "key": "k", "image": "", "question": "", '
      '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a str'),
     (('HEAD\n{"kind": "text", "episode": "", "key": "k", "parts": [{}], "text": "", '
-     '"truncated": false}\n'), ':2:')])
+     '"truncated": false}\n'), ':2:'),
+    (('HEAD\n{"kind": "failure", "episode": "", "keys": [], "images": [], "error": "Exception", '
+      '"message": ""}\n'), "unknown error 'Exception'"),
+    (('HEAD\n{"kind": "failure", "episode": "", "keys": [3], "images": [], '
+      '"error": "BackendError", "message": ""}\n'), 'keys and images must be texts')])
 def test_damaged_files_are_named(tmp_path: Path, content: str | None, reason: str) -> None:
     path = tmp_path / 'r.jsonl'
     if content is not None:
@@ -348,8 +456,9 @@ def test_the_path_must_be_given(tmp_path: Path) -> None:
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(['kind', 'episode', 'key', 'image', 'text', 'p_yes', 'p_no', 'parts',
-                         'truncated', 'usage', 'question']), inner, max_size=9),
-    max_leaves=12), max_size=3), st.sampled_from(['yes_no', 'text', 'episode', None]))
+                         'truncated', 'usage', 'question', 'keys', 'images', 'error',
+                         'message']), inner, max_size=9),
+    max_leaves=12), max_size=3), st.sampled_from(['yes_no', 'text', 'episode', 'failure', None]))
 def test_any_file_is_read_or_refused(tmp_path_factory: Any, data: list[Any],
                                      kind: str | None) -> None:
     path = tmp_path_factory.getbasetemp() / 'any.jsonl'
@@ -420,6 +529,28 @@ def test_a_run_is_repeated_from_its_recording_without_truth(
     assert summary['model'].startswith('noisy_oracle(')
     go('plain', **noisy)
     assert results(tmp_path / 'plain') == first
+
+
+def test_an_error_of_an_episode_is_replayed(tmp_path: Path) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    for name in 'abc':
+        (problems / f'{name}.pddl').write_text(TWO_BLOCKS)
+    script = tmp_path / 'script.json'
+    script.write_text(json.dumps({'replies': {  # of b none
+        name: [json.dumps({'plan': []})] * 4 for name in ('a', 'c')}}))
+
+    def go(out: str, backend: str, **options: Any) -> dict[str, Any]:
+        return run(RunSettings(problems=str(problems), out=str(tmp_path / out), method='plan',
+                               backend=backend, backend_options=options, record=True,
+                               max_actions=3), world=MemoryWorld(), planner=SearchPlanner())
+    first = go('first', 'scripted', script=str(script))
+    again = go('again', 'replay', path=str(tmp_path / 'first'))
+    assert first['scored'] == again['scored'] == 2 and first['episodes'] == 3
+    assert results(tmp_path / 'again') == results(tmp_path / 'first')
+    assert 'replies has no list' in str(results(tmp_path / 'again'))
+    kinds = [line['kind'] for line in lines(tmp_path / 'again' / recording.NAME)]
+    assert kinds.count('failure') == 1
 
 
 @pytest.mark.parametrize('pictures', ['none', 'pybullet'])

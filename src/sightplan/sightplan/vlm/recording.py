@@ -7,13 +7,15 @@ A recording is a file of JSON lines, written as the replies come:
   off), only what follows the last start counts;
 * ``prompt``: the words around yes/no questions, once per file and session; ``yes_no`` lines name
   it by its hash;
-* ``yes_no``: one question about one image, and the reply; ``text``: a prompt and its reply.
+* ``yes_no``: one question about one image, and the reply; ``text``: a prompt and its reply;
+* ``failure``: a call that ended with an error of sightplan: its keys, name and message of the
+  error (without keys and passwords).
 
 A request is known by its key: SHA-256 over the canonical JSON of all that a model is shown, with
 images by the hash of their shape and exact bytes, and of the limits of the reply. The backend
-``replay`` answers from such a file. Nothing is written about calls that failed. Each call of the
-backend is written at once; a last line that a crash cut off is left out by readers, and removed
-before more is appended.
+``replay`` answers from such a file. Each call of the backend is written at once; a last line that
+a crash cut off is left out by readers, and removed before more is appended. More is appended only
+under the settings that replies depend on.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ from sightplan.model import (
     InfrastructureError,
     InputError,
     Observation,
+    SightplanError,
     Usage,
+    errors,
+    identity_values,
     user_path,
 )
+from sightplan.vlm import _secrets
 from sightplan.vlm.api import Backend, Part, TextReply, TextRequest, YesNoReply, YesNoRequest
 
 FORMAT = 1
@@ -61,10 +67,13 @@ def recorded(backend: Backend, path: Path | str, *, name: str = '',
 
     Raises:
         InputError: the file cannot be written, is in use, is no recording, or is one of another
-            model.
+            model or of other settings.
     """
-    about = dataclasses.asdict(cast(Any, settings)) if settings is not None else {}
-    return RecordingBackend(backend, path, name=name, settings=about, images=images)
+    about, identity = {}, {}
+    if settings is not None:
+        about, identity = dataclasses.asdict(cast(Any, settings)), identity_values(settings)
+    return RecordingBackend(backend, path, name=name, settings=about, identity=identity,
+                            images=images)
 
 
 def part_id(part: Part) -> str:
@@ -98,8 +107,9 @@ class RecordingBackend:
     """A backend whose requests and replies are written down; else it is the one it wraps."""
 
     def __init__(self, backend: Backend, path: Path | str, *, name: str = '',
-                 settings: Mapping[str, Any] | None = None, images: bool = False) -> None:
-        """Open the file; see ``recorded``.
+                 settings: Mapping[str, Any] | None = None,
+                 identity: Mapping[str, Any] | None = None, images: bool = False) -> None:
+        """Open the file; see ``recorded``; ``identity``: settings that replies depend on.
 
         Raises:
             InputError: see ``recorded``.
@@ -107,6 +117,7 @@ class RecordingBackend:
         self.needs_truth = backend.needs_truth
         self.needs_pixels = backend.needs_pixels
         self.generates = backend.generates
+        self.reads_prompt = bool(getattr(backend, 'reads_prompt', True))
         self._backend = backend
         self._images = images
         self._episode = ''
@@ -116,7 +127,8 @@ class RecordingBackend:
         self.path = user_path(path).resolve()
         self._file = _Appended(self.path, {
             'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
-            'settings': dict(settings or {}), 'counted': backend.usage is not None})
+            'settings': dict(settings or {}), 'counted': backend.usage is not None},
+            identity or {})
 
     @property
     def model(self) -> str:
@@ -144,7 +156,8 @@ class RecordingBackend:
         """
         with self._lock:
             before = self._backend.usage
-            replies = self._backend.answer(request)
+            with self._failures(yes_no_keys(request), before, [request.observation.image]):
+                replies = self._backend.answer(request)
             prompt, lines = self._prompt(request.prompt)
             image = request.observation.image_id
             for question, key, reply in zip(request.questions, yes_no_keys(request), replies,
@@ -164,7 +177,8 @@ class RecordingBackend:
         """
         with self._lock:
             before = self._backend.usage
-            reply = self._backend.generate(request)
+            with self._failures([text_key(request)], before, request.parts):
+                reply = self._backend.generate(request)
             self._commit([{
                 'kind': 'text', 'episode': self._episode, 'key': text_key(request),
                 'system': request.system, 'parts': _parts(request),
@@ -191,6 +205,20 @@ class RecordingBackend:
             return self._prompts[prompt], []
         digest = self._prompts[prompt] = _digest(_prompt_content(prompt))[:16]
         return digest, [{'kind': 'prompt', 'prompt': digest, **dataclasses.asdict(prompt)}]
+
+    @contextlib.contextmanager
+    def _failures(self, keys: list[str], before: Usage | None,
+                  parts: Sequence[Part | None]) -> Iterator[None]:
+        """Write down that a call failed, if it does."""
+        try:
+            yield
+        except SightplanError as error:
+            self._commit([{'kind': 'failure', 'episode': self._episode, 'keys': keys,
+                           'images': [part_id(part) for part in parts
+                                      if part is not None and not isinstance(part, str)],
+                           'error': type(error).__name__,
+                           'message': _secrets.redact(str(error))}], before, parts)
+            raise
 
     def _commit(self, lines: list[dict[str, Any]], before: Usage | None,
                 parts: Sequence[Part | None]) -> None:
@@ -225,7 +253,8 @@ class RecordingBackend:
 class _Appended:
     """The file being written: one process at a time, whole lines only."""
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Any],
+                 identity: Mapping[str, Any]) -> None:
         self._path = path
         self._lock = threading.Lock()
         try:
@@ -235,12 +264,12 @@ class _Appended:
             raise InputError(f'{path}: cannot be written ({error.strerror}); record to another '
                              f'file') from error
         try:
-            self._take_up(header)
+            self._take_up(header, identity)
         except BaseException:
             self.close()
             raise
 
-    def _take_up(self, header: Mapping[str, Any]) -> None:
+    def _take_up(self, header: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
         assert self._fd is not None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -258,6 +287,9 @@ class _Appended:
             if there['model'] != header['model']:
                 raise InputError(f'{self._path}: holds replies of {there["model"]!r}, not of '
                                  f'{header["model"]!r}; record to another file')
+            if other := _difference(there, header, identity):
+                raise InputError(f'{self._path}: was recorded with {other}; set that again, or '
+                                 f'record to another file')
         os.ftruncate(self._fd, whole)
         if not first:
             self.write([header])
@@ -294,17 +326,19 @@ class Entry:
 
     Attributes:
         key: of the request.
-        reply: to it.
+        reply: to it; None if the call failed.
         images: ids of the images it showed.
         question: text of the question, '' for a prompt.
         usage: what the call cost whose last reply this is; None if nobody counted.
+        error: with which the call failed.
     """
 
     key: str
-    reply: YesNoReply | TextReply
+    reply: YesNoReply | TextReply | None
     images: tuple[str, ...] = ()
     question: str = ''
     usage: Usage | None = None
+    error: SightplanError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +375,19 @@ def read_recording(path: Path) -> Recording:
     return Recording(path, header['model'], bool(header.get('counted')), episodes)
 
 
+def _difference(there: Mapping[str, Any], header: Mapping[str, Any],
+                identity: Mapping[str, Any]) -> str:
+    """What a recording was made with instead; '' if nothing that replies depend on."""
+    if there.get('backend') and header['backend'] and there['backend'] != header['backend']:
+        return f'backend {there["backend"]!r}, not {header["backend"]!r}'
+    found = there.get('settings')
+    old: dict[str, Any] = found if isinstance(found, dict) else {}
+    for name, value in json.loads(json.dumps(identity)).items():
+        if name in old and old[name] != value:
+            return f'{name} = {old[name]!r}, not {value!r}'
+    return ''
+
+
 def _whole_lines(file: Any, path: Path) -> Iterator[bytes]:
     for line in file:
         if line.endswith(b'\n'):
@@ -373,6 +420,8 @@ def _entries(lines: Iterator[bytes], path: Path) -> dict[str, list[Entry]]:
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_yes_no(data))
             elif kind == 'text':
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_text(data))
+            elif kind == 'failure':
+                episodes.setdefault(_typed(data, 'episode', str), []).extend(_failed(data))
             elif kind != 'prompt':
                 raise ValueError(f'unknown kind {kind!r}')
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -393,6 +442,20 @@ def _text(data: Mapping[str, Any]) -> Entry:
                    if not isinstance(part, str))
     reply = TextReply(_typed(data, 'text', str), _typed(data, 'truncated', bool))
     return Entry(_typed(data, 'key', str), reply, images, '', _usage(data))
+
+
+def _failed(data: Mapping[str, Any]) -> list[Entry]:
+    """One entry per key; the last bears what the call cost."""
+    keys, images = (tuple(_typed(data, name, list)) for name in ('keys', 'images'))
+    name, message = (_typed(data, name, str) for name in ('error', 'message'))
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, SightplanError)):
+        raise ValueError(f'unknown error {name!r}')
+    if not all(isinstance(text, str) for text in keys + images):
+        raise ValueError('keys and images must be texts')
+    usages = [None] * (len(keys) - 1) + [_usage(data)]
+    return [Entry(key, None, images, usage=usage, error=kind(message))
+            for key, usage in zip(keys, usages, strict=False)]
 
 
 def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:

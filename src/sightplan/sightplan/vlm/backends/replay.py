@@ -3,9 +3,11 @@
 It answers from files written with ``sightplan run --record`` (``sightplan.vlm.recording``), so
 that a run can be repeated bit for bit, on a machine without the model. A request finds its reply
 by its episode and its key, which is a hash of all that the model was shown; the same request asked
-several times in an episode gets the recorded replies in order. If its episode is not recorded, a
-request that shows an image finds its reply by the key alone: another method can be tried on the
-recorded replies, as far as it asks the same about the same images.
+several times in an episode gets the recorded replies in order. What was not asked, or less often,
+in the recorded episode is refused; and a call that failed then fails again with the same error.
+Only if the recording knows no such episode, a request that shows an image finds its reply by the
+key alone, the last one again and again: other problems or seeds can be tried on the recorded
+replies, as far as they show the same images.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class _Replies:
     def restart(self) -> None:
         self._next.clear()
 
-    def take(self, key: str, repeat: bool) -> Entry | None:
+    def take(self, key: str, repeat: bool = False) -> Entry | None:
         """The next reply; after the last one that once more if ``repeat``, else None."""
         entries = self._entries.get(key, [])
         place = self._next.get(key, 0)
@@ -87,8 +89,9 @@ class Backend:
             for episode, entries in recording.episodes.items():
                 episodes.setdefault(episode, []).extend(entries)
         every = [entry for entries in episodes.values() for entry in entries]
-        self._episodes = {name: _Replies(entries) for name, entries in episodes.items()}
-        self._all = _Replies(every)
+        self._episodes = {name: _Replies(entries) for name, entries in episodes.items()
+                          if name or entries}
+        self._all = _Replies(entry for entry in every if entry.error is None)
         self._images = {image for entry in every for image in entry.images}
         self._questions = {entry.question for entry in every}
         self._usage = (Usage() if any(recording.counted for recording in recordings) else None)
@@ -108,30 +111,31 @@ class Backend:
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Begin an episode: its replies are given from the first one on."""
         self._episode = episode_id
-        if episode_id in self._episodes:
-            self._episodes[episode_id].restart()
+        self._episodes.get(episode_id, self._all).restart()
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Give the recorded replies, in the order of the questions.
 
         Raises:
             BackendError: one of them was not recorded; names question and image.
+            SightplanError: the recorded error.
         """
-        replies = []
+        found = []
         for question, key in zip(request.questions, yes_no_keys(request), strict=True):
             entry = self._find(key, has_image(request))
             if entry is None:
                 raise self._missing(f'the question {question.text!r} with the prompt '
                                     f'{request.prompt.name!r}',
                                     [request.observation.image_id], question.text)
-            replies.append(cast(YesNoReply, entry.reply))
-        return replies
+            found.append(entry)
+        return [cast(YesNoReply, _reply(entry)) for entry in found]
 
     def generate(self, request: TextRequest) -> TextReply:
         """Give the recorded reply.
 
         Raises:
             BackendError: it was not recorded.
+            SightplanError: the recorded error.
         """
         entry = self._find(text_key(request), has_image(request))
         if entry is None:
@@ -139,15 +143,15 @@ class Backend:
             raise self._missing(f'the prompt that begins {(request.system or start)[:60]!r}',
                                 [part_id(part) for part in request.parts
                                  if not isinstance(part, str)])
-        return cast(TextReply, entry.reply)
+        return cast(TextReply, _reply(entry))
 
     def _find(self, key: str, image: bool) -> Entry | None:
         with self._lock:
             entry = None
             if self._episode in self._episodes:
-                entry = self._episodes[self._episode].take(key, image)
-            if entry is None and image:
-                entry = self._all.take(key, True)
+                entry = self._episodes[self._episode].take(key)
+            elif image:
+                entry = self._all.take(key, repeat=True)
             if entry is not None and entry.usage is not None:
                 self._usage = (self._usage or Usage()) + entry.usage
         return entry
@@ -165,6 +169,12 @@ class Backend:
             why = 'it was asked otherwise, or less often'
         return BackendError(f'replay: {self._path} holds no reply to {what}{where} in episode '
                             f'{self._episode or "(none)"}: {why}; {_REMEDY}')
+
+
+def _reply(entry: Entry) -> YesNoReply | TextReply | None:
+    if entry.error is not None:
+        raise type(entry.error)(*entry.error.args)
+    return entry.reply
 
 
 def _read(given: str) -> list[Recording]:
