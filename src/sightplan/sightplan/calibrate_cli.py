@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 _DONE, _USAGE = 0, 2
+_NO_PROMPT = 'none'
 
 _EXAMPLES = """\
 examples:
@@ -33,7 +34,7 @@ examples:
 
 Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", null: unreadable),
 and truth (true, false) where it is known; optional are p_yes, p_no, image, episode, problem,
-model, domain and questions_sha256. Without truth, or with --em, rates are learned by
+model, domain, questions_sha256 and prompt. Without truth, or with --em, rates are learned by
 expectation-maximisation over the constraints of the domain. Do not calibrate on the problems that
 you measure on: the calibration names those it learned from.
 
@@ -62,6 +63,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--domain', default='', metavar='NAME',
                         help='only the lines about this domain; and the domain of lines that name '
                              'none')
+    parser.add_argument('--prompt', default='', metavar='NAME',
+                        help='only the answers to this prompt, such as ground or ground_cot; and '
+                             f'the prompt of answers that name none ("{_NO_PROMPT}": of a model '
+                             'that reads none)')
     parser.add_argument('--em', action='store_true', help='do not look at the truth')
     parser.add_argument('--problems', action='append', default=[], metavar='DIR',
                         help='folder of problem files that the answers are about (repeatable); '
@@ -96,10 +101,11 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
         estimator_marginals,
     )
     answers, actions = _read(arguments)
-    check_same_origin(answers, actions)
+    check_same_origin(answers, actions, prompts=False)
     domain = load_domain(answers[0].domain)
     answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
                for a in answers]
+    answers = _of_prompt(answers, arguments.prompt, domain)
     check_same_origin(answers, actions)
     problems = _problems(domain, arguments.problems)
     if arguments.em or all(answer.truth is None for answer in answers):
@@ -145,6 +151,28 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
     if arguments.domain:
         actions = [a for a in actions if a.domain == arguments.domain]
     return answers, actions
+
+
+def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:
+    """The answers to the wanted prompt, those that name none included.
+
+    Raises:
+        InputError: there is no such prompt, or no answer to it.
+    """
+    if not wanted:
+        if any(answer.prompt is None for answer in answers):
+            print('sightplan calibrate: the answers do not say to which prompt they were given: '
+                  'the calibration will be refused for models that read one (say it with '
+                  '--prompt)', file=sys.stderr)
+        return answers
+    named = ('' if wanted == _NO_PROMPT else wanted if '@' in wanted else
+             domain.prompt_id(wanted))
+    filled = [dataclasses.replace(a, prompt=named) if a.prompt is None else a for a in answers]
+    found = [a for a in filled if wanted in (a.prompt, (a.prompt or _NO_PROMPT).split('@')[0])]
+    if not found:
+        there = sorted({a.prompt or _NO_PROMPT for a in filled})
+        raise InputError(f'--prompt {wanted!r}: there are only answers to {", ".join(there)}')
+    return found
 
 
 def _problems(domain: Domain, folders: Sequence[str]) -> list[Problem]:
@@ -199,7 +227,8 @@ def report_json(result: CalibrationResult, out: str | Path = '') -> dict[str, An
     other = model.to_json()['other']
     return {
         'out': str(out), 'model': model.model, 'domain': model.domain,
-        'questions_sha256': model.questions_sha256, 'learned': model.learned,
+        'questions_sha256': model.questions_sha256, 'prompt': model.prompt,
+        'learned': model.learned,
         'answers': model.answers, 'problems': len(model.problems),
         'iterations': len(result.log_evidence), 'log_evidence': list(result.log_evidence),
         'predicates': {report.predicate: {

@@ -209,7 +209,7 @@ class Setting:
         model = ObservationModel.default()
         if arguments.calibration is not None:
             model = read_observation_model(arguments.calibration)
-            model.check(model.model, domain)
+            model.check(model.model, domain, model.prompt or '')
         return cls(domain, constraints, model, arguments.k, arguments.seed)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (one object a command)
@@ -246,7 +246,7 @@ class Setting:
                                  f'objects: {", ".join(problem.objects)})')
             if answer.model:
                 try:
-                    self.model.check(answer.model, self.domain)
+                    self.model.check(answer.model, self.domain, answer.prompt or '')
                 except InputError as error:
                     raise InputError(f'{where}: {error}') from error
         return estimator.estimate([Evidence(a.atom, a.verdict, a.image, a.p_yes, a.p_no)

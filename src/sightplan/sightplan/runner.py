@@ -70,11 +70,12 @@ from sightplan.vlm.api import (
     Backend,
     backend_generates,
     backend_needs_pixels,
+    backend_reads_prompt,
     backend_settings,
     cannot_generate,
     make_backend,
-)
     resolved_options,
+)
 
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
@@ -343,6 +344,12 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     }
 
 
+def answering_prompt(settings: RunSettings, domain: Domain) -> str:
+    """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
+    return (domain.prompt_id(prompt_name(settings.method))
+            if backend_reads_prompt(settings.backend) else '')
+
+
 def _method_identity(settings: RunSettings, domain: Domain, model: str) -> dict[str, Any]:
     """The method's settings; what they refer to counts by its content."""
     values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
@@ -350,7 +357,7 @@ def _method_identity(settings: RunSettings, domain: Domain, model: str) -> dict[
         path = user_path(values['calibration'])
         calibration = read_observation_model(path)
         if needs_grounder(settings.method):
-            calibration.check(model, domain)
+            calibration.check(model, domain, answering_prompt(settings, domain))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         values['calibration'] = f'{path.name}@{digest}'
     if values.get('constraints') is True:
@@ -461,7 +468,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         recorder: Recorder = scorer
         log: AnswersLog | None = None
         if settings.answers_log:
-            log = AnswersLog(store.folder, world, domain.question_hash)
+            log = AnswersLog(store.folder, world, domain.question_hash,
+                             backend_reads_prompt(settings.backend))
             log.open(done)
             recorder = _Both(recorder, log)
         images: FailureImages | None = None

@@ -12,6 +12,7 @@ from doubles import MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import problem_key, read_observation_model
+from sightplan.model import InputError
 from sightplan.runner import RunSettings, run
 
 DOMAIN = load_domain('blocksworld')
@@ -157,6 +158,58 @@ def test_malformed_files_are_exit_code_2(go, tmp_path, line, message):
     bad.write_text(line + '\n')
     code, _, err = go('--model', 'm', '--domain', 'blocksworld', answers=bad)
     assert code == 2 and 'bad.jsonl' in err and message in err
+
+
+@pytest.fixture(scope='session')
+def scripted(tmp_path_factory):
+    """Runs a method with a script; its answers are logged beside it, in <method>/answers.jsonl."""
+    folder = tmp_path_factory.mktemp('scripted')
+    (folder / 'script.yaml').write_text("answers: {default: 'No'}")
+
+    def call(method, **options):
+        settings = RunSettings(
+            method=method, episodes=2, max_actions=1, backend='scripted', answers_log=True,
+            backend_options={'script': str(folder / 'script.yaml')}, method_options=options,
+            out=str(folder / '-'.join([method, *options])))
+        run(settings, world=MemoryWorld(), planner=SearchPlanner())
+        return folder / method / 'answers.jsonl'
+    return call
+
+
+def test_answers_to_one_prompt_are_no_calibration_of_another(go, scripted):
+    code, report, _ = go('--json', answers=scripted('ground_cot'))
+    assert code == 0 and report['prompt'] == DOMAIN.prompt_id('ground_cot')
+    for method in ('belief', 'decode'):
+        with pytest.raises(InputError, match="another prompt: it was learned for 'ground_cot@"):
+            scripted(method, calibration='cal.json')
+    assert go(answers=scripted('ground'))[0] == 0
+    for method in ('belief', 'decode'):
+        scripted(method, calibration='cal.json')
+
+
+def test_answers_to_two_prompts_need_a_choice(go, scripted):
+    plain, reasoned = scripted('ground'), scripted('ground_cot')
+    code, _, err = go('--answers', reasoned, answers=plain)
+    assert code == 2 and 'several prompts' in err and '--prompt' in err
+    code, report, err = go('--answers', reasoned, '--prompt', 'ground', '--json', answers=plain)
+    assert code == 0 and report['prompt'] == DOMAIN.prompt_id('ground')
+    assert report['answers'] == sum('"atom"' in line for line in plain.read_text().splitlines())
+    code, _, err = go('--prompt', 'ground_mem', answers=plain)
+    assert code == 2 and f'only answers to {DOMAIN.prompt_id("ground")}' in err
+
+
+def test_the_prompt_of_answers_that_name_none(go, logged, tmp_path):
+    old = tmp_path / 'old.jsonl'
+    old.write_text(''.join(json.dumps({k: v for k, v in line.items() if k != 'prompt'}) + '\n'
+                           for line in lines_of(logged)))
+    code, report, err = go('--json', answers=old)
+    assert code == 0 and report['prompt'] is None and 'say it with --prompt' in err
+    assert read_observation_model('cal.json').prompt is None
+    for name, prompt in (('none', ''), ('ground', DOMAIN.prompt_id('ground'))):
+        code, report, err = go('--json', '--prompt', name, answers=old)
+        assert code == 0 and report['prompt'] == prompt and '--prompt' not in err
+    code, _, err = go('--prompt', 'grond', answers=old)
+    assert code == 2 and 'grond' in err
 
 
 def test_an_unwritable_target_is_exit_code_2(go, tmp_path):

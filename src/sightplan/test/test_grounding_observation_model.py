@@ -129,8 +129,8 @@ def full_model() -> ObservationModel:
         {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
         AnswerRates(0.85), {'moveblock': ActionReliability(
             0.9, 0.06, 0.04, {('on', True): 0.99, ('clear', False): 0.98}, 120.0)},
-        rejection=0.02, model='m', questions_sha256='q', domain='blocksworld', learned='labels',
-        answers=230, problems=('0123456789ab',))
+        rejection=0.02, model='m', questions_sha256='q', prompt='ground@0a1b',
+        domain='blocksworld', learned='labels', answers=230, problems=('0123456789ab',))
 
 
 def test_the_file_gives_back_what_was_written(tmp_path) -> None:
@@ -188,6 +188,31 @@ def test_it_refuses_other_models_questions_and_domains() -> None:
             (replace(ours, domain='household'), ours.model, 'domain')):
         with pytest.raises(InputError, match=f'another {what}.*calibrate again'):
             other.check(model, domain)
+
+
+def test_it_refuses_answers_to_another_prompt() -> None:
+    domain = load_domain('blocksworld')
+    ours = replace(full_model(), questions_sha256=domain.question_hash)
+    ours.check('m', domain, 'ground@0a1b')
+    for prompt in ('ground_cot@0a1b', 'ground@9999', 'bare'):
+        with pytest.raises(InputError, match=f"another prompt.*'ground@0a1b', this is '{prompt}'"):
+            ours.check('m', domain, prompt)
+    ours.check('m', domain, '')  # answers do not depend on it
+    replace(ours, prompt='').check('m', domain, 'ground@0a1b')
+
+
+def test_a_file_that_says_nothing_of_the_prompt_serves_models_that_read_none(tmp_path) -> None:
+    domain = load_domain('blocksworld')
+    data = replace(full_model(), questions_sha256=domain.question_hash).to_json()
+    del data['prompt']
+    path = tmp_path / 'old.json'
+    path.write_text(json.dumps(data))
+    old = read_observation_model(path)
+    old.check('m', domain, '')
+    with pytest.raises(InputError, match='does not say for which prompt.*sightplan calibrate'):
+        old.check('m', domain, 'ground@0a1b')
+    old.write(tmp_path / 'copy.json')
+    assert read_observation_model(tmp_path / 'copy.json') == old
 
 
 def test_it_knows_the_problems_it_learned_from() -> None:

@@ -11,9 +11,10 @@ from sightplan.grounding.observation_model import problem_key
 from sightplan.model import WorldError
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, run
+from sightplan.vlm.backends import noisy_oracle
 
-ANSWER = {'episode', 'split', 'problem', 'domain', 'model', 'questions_sha256', 'step', 'image',
-          'stamp_ns', 'purpose', 'atom', 'answer', 'p_yes', 'p_no', 'truth'}
+ANSWER = {'episode', 'split', 'problem', 'domain', 'model', 'questions_sha256', 'prompt', 'step',
+          'image', 'stamp_ns', 'purpose', 'atom', 'answer', 'p_yes', 'p_no', 'truth'}
 ACTION = {'episode', 'problem', 'domain', 'step', 'action', 'status', 'outcome', 'before', 'after'}
 
 
@@ -54,6 +55,14 @@ def test_every_answer_and_action_has_a_line(go, folder):
     assert {line['model'] for line in answers} == {summary['model']}
     assert {line['questions_sha256'] for line in answers} == {summary['questions_sha256']}
     assert {line['problem'] for line in lines} == {problem_key(two_blocks())}
+
+
+@pytest.mark.parametrize('reads_prompt', [True, False])
+def test_answers_name_the_prompt_that_they_depend_on(go, folder, monkeypatch, reads_prompt):
+    monkeypatch.setattr(noisy_oracle.Backend, 'reads_prompt', reads_prompt, raising=False)
+    go(method='ground_cot')
+    prompt = MemoryWorld().domain.prompt_id('ground_cot') if reads_prompt else ''
+    assert {line['prompt'] for line in read(folder) if 'atom' in line} == {prompt}
 
 
 def test_actions_have_the_true_states_around_them(go, folder):

@@ -24,7 +24,7 @@ from sightplan.grounding.observation_model import problem_key, read_observation_
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.sweeps import estimate, parse_sweep, read_sweep, run_sweep, running, status
-from sightplan.sweeps.calibrations import calibration_runs
+from sightplan.sweeps.calibrations import calibration_runs, learn
 from sightplan.sweeps.cells import calibration_file
 from sightplan.vlm.backends import noisy_oracle
 
@@ -543,6 +543,46 @@ def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_pat
     assert 'out of order' in result['failures'][0]['error']
     result = run_sweep(sweep, tmp_path, 1, pool=threads)
     assert (result['done'], result['failures']) == (2, [])
+
+
+@pytest.mark.parametrize('reads_prompt', [True, False])
+def test_calibrations_of_an_older_version_are_learned_again_where_needed(
+        memory, tmp_path, monkeypatch, reads_prompt):
+    monkeypatch.setattr(noisy_oracle.Backend, 'reads_prompt', reads_prompt, raising=False)
+    sweep = sweep_of("""
+        base: {episodes: 1, split: simple, backend: noisy_oracle, calibration: c}
+        axes: {method: [belief]}
+        calibrations: {c: {table: each, problems: 2}}
+        """)
+    [calibration] = sweep.calibrations
+    [run] = calibration_runs(tmp_path, calibration)
+    runner.run(run)
+    path, log = calibration_file(tmp_path, calibration), Path(run.out) / 'answers.jsonl'
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text(''.join(json.dumps({k: v for k, v in line.items() if k != 'prompt'}) + '\n'
+                           for line in lines))
+    learn(tmp_path, calibration, [run])
+    model = json.loads(path.read_text())
+    prompt = load_domain('blocksworld').prompt_id('ground') if reads_prompt else ''
+    assert model.pop('prompt') == prompt
+    path.write_text(json.dumps(model))
+    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    assert (result['done'], result['failures']) == (1, [])
+    again = {**model, 'prompt': prompt}
+    assert json.loads(path.read_text()) == (again if reads_prompt else model)
+
+
+def test_a_calibration_is_asked_for_with_the_prompt_of_its_cells(tmp_path):
+    (tmp_path / 'script.yaml').write_text("answers: {default: 'No'}")
+    text = (f'{{base: {{backend: scripted, backend_options.script: {tmp_path}/script.yaml, '
+            'calibration: c}, axes: {method: [decode]}, '
+            'calibrations: {c: {table: each, method: METHOD}}}')
+    assert sweep_of(text.replace('METHOD', 'belief')).calibrations
+    with pytest.raises(InputError, match="c: method: 'ground_cot' asks with the prompt"):
+        sweep_of(text.replace('METHOD', 'ground_cot'))
+    assert sweep_of("""
+        {base: {backend: embedded, calibration: c}, axes: {method: [decode]},
+         calibrations: {c: {table: each, method: ground_cot}}}""").calibrations
 
 
 def test_the_command_line_says_what_stopped_a_sweep(memory, capped, tmp_path, monkeypatch, capsys):

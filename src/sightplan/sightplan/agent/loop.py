@@ -112,6 +112,11 @@ class _Session:
         return self._grounder.model
 
     @property
+    def answering_prompt(self) -> str:
+        reads = getattr(self._grounder, 'reads_prompt', True)
+        return self.domain.prompt_id(self._prompt) if reads else ''
+
+    @property
     def model(self) -> InstantiatedModel:
         if self._model is None:
             self._model = self.domain.model(self.problem)

@@ -91,6 +91,10 @@ class Context(Protocol):
         """Exact name of the model that answers; '' for a method that does not ask."""
 
     @property
+    def answering_prompt(self) -> str:
+        """Prompt that it is shown, ``name@sha256``; '' if its answers do not depend on one."""
+
+    @property
     def rng(self) -> random.Random:
         """Random numbers of this episode, seeded by its spec."""
 

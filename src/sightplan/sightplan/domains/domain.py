@@ -171,6 +171,10 @@ class Domain:
         """
         return self.prompts.sha256(name)
 
+    def prompt_id(self, name: str) -> str:
+        """Name and hash of a prompt, as events have it: ``ground@0123456789ab``; '': bare."""
+        return f'{name}@{self.prompt_hash(name)}' if name else BARE.name
+
     def grounding_prompt(self, name: str, memory: str = '') -> GroundingPrompt:
         """The words around yes/no questions.
 

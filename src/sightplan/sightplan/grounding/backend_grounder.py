@@ -34,6 +34,11 @@ class BackendGrounder:
         return self._backend.model
 
     @property
+    def reads_prompt(self) -> bool:
+        """Whether answers depend on the prompt around the questions."""
+        return bool(getattr(self._backend, 'reads_prompt', True))
+
+    @property
     def usage(self) -> Usage | None:
         """What all calls so far cost; None where nobody counts."""
         return self._backend.usage

@@ -63,6 +63,8 @@ class LoggedAnswer:
         domain: name of the domain.
         model: name of the model that answered.
         questions_sha256: hash of the wording of the questions.
+        prompt: name and hash of the prompt around them, '' if the answer did not depend on it;
+            None if unknown.
     """
 
     atom: Atom
@@ -76,6 +78,7 @@ class LoggedAnswer:
     domain: str = ''
     model: str = ''
     questions_sha256: str = ''
+    prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +277,13 @@ def estimator_marginals(domain: Domain,
 
 
 def check_same_origin(answers: Sequence[LoggedAnswer],
-                      actions: Sequence[LoggedAction] = ()) -> None:
-    """Check that all lines are about one model, wording of the questions and domain.
+                      actions: Sequence[LoggedAction] = (), prompts: bool = True) -> None:
+    """Check that all lines are about one model, wording of the questions, prompt and domain.
+
+    Args:
+        answers: to learn from.
+        actions: likewise.
+        prompts: whether to look at prompts, too.
 
     Raises:
         InputError: they are mixed; names what was found and the remedy.
@@ -285,7 +293,9 @@ def check_same_origin(answers: Sequence[LoggedAnswer],
             ('domains', {a.domain for a in answers} | {a.domain for a in actions},
              'choose one with --domain'),
             ('wordings of the questions (questions_sha256)',
-             {a.questions_sha256 for a in answers}, 'give files of one wording')):
+             {a.questions_sha256 for a in answers}, 'give files of one wording'),
+            ('prompts', {'unknown' if a.prompt is None else a.prompt or 'none'
+                         for a in answers if prompts}, 'choose one with --prompt')):
         if len(values) > 1:
             named = ', '.join(repr(value) for value in sorted(values))
             raise InputError(f'the answers are of several {what}: {named} ({remedy}: a '
@@ -366,6 +376,7 @@ def _with_origin(answers: Sequence[LoggedAnswer], domain: Domain) -> Observation
     return ObservationModel(
         model=answers[0].model, domain=domain.name, answers=len(answers),
         questions_sha256=answers[0].questions_sha256 or domain.question_hash,
+        prompt=answers[0].prompt,
         problems=tuple(sorted({a.problem or a.episode for a in answers})))
 
 

@@ -160,6 +160,8 @@ class ObservationModel:
         execution_if_inapplicable: P(an action is executed | its preconditions do not hold).
         model: name of the model that gave the answers; '' with the defaults, which fit any.
         questions_sha256: hash of the wording of the questions, likewise.
+        prompt: name and hash of the prompt around the questions; '' if the answers did not
+            depend on it; None if nobody knows (files from before it was noted).
         domain: name of the domain, likewise.
         learned: one of ``LEARNED``.
         answers: number of answers that were learned from.
@@ -175,6 +177,7 @@ class ObservationModel:
     execution_if_inapplicable: float = 0.001
     model: str = ''
     questions_sha256: str = ''
+    prompt: str | None = ''
     domain: str = ''
     learned: str = 'default'
     answers: int = 0
@@ -250,21 +253,32 @@ class ObservationModel:
         """P(yes | atom false), P(yes | atom true) of a readable answer; ``last`` as above."""
         return self.rates(predicate).yes(last)
 
-    def check(self, model: str, domain: Domain) -> None:
-        """Check that the rates are about this model, these questions and this domain.
+    def check(self, model: str, domain: Domain, prompt: str = '') -> None:
+        """Check that the rates are about this model, these questions, prompt and domain.
 
         Seeds in the names of simulated models do not matter. The defaults fit anything. A domain
-        without questions (of a domain file alone) is compared by its name.
+        without questions (of a domain file alone) is compared by its name. Prompts are compared
+        unless one side says that the model's answers do not depend on it.
+
+        Args:
+            model: exact name of the model that answers.
+            domain: of the questions.
+            prompt: ``name@sha256`` of the prompt around them; '' if answers do not depend on it.
 
         Raises:
             InputError: they are about others; names both and the remedy.
         """
         if not self.model:
             return
+        if prompt and self.prompt is None:
+            raise InputError(f'the calibration does not say for which prompt it was learned, this '
+                             f'is {prompt!r} (make it again with "sightplan calibrate", or leave '
+                             f'it out: then the defaults are used)')
         for what, ours, theirs in (
                 ('model', self.model, model),
                 ('wording of the questions', self.questions_sha256,
                  domain.question_hash or self.questions_sha256),
+                ('prompt', self.prompt or prompt, prompt or self.prompt or ''),
                 ('domain', self.domain, domain.name)):
             if without_seed(ours) != without_seed(theirs):
                 raise InputError(
@@ -280,8 +294,8 @@ class ObservationModel:
         """As plain JSON data: see ``read_observation_model``."""
         return {
             'format': FORMAT, 'model': self.model, 'questions_sha256': self.questions_sha256,
-            'domain': self.domain, 'learned': self.learned, 'answers': self.answers,
-            'problems': list(self.problems), 'rejection': self.rejection,
+            'prompt': self.prompt, 'domain': self.domain, 'learned': self.learned,
+            'answers': self.answers, 'problems': list(self.problems), 'rejection': self.rejection,
             'execution_if_inapplicable': self.execution_if_inapplicable,
             'other': _rates_json(self.other),
             'predicates': {k: _rates_json(v) for k, v in sorted(self.predicates.items())},
@@ -398,7 +412,8 @@ class _Reader:
         if not isinstance(problems, list) or not all(isinstance(p, str) for p in problems):
             self._fail('problems', 'must be a list of texts')
         return ObservationModel(
-            **texts, learned=learned, problems=tuple(problems),
+            **texts, prompt=(None if data.get('prompt') is None else self._text(data, 'prompt')),
+            learned=learned, problems=tuple(problems),
             answers=int(self._number('', data, 'answers', math.inf)),
             rejection=self._rate('', data, 'rejection'),
             execution_if_inapplicable=self._rate('', data, 'execution_if_inapplicable'),

@@ -38,11 +38,21 @@ class AnswersLog:
     the run store; lines of episodes that never were committed are dropped by ``open``.
     """
 
-    def __init__(self, folder: Path, truth: TruthSource, questions_sha256: str) -> None:
-        """Name the run directory; nothing is touched before ``open``."""
+    def __init__(self, folder: Path, truth: TruthSource, questions_sha256: str,
+                 reads_prompt: bool = True) -> None:
+        """Name the run directory; nothing is touched before ``open``.
+
+        Args:
+            folder: the run directory.
+            truth: of the world.
+            questions_sha256: hash of the wording of the questions.
+            reads_prompt: whether answers depend on the prompt around the questions; if not,
+                lines have prompt ''.
+        """
         self._path = folder / NAME
         self._truth = truth
         self._questions = questions_sha256
+        self._reads_prompt = reads_prompt
         self._spec: EpisodeSpec | None = None
         self._lines: list[dict[str, Any]] = []
         self._state: State | None = None
@@ -111,7 +121,8 @@ class AnswersLog:
             self._lines.append({
                 'episode': self._spec.episode_id, 'split': self._spec.split,
                 'problem': problem_key(self._spec.problem), 'domain': self._spec.problem.domain,
-                'model': event.model, 'questions_sha256': self._questions, 'step': self._step,
+                'model': event.model, 'questions_sha256': self._questions,
+                'prompt': event.prompt if self._reads_prompt else '', 'step': self._step,
                 'image': observation.image_id or f'stamp {observation.stamp_ns}',
                 'stamp_ns': observation.stamp_ns, 'purpose': event.purpose.value,
                 'atom': str(question.atom),

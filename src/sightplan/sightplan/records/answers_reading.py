@@ -80,7 +80,8 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
         _probability(entry, 'p_yes', where), _probability(entry, 'p_no', where),
         _text(entry, 'image', where), _text(entry, 'episode', where) or episode,
         _text(entry, 'problem', where), _text(entry, 'domain', where),
-        _text(entry, 'model', where), _text(entry, 'questions_sha256', where))
+        _text(entry, 'model', where), _text(entry, 'questions_sha256', where),
+        _text(entry, 'prompt', where) if entry.get('prompt') is not None else None)
 
 
 def parse_atom(text: object, where: str) -> Atom:

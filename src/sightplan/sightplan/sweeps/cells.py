@@ -52,10 +52,11 @@ from sightplan.agent import (
     needs_model,
     needs_visual_planner,
     policy_settings,
+    prompt_name,
 )
 from sightplan.model import InputError, settings_fields
 from sightplan.runner import RunSettings, resolved_backend_options, select_problems
-from sightplan.vlm.api import backend_settings
+from sightplan.vlm.api import backend_reads_prompt, backend_settings
 
 AUTO, EACH, SAME = 'auto', 'each', 'same'
 _OPTIONS = ('backend_options', 'method_options', 'world_options')
@@ -483,11 +484,19 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
         if key not in _CALIBRATION_KEYS:
             raise InputError(f'{where}: calibrations: {fitting[0]}: {key}: is unknown; there are '
                              f'{", ".join(_CALIBRATION_KEYS)}')
+    asked_by = str(recipe.get('method', 'ground'))
+    if (backend_reads_prompt(settings.backend)
+            and prompt_name(asked_by) != prompt_name(settings.method)):
+        raise InputError(
+            f'{where}: calibrations: {fitting[0]}: method: {asked_by!r} asks with the prompt '
+            f'{prompt_name(asked_by)!r}, but {settings.method!r} with '
+            f'{prompt_name(settings.method)!r}, to which the model answers otherwise; name a '
+            f'method that asks as {settings.method!r} does')
     like = recipe.get('like') or [settings.split]
     failing = recipe.get('failure_probability', SAME)
     base: Fields = {'domain': settings.domain, 'backend': settings.backend,
                     'answers': settings.answers,
-                    'method': str(recipe.get('method', 'ground'))}
+                    'method': asked_by}
     base |= {f'backend_options.{k}': v for k, v in settings.backend_options.items()
              if k not in ('seed', 'split')}
     base |= {f'world_options.{k}': v for k, v in settings.world_options.items()}

@@ -30,8 +30,8 @@ from typing import Any, Protocol
 from sightplan.model import InputError, SightplanError
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, run
-from sightplan.sweeps.calibrations import calibration_runs, learn
-from sightplan.sweeps.cells import Calibration, Sweep, calibration_file, slug
+from sightplan.sweeps.calibrations import calibration_runs, learn, learned
+from sightplan.sweeps.cells import Calibration, Sweep, slug
 
 _ATTEMPTS = 2
 _POLL_S = 0.5
@@ -294,9 +294,9 @@ def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, halt: _Halt, 
     failures: list[dict[str, Any]] = []
     wanted: list[tuple[Calibration, list[_Job]]] = []
     for calibration in sweep.calibrations:
-        if calibration_file(out, calibration).is_file():
-            continue
         try:
+            if learned(out, calibration):
+                continue
             runs = calibration_runs(out, calibration)
             wanted.append((calibration, [_Job(
                 Path(s.out).name, s, s.episodes or calibration.problems) for s in runs]))

@@ -6,7 +6,8 @@ images to which the model replies in free text.
 
 A backend is one module, ``sightplan.vlm.backends.<name>``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
-searching a model's name. Heavy libraries are imported only inside the module.
+searching a model's name. Heavy libraries are imported only inside the module. A backend whose
+answers do not depend on the prompt around the questions has ``reads_prompt = False``.
 """
 
 from __future__ import annotations
@@ -171,7 +172,6 @@ def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
     return settings
 
 
-def backend_needs_truth(name: str) -> bool:
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,
                      reasoning: bool | None = None) -> dict[str, Any]:
     """A backend's options, with what they leave open and the run decides.
@@ -195,6 +195,7 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
     return options
 
 
+def backend_needs_truth(name: str) -> bool:
     """Whether a backend is an oracle that must be given ground truth.
 
     Raises:
@@ -219,6 +220,15 @@ def backend_generates(name: str) -> bool:
         InputError: an unknown backend.
     """
     return bool(_module(name).Backend.generates)
+
+
+def backend_reads_prompt(name: str) -> bool:
+    """Whether answers depend on the prompt around the questions.
+
+    Raises:
+        InputError: an unknown backend.
+    """
+    return bool(getattr(_module(name).Backend, 'reads_prompt', True))
 
 
 def cannot_generate(name: str) -> InputError:

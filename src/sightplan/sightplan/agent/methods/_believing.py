@@ -222,7 +222,8 @@ class BelievingPolicy:
         state = self._filter.state
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
-        self._estimators.rates.check(context.answering_model, context.domain)
+        self._estimators.rates.check(context.answering_model, context.domain,
+                                     context.answering_prompt)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])

@@ -43,9 +43,10 @@ class Policy(ground.Policy):
         """Replace the belief by the most probable possible state.
 
         Raises:
-            InputError: the calibration belongs to another model, wording or domain.
+            InputError: the calibration belongs to another model, wording, prompt or domain.
         """
-        self._estimators.rates.check(context.answering_model, context.domain)
+        self._estimators.rates.check(context.answering_model, context.domain,
+                                     context.answering_prompt)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
         estimate = self._estimators.get(context).estimate(evidence)
         for atom in estimate.marginals:

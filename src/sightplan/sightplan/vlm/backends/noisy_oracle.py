@@ -73,6 +73,7 @@ class Backend:
 
     needs_truth = True
     generates = False
+    reads_prompt = False  # whether reasons are asked for is in its name
     needs_pixels = False
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
