@@ -40,6 +40,7 @@ from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
 from sightplan.vlm.recording import part_id
+from sightplan.vlm.replies import after_thoughts, answer_place
 
 _LOG = logging.getLogger(__name__)
 
@@ -396,7 +397,8 @@ class Backend:
             tokens = _tokens(choice.get('logprobs'))
             self._note_logprobs(tokens is not None, bool(text))
             likely = _answer_place(_content(message.get('content')), tokens or (), reasoning)
-        if reasoning and choice.get('stop_reason') == _CLOSE and _CLOSE not in _spoken(text):
+        closed = _CLOSE in after_thoughts(text)
+        if reasoning and choice.get('stop_reason') == _CLOSE and not closed:
             text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
         return _Said(text, truncated, likely)
 
@@ -427,7 +429,7 @@ class Backend:
             _LOG.info('%s thinks before it answers: no stop word is sent', self.model)
             self._dialect = dataclasses.replace(self._dialect, stop=False)
         return choice.get('finish_reason') == 'stop' and (
-            _in_thoughts(text) or _OPEN not in _spoken(text))
+            _in_thoughts(text) or _OPEN not in after_thoughts(text))
 
     def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
         """Texts and images as the protocol wants them; the same image is encoded once."""
@@ -494,31 +496,22 @@ def _answer_place(content: str, tokens: Sequence[_Token],
         tokens: what the server reports.
         reasoning: whether the answer must stand in a tag.
     """
-    at = content.rfind(_THOUGHT)
-    spoken = content[max(at, 0):]
-    first = 0 if at < 0 else len(_THOUGHT)
-    if _THINK in spoken:
-        return None
-    at = spoken.rfind(_OPEN)
-    if at >= 0:
-        spoken, first = spoken[at:], len(_OPEN)
-    elif reasoning:
-        return None
-    spoken = _plain(spoken).rstrip()
+    spoken = after_thoughts(content)
+    tag = spoken.lower().rfind(_OPEN)
+    tagged = reasoning or tag >= 0
+    spoken = _plain(spoken[max(tag, 0):]).rstrip()
     whole = ''.join(token for token, _ in tokens)
-    begins = whole.rfind(spoken) if spoken else -1
-    if begins < 0 or not _REST.fullmatch(whole, begins + len(spoken)):
+    start = whole.rfind(spoken) if spoken else -1
+    stop = start + len(spoken)
+    if start < 0 or not _REST.fullmatch(whole, stop):
         return None
-    start, stop, end = begins + first, begins + len(spoken), 0
+    end, pieces = 0, []
     for token, likely in tokens:
         begin, end = end, end + len(token)
-        if begin >= stop:
-            break
-        if begin >= start and any(char.isalnum() for char in token):
-            return likely
-        if begin < start < end and any(char.isalnum() for char in token[start - begin:]):
-            return None  # one token holds the tag's end and the answer
-    return None
+        if end > start and begin < stop:
+            pieces.append((token, likely))
+    place = answer_place([token for token, _ in pieces], tagged)
+    return None if place is None else pieces[place][1]
 
 
 def _tokens(logprobs: object) -> tuple[_Token, ...] | None:
@@ -548,14 +541,9 @@ def _plain(text: str) -> str:
     return text.translate(_STORED)
 
 
-def _spoken(text: str) -> str:
-    """What is said after thoughts."""
-    return text.rpartition(_THOUGHT)[2]
-
-
 def _in_thoughts(text: str) -> bool:
     """Whether a reply ends within thoughts."""
-    return _THINK in _spoken(text)
+    return _THINK in text and not after_thoughts(text)
 
 
 def _share(item: object) -> float | None:
