@@ -6,7 +6,6 @@ import argparse
 import json
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import FrameType
 from typing import Any, Self
 
 from sightplan.model import InfrastructureError, InputError, settings_fields
+from sightplan.pace import Pace
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 
@@ -283,7 +283,7 @@ class ProgressBar:
             console=self._console, disable=not self._console.is_terminal)
         self._bar.start()
         self._solved = self._scored = self._number = self._total = 0
-        self._before, self._began = 0, time.monotonic()
+        self._before, self._pace = 0, Pace()
         self._task: Any = None
         return self
 
@@ -301,24 +301,18 @@ class ProgressBar:
         self._task = self._bar.add_task('episodes', total=total, s='')
         for line in done:
             self._count(line)
-        self._before, self._began = len(done), time.monotonic()
+        self._before, self._pace = len(done), Pace()
 
     def episode(self, line: Mapping[str, Any]) -> None:
         """Advance."""
         self._count(line)
         if self._bar.disable:
+            left = self._pace.time_left(self._number - self._before, self._total - self._number)
             verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
                 f'not scored ({line["error"]})')
             print(f'[{self._number}/{self._total}] {line["episode_id"]}: {verdict}, '
                   f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
-                  f'ETA {self._eta()}',
-                  file=sys.stderr, flush=True)
-
-    def _eta(self) -> str:
-        """Time left, as minutes:seconds, at this session's pace."""
-        pace_s = (time.monotonic() - self._began) / max(1, self._number - self._before)
-        minutes, seconds = divmod(round(pace_s * (self._total - self._number)), 60)
-        return f'{minutes}:{seconds:02d}'
+                  f'ETA {left}', file=sys.stderr, flush=True)
 
     def _count(self, line: Mapping[str, Any]) -> None:
         self._number += 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from sightplan.model import InputError
+from sightplan.pace import Pace, duration
 from sightplan.run_cli import stop_flag
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
@@ -102,13 +102,6 @@ def _plan(sweep: Any, arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def duration(seconds: float) -> str:
-    """A time span for people, such as 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f'{hours}:{minutes:02d}:{rest:02d}'
-
-
 def _show(result: Mapping[str, Any], stream: Any) -> None:
     print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
           f'{result["cells"]} cells are done ({result["new"]} new, '
@@ -140,7 +133,7 @@ class SweepProgress:
         self._bar.start()
         self._task: Any = None
         self._total = self._before = self._done = 0
-        self._began = time.monotonic()
+        self._pace = Pace()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -149,7 +142,7 @@ class SweepProgress:
     def begin(self, what: str, episodes: int, done: int) -> None:
         """Open a bar."""
         self._total, self._before, self._done = episodes, done, done
-        self._began = time.monotonic()
+        self._pace = Pace()
         self._task = self._bar.add_task(what, total=episodes, completed=done, running='')
         print(f'{what}: {episodes - done} of {episodes} to do', file=sys.stderr, flush=True)
 
@@ -161,12 +154,6 @@ class SweepProgress:
     def finished(self, name: str, error: str) -> None:
         """Say that a run is over."""
         if error or self._bar.disable:
-            print(f'[{self._done}/{self._total}] {name}: {error or "done"}, ETA {self._eta()}',
+            left = self._pace.time_left(self._done - self._before, self._total - self._done)
+            print(f'[{self._done}/{self._total}] {name}: {error or "done"}, ETA {left}',
                   file=sys.stderr, flush=True)
-
-    def _eta(self) -> str:
-        new = self._done - self._before
-        if not new:
-            return 'unknown'
-        pace_s = (time.monotonic() - self._began) / new
-        return duration(pace_s * max(0, self._total - self._done))

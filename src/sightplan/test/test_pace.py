@@ -1,0 +1,21 @@
+"""Time left, and time spans in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from sightplan.pace import Pace, duration
+
+
+@pytest.mark.parametrize(('seconds', 'text'), [
+    (0, '0:00:00'), (59.6, '0:01:00'), (3723, '1:02:03'), (360_000, '100:00:00')])
+def test_a_time_span(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_the_rest_takes_as_long_as_what_was_done():
+    times = iter((10.0, 40.0, 40.0))
+    pace = Pace(lambda: next(times))
+    assert pace.time_left(0, 5) == 'unknown'
+    assert pace.time_left(3, 5) == '0:00:50'
+    assert pace.time_left(3, -1) == '0:00:00'
