@@ -14,7 +14,7 @@ from sightplan.agent import make_policy, needs_grounder, run_episode
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.metrics import EpisodeScorer, summarise
-from sightplan.model import Asked, Proposed, ProposalStatus, StopReason, Verdict
+from sightplan.model import Asked, ProposalStatus, Proposed, StopReason, Verdict
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, run

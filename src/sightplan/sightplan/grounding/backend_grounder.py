@@ -12,12 +12,11 @@ from sightplan.model import (
     GroundingPrompt,
     Observation,
     Question,
-    Usage,
 )
-from sightplan.vlm.api import Backend, YesNoRequest
+from sightplan.vlm.api import Backend, BackendUser, YesNoRequest
 
 
-class BackendGrounder:
+class BackendGrounder(BackendUser):
     """Ask a backend all questions in one batch and read its replies.
 
     Probabilities are passed on as the backend gave them; where it gave none there are none.
@@ -25,29 +24,13 @@ class BackendGrounder:
 
     def __init__(self, backend: Backend, parse: Parser = parse_yes_no) -> None:
         """Wrap ``backend`` (see ``sightplan.vlm.api.make_backend``); ``parse`` reads replies."""
-        self._backend = backend
+        super().__init__(backend)
         self._parse = parse
-
-    @property
-    def model(self) -> str:
-        """Exact name and version of the model that answers."""
-        return self._backend.model
 
     @property
     def reads_prompt(self) -> bool:
         """Whether answers depend on the prompt around the questions."""
         return bool(getattr(self._backend, 'reads_prompt', True))
-
-    @property
-    def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
-        return self._backend.usage
-
-    def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Tell a backend that keeps a history (``noisy_oracle``) that a new episode begins."""
-        start = getattr(self._backend, 'start_episode', None)
-        if start is not None:
-            start(episode_id, split)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,

@@ -22,10 +22,9 @@ from sightplan.model import (
     Problem,
     Proposal,
     ProposalStatus,
-    Usage,
     VisualTask,
 )
-from sightplan.vlm.api import Backend, TextRequest
+from sightplan.vlm.api import Backend, BackendUser, TextRequest
 from sightplan.vlm.replies import after_thoughts
 
 MAX_CHARS = 100_000
@@ -41,7 +40,7 @@ _NAME_CHARS = 60
 _MESSAGE_CHARS = 400
 
 
-class BackendVisualPlanner:
+class BackendVisualPlanner(BackendUser):
     """Show a backend prompt and picture, and read its reply.
 
     Args:
@@ -56,25 +55,9 @@ class BackendVisualPlanner:
         if not backend.generates:
             raise InputError(f'{backend.model} answers yes/no questions only, it cannot plan; '
                              f'choose a backend that can')
-        self._backend = backend
+        super().__init__(backend)
         self._domain = domain
         self._known: tuple[Problem, InstantiatedModel] | None = None
-
-    @property
-    def model(self) -> str:
-        """Exact name and version of the model that plans."""
-        return self._backend.model
-
-    @property
-    def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
-        return self._backend.usage
-
-    def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Tell a backend that keeps a history that a new episode begins."""
-        start = getattr(self._backend, 'start_episode', None)
-        if start is not None:
-            start(episode_id, split)
 
     def propose(self, observation: Observation, task: VisualTask,
                 timeout_s: float | None = None) -> Proposal:

@@ -141,6 +141,33 @@ class Backend(Protocol):
         """
 
 
+class BackendUser:
+    """What asks a backend: passes on what is known of it.
+
+    Args:
+        backend: see ``make_backend``.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+        return self._backend.model
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return self._backend.usage
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Tell a backend that keeps a history (``noisy_oracle``) that a new episode begins."""
+        start = getattr(self._backend, 'start_episode', None)
+        if start is not None:
+            start(episode_id, split)
+
+
 def backend_names() -> tuple[str, ...]:
     """Names of the installed backends."""
     from sightplan.vlm import backends
