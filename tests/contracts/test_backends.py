@@ -1,0 +1,254 @@
+"""What every backend must offer; a new module in ``vlm/backends`` is found and checked by itself.
+
+Those that need something to answer with (a server, a model, a file) get a small one in ``made``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sightplan.model import (
+    Atom,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+    Usage,
+    check_settings,
+    settings_fields,
+)
+from sightplan.vlm import recording
+from sightplan.vlm.api import (
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    _module,
+    backend_generates,
+    backend_names,
+    backend_settings,
+    make_backend,
+)
+
+sys.path.append(str(Path(__file__).parents[2] / 'src/sightplan/test'))
+
+NAMES = backend_names()
+PROMPT = GroundingPrompt('contract', 'You see blocks.', 'Look:', '', 'Question: {question}',
+                         max_tokens=8)
+ATOMS = tuple(Atom('on', (block, below)) for block in ('red', 'green', 'blue')
+              for below in ('yellow', 'purple'))
+TRUE = frozenset(ATOMS[::2])
+QUESTIONS = tuple(
+    Question(atom, f'Is the {atom.args[0]} block on top of the {atom.args[1]} block?')
+    for atom in ATOMS)
+IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+TEXT = TextRequest('You plan.', ('Look:', IMAGE, 'What next?'), 8)
+
+
+class Truth:
+    """Always the same state."""
+
+    def state(self, stamp_ns: int) -> frozenset[Atom]:
+        return TRUE
+
+
+def ask(questions: Any = QUESTIONS) -> YesNoRequest:
+    return YesNoRequest(Observation(IMAGE), tuple(questions), 60.0, PROMPT)
+
+
+def _scripted(folder: Path) -> dict[str, Any]:
+    path = folder / 'script.json'
+    path.write_text(json.dumps({
+        'replies': ['So.'], 'repeat': 'last',
+        'answers': {q.text: {'text': 'Yes' if q.atom in TRUE else 'No', 'p_yes': 0.1 * n}
+                    for n, q in enumerate(QUESTIONS)}}))
+    return {'script': str(path)}
+
+
+def _replay(folder: Path) -> dict[str, Any]:
+    path = folder / 'replies.jsonl'
+    backend = recording.recorded(make_backend('scripted', _scripted(folder)), path)
+    backend.start_episode('another')
+    for question in QUESTIONS:
+        backend.answer(ask([question]))
+    backend.generate(TEXT)
+    backend.close()
+    return {'path': str(path)}
+
+
+def _transformers(folder: Path) -> dict[str, Any]:
+    pytest.importorskip('torch')
+    pytest.importorskip('transformers')
+    from tiny_models import make_tiny_vlm
+    return {'model': str(make_tiny_vlm(folder)), 'device': 'cpu', 'threads': 1}
+
+
+def _embedded(folder: Path) -> dict[str, Any]:
+    pytest.importorskip('torch')
+    pytest.importorskip('transformers')
+    return {}
+
+
+SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
+    'scripted': _scripted, 'replay': _replay, 'transformers': _transformers,
+    'embedded': _embedded, 'noisy_oracle': lambda folder: {}}
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[Any]:
+    pytest.importorskip('openai')
+    from fake_openai import FakeServer, Reply, chat
+
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        asked = body['messages'][-1]['content'][-1]['text']
+        share = 0.1 + 0.01 * (sum(asked.encode()) % 80)
+        return chat('Yes', logprobs=[('Yes', {'Yes': share, 'No': 1 - share})])
+    with FakeServer(behave) as found:
+        yield found
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory: Any, request: Any) -> Iterator[Callable[[str], Any]]:
+    """Make a backend by name; each is made once."""
+    found: dict[str, Any] = {}
+
+    def call(name: str) -> Any:
+        if name not in found:
+            if name == 'openai':
+                options = {'model': 'm', 'base_url': request.getfixturevalue('server').url,
+                           'api_key_env': ''}
+            else:
+                assert name in SMALL, f'tell {Path(__file__).name} how to make a small {name}'
+                options = SMALL[name](tmp_path_factory.mktemp(name))
+            found[name] = make_backend(name, options, Truth())
+        return found[name]
+    yield call
+    for backend in found.values():
+        getattr(backend, 'close', lambda: None)()
+
+
+every_backend = pytest.mark.parametrize('name', NAMES)
+
+
+def same(one: list[YesNoReply], other: list[YesNoReply]) -> bool:
+    """Whether replies are the same, but for the rounding of differently shaped batches."""
+    return len(one) == len(other) and all(
+        a.text == b.text and all(x == (y if y is None else pytest.approx(y, rel=1e-3, abs=1e-9))
+                                 for x, y in ((a.p_yes, b.p_yes), (a.p_no, b.p_no)))
+        for a, b in zip(one, other, strict=True))
+
+
+def test_there_are_backends() -> None:
+    assert {'embedded', 'openai', 'replay', 'scripted', 'transformers'} <= set(NAMES)
+
+
+@every_backend
+def test_every_setting_is_described_and_its_default_is_good(name: str) -> None:
+    cls = _module(name).Settings
+    assert cls.__dataclass_params__.frozen
+    described = settings_fields(cls)
+    assert [field.name for field in described] == [f.name for f in dataclasses.fields(cls)]
+    for field in described:
+        assert len(field.description) > 9, field.name
+        assert field.type in (str, int, float, bool), field.name
+    check_settings(cls(), name)
+    json.dumps(dataclasses.asdict(cls()))
+
+
+@every_backend
+def test_wrong_settings_are_named(name: str) -> None:
+    with pytest.raises(InputError, match="no setting 'wrong'"):
+        backend_settings(name, {'wrong': 1})
+    for field in settings_fields(_module(name).Settings):
+        wrong: list[Any] = [None, [], 3 if field.type in (str, bool) else 'three']
+        if field.low is not None:
+            wrong.append(field.type(field.low - 1))
+        if field.high is not None:
+            wrong.append(field.type(field.high + 1))
+        if field.type is float:
+            wrong.append(float('nan'))
+        if field.choices is not None:
+            wrong.append('none of them')
+        for value in wrong:
+            with pytest.raises(InputError, match=field.name):
+                backend_settings(name, {field.name: value})
+
+
+@every_backend
+def test_a_class_says_what_its_backend_can_and_needs(name: str) -> None:
+    cls = _module(name).Backend
+    for attribute in ('needs_truth', 'needs_pixels', 'generates'):
+        assert isinstance(inspect.getattr_static(cls, attribute), bool), attribute
+    assert inspect.getdoc(cls) and _module(name).__doc__
+    if cls.needs_truth:
+        with pytest.raises(InputError, match='ground truth'):
+            make_backend(name)
+
+
+@every_backend
+def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
+    backend = made(name)
+    assert isinstance(backend.model, str) and backend.model.strip() == backend.model != ''
+    assert backend.model.isprintable()
+    before = backend.usage
+    backend.answer(ask())
+    after = backend.usage
+    assert (before is None) is (after is None)
+    if before is not None:
+        assert isinstance(after, Usage)
+        for field in ('requests', 'prompt_tokens', 'completion_tokens'):
+            assert getattr(after, field) >= getattr(before, field) >= 0
+        assert after.requests > before.requests
+
+
+@every_backend
+def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> None:
+    backend = made(name)
+    replies = backend.answer(ask())
+    assert all(isinstance(reply, YesNoReply) for reply in replies)
+    assert len({(reply.text, reply.p_yes) for reply in replies}) > 1, 'a test that cannot fail'
+    assert same(backend.answer(ask(QUESTIONS[::-1])), replies[::-1])
+    assert same([backend.answer(ask([question]))[0] for question in QUESTIONS], replies)
+    assert same(backend.answer(ask(QUESTIONS[:2] * 2)), replies[:2] * 2)
+    assert backend.answer(ask([])) == []
+    for reply in replies:
+        for share in (reply.p_yes, reply.p_no):
+            assert share is None or 0.0 <= share <= 1.0
+
+
+@every_backend
+def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
+    backend = made(name)
+    assert backend.generates is backend_generates(name)
+    if backend.generates:
+        reply = backend.generate(TEXT)
+        assert isinstance(reply, TextReply) and isinstance(reply.text, str)
+        assert isinstance(reply.truncated, bool)
+        return
+    with pytest.raises(InputError, match='cannot plan') as caught:
+        backend.generate(TEXT)
+    able = str(caught.value).rpartition(':')[2].replace(' ', '').split(',')
+    assert able == [other for other in NAMES if backend_generates(other)] and name not in able
+
+
+@every_backend
+def test_several_threads_at_once(made: Any, name: str) -> None:
+    backend = made(name)
+    batches = [QUESTIONS[start:start + size] for size in (1, 3) for start in range(4)]
+    alone = [backend.answer(ask(batch)) for batch in batches]
+    before = backend.usage
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda batch: backend.answer(ask(batch)), batches))
+    assert all(map(same, together, alone))
+    if before is not None:
+        assert (backend.usage - before).requests == sum(map(len, batches))
