@@ -69,7 +69,8 @@ def main(arguments: argparse.Namespace) -> int:
         return _FAILED
     _show(result, sys.stderr if arguments.json else sys.stdout)
     if result['stopped_by']:
-        print(f'sightplan sweep: {result["stopped_by"]}', file=sys.stderr)
+        print(f'sightplan sweep: {result["stopped_by"]} (settings of the backend stand in '
+              f'{arguments.file}, as backend_options.NAME)', file=sys.stderr)
     if result['interrupted']:
         print('sightplan sweep: broken off; the same command goes on from there', file=sys.stderr)
     if arguments.json:

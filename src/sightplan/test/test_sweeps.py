@@ -592,7 +592,8 @@ def test_the_command_line_says_what_stopped_a_sweep(memory, capped, tmp_path, mo
     capped(9)
     assert cli.main(['sweep', str(file), '--out', str(tmp_path / 'out'), '--json']) == 1
     out, err = capsys.readouterr()
-    assert f'{CAP}\nsightplan sweep: broken off; the same command goes on' in err
+    assert f'{CAP} (settings of the backend stand in {file}, as backend_options.NAME)' in err
+    assert 'sightplan sweep: broken off; the same command goes on' in err
     assert CAP in json.loads(out.splitlines()[-1])['stopped_by']
 
 
