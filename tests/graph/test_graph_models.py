@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from pathlib import Path
 
 import pytest
-from graph_testing import read_bag, result
+from graph_testing import LIMIT_S, read_bag, result
 from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
@@ -133,3 +135,51 @@ def test_a_limit_on_spending_stops_the_run_which_can_be_taken_up(
             said += [bytes(data) for _, _, data in reader.messages()]
     assert sum(b'I would rather not.' in text for text in said) > 20
     assert not any(key.encode() in text for text in said)
+
+
+@pytest.mark.parametrize('ending', ['cap', 'outage', 'deadline', 'SIGINT'])
+def test_half_a_batch_of_questions_counts_as_spent(
+        start, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """In no message of the episode, but in ``run.json``, so that the next session knows."""
+    from fake_openai import FakeServer, Reply, chat, error
+    monkeypatch.setenv('OPENAI_API_KEY', 'sk-0123456789-0123456789')
+    answered = 10
+    ended = threading.Event()
+
+    def behave(body: dict, number: int) -> Reply:
+        if number < answered or ending == 'cap':
+            return chat('No')
+        if ending == 'outage':
+            return error(500, 'out of order near \ud83d')
+        assert ended.wait(LIMIT_S)
+        return error(404, 'too late')
+
+    with FakeServer(behave) as server:
+        options = f'model=one,base_url={server.url},concurrency=1,retries=0,max_tokens_total='
+        shared = ('method:=ground', 'backend:=openai', 'episodes:=1',
+                  f'ground_timeout_s:={3 if ending == "deadline" else 60}')
+        cap = 102 * answered if ending == 'cap' else 100_000
+        first = start(*shared, f'backend_options:={options}{cap}')
+        if ending == 'SIGINT':
+            server.wait_for(answered + 1)
+            first.process.send_signal(signal.SIGINT)
+        assert first.wait() == 1, first.text
+        ended.set()
+        run_info = json.loads((first.out / 'run.json').read_text())
+        assert run_info['spent']['requests'] == answered
+        assert run_info['spent']['prompt_tokens'] == 100 * answered
+        summary = json.loads((first.out / 'summary.json').read_text())
+        assert summary['spent'] == run_info['spent']
+        assert not any('usage' in line and line['usage'] for line in first.lines())
+        came = len(server.bodies)
+        assert (came > answered) is (ending != 'cap')
+
+        if ending == 'outage':
+            assert 'out of order near \ufffd' in first.text
+            assert 'out of order near \ufffd' in first.lines()[0]['message']
+        if ending != 'cap':
+            return
+        again = start(*shared, f'backend_options:={options}{cap}', out=first.out)
+        assert again.wait() == 1, again.text
+        assert f'{cap} tokens of max_tokens_total' in again.text
+        assert len(server.bodies) == came, 'not one more request'

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
 from sightplan.model import SightplanError, Usage, param
@@ -24,12 +27,52 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.recording import recorded
-from sightplan_nodes import conversions
+from sightplan_nodes import conversions, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth
 from sightplan_nodes.work import Worker
+
+_SPENDING_PERIOD_S = 0.5
+
+
+class _Ledger:
+    """Counts what a run spends on a model, for whoever must know even when a request fails.
+
+    Used from all threads.
+    """
+
+    def __init__(self, publish: Callable[[msg.Spending], None]) -> None:
+        self._publish = publish
+        self._lock = threading.Lock()
+        self._backend: Backend | None = None
+        self._out = ''
+        self._before = Usage()
+        self._told: Usage | None = None
+
+    def open(self, backend: Backend, out: str) -> None:
+        """From now on the run in a directory uses a model."""
+        with self._lock:
+            self._backend, self._out = backend, out
+            self._before, self._told = backend.usage or Usage(), None
+        self.tell()
+
+    def close(self) -> None:
+        """The model is gone."""
+        self.tell()
+        with self._lock:
+            self._backend = None
+
+    def tell(self) -> None:
+        """Publish what the run has spent, if that has changed."""
+        with self._lock:
+            usage = None if self._backend is None else self._backend.usage
+            if usage is None or usage - self._before == self._told:
+                return
+            self._told = usage - self._before
+            self._publish(msg.Spending(out=self._out,
+                                       usage=conversions.usage_to_msg(self._told)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +100,8 @@ class BackendNode(LifecycleNode):
     the service, *deactivate* closes it: while the service is there, it answers. The model works in
     a thread of its own, so lifecycle and parameter services answer meanwhile. The read-only
     parameters ``model`` and ``backend_settings`` show what is in use. The service ``~/carry_over``
-    (CarryOver) tells a model with a limit on spending what its run has spent so far.
+    (CarryOver) tells a model with a limit on spending what its run has spent so far; from then on
+    ``~/spending`` says what the run spends, twice a second and with every reply.
 
     A subclass says how the model is used: ``use``, ``work``.
     """
@@ -84,6 +128,9 @@ class BackendNode(LifecycleNode):
         self._truth: RosTruth | None = None
         self._episode_id = ''
         self._worker = Worker(self, name)
+        publisher = self.create_publisher(msg.Spending, '~/spending', qos.LATCHED)
+        self._ledger = _Ledger(publisher.publish)
+        self.create_timer(_SPENDING_PERIOD_S, self._ledger.tell)
         self._stopping = False
         if self.settings.autostart:
             self._starter = self.create_timer(0.0, self._autostart)
@@ -224,19 +271,22 @@ class BackendNode(LifecycleNode):
                           response: CarryOver.Response) -> CarryOver.Response:
         spent = conversions.usage_from_msg(request.spent) or Usage()
         try:
-            await self._worker.call(lambda: self._count_from(spent), self.settings.timeout_s)
+            await self._worker.call(lambda: self._count_from(spent, request.out),
+                                    self.settings.timeout_s)
         except Exception as error:
             response = fill_error(response, error)
             self.get_logger().error(response.error_msg)
         return response
 
-    def _count_from(self, spent: Usage) -> None:
+    def _count_from(self, spent: Usage, out: str) -> None:
         """Let the model's limits count as if it had spent just that, in the worker's thread."""
+        assert self._backend is not None, 'the service is there only while active'
         carry_over = getattr(self._backend, 'carry_over', None)
         if carry_over is not None:
             # What this process has spent is in the model's own count, whatever it was for.
             priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
             carry_over(priced - (self._backend.usage or Usage()))
+            self._ledger.open(self._backend, out)
 
     async def _answer(self, request: Any, response: Any) -> Any:
         limit_s = request.timeout_s or self.settings.timeout_s
@@ -246,6 +296,7 @@ class BackendNode(LifecycleNode):
             # A late answer may still be written into the old response; that one is not sent.
             response = fill_error(type(response)(), error)
             self.get_logger().error(response.error_msg)
+        self._ledger.tell()
         return response
 
     def _job(self, request: Any, response: Any, limit_s: float) -> None:
@@ -263,6 +314,7 @@ class BackendNode(LifecycleNode):
         response.usage = conversions.usage_to_msg(spent)
 
     def _forget(self) -> None:
+        self._ledger.close()
         backend, self._backend, self._user = self._backend, None, None
         close = getattr(backend, 'close', None)
         if close is not None:

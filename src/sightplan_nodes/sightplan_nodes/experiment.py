@@ -266,9 +266,9 @@ class ExperimentNode(Node):
             self._settings.call_timeout_s, self._cancelled)
         raise_error(reply, names.METRICS_RECORDER)
         for node in models:
-            raise_error(self._carry_over[node](CarryOver.Request(spent=reply.spent),
-                                               self._settings.call_timeout_s, self._cancelled),
-                        node)
+            raise_error(self._carry_over[node](
+                CarryOver.Request(out=reply.out, spent=reply.spent),
+                self._settings.call_timeout_s, self._cancelled), node)
         skipped = [str(error) for error in errors]
         folder = Path(reply.out)
         progress.started(folder, RunStore(folder).lines(), len(specs), skipped)

@@ -111,6 +111,38 @@ class Ring:
             return self._messages[stamp_ns]
 
 
+class _Spending:
+    """What a run has spent on models: by earlier sessions, and as their nodes tell in this one.
+
+    That is more than the messages of the episodes tell: also what was spent on requests that
+    failed or were not waited for. ``run.json`` has it at once, so that it outlives a crash.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        earlier = store.run_info().get('spent')
+        self._earlier = None if earlier is None else Usage(**earlier)
+        self._nodes: dict[str, Usage] = {}
+
+    @property
+    def total(self) -> Usage | None:
+        """None: nobody counts."""
+        known = [*self._nodes.values(), *([] if self._earlier is None else [self._earlier])]
+        return sum(known[1:], known[0]) if known else None
+
+    def take(self, node: str, message: msg.Spending) -> None:
+        """Note what a node tells of this run; of others it is not noted."""
+        usage = conversions.usage_from_msg(message.usage)
+        if message.out != str(self._store.folder) or usage is None:
+            return
+        self._nodes[node] = usage
+        self._store.note('spent', self.as_json())
+
+    def as_json(self) -> dict[str, Any] | None:
+        """The total as records have it."""
+        return None if self.total is None else dataclasses.asdict(self.total)
+
+
 class _RecordedTruth:
     """A TruthSource that writes what it is asked into the bag."""
 
@@ -209,11 +241,11 @@ class EpisodeRecording:
 class MetricsRecorder(Node):
     """Records and scores episodes.
 
-    Parameters: see MetricsRecorderSettings. Subscribes to the camera and to the agent's topics,
-    serves ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun), and publishes
-    ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run directory
-    holds what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each episode, which
-    is readable at any time, whatever happens to this process.
+    Parameters: see MetricsRecorderSettings. Subscribes to the camera, to the agent's topics and to
+    the models' ``spending``, serves ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun),
+    and publishes ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run
+    directory holds what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each
+    episode, which is readable at any time, whatever happens to this process.
 
     Ground truth comes from ``sim_bridge/get_state``, by world time. Scoring and writing happen in
     a thread, fed by a queue, so that waiting for the truth stops nothing.
@@ -238,7 +270,7 @@ class MetricsRecorder(Node):
         self._assembly = Assembly()
         self._store: RunStore | None = None
         self._committed: set[str] = set()
-        self._spent: Usage | None = None
+        self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
         self._gap_since: float | None = None
 
@@ -252,6 +284,9 @@ class MetricsRecorder(Node):
         for topic, kind in EVENT_TOPICS.items():
             self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
                                      raw=True, callback_group=group)
+        for node, topic in names.SPENDING.items():
+            self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
+                                     callback_group=group)
         if self._settings.image_policy != NONE:
             self.create_subscription(Image, names.CAMERA_IMAGE, self._take_image, qos.SENSOR,
                                      raw=True, callback_group=group)
@@ -280,6 +315,12 @@ class MetricsRecorder(Node):
                 Arrival(topic, deserialize_message(data, kind), data, received_ns)))
         return take
 
+    def _spending_taker(self, node: str) -> Callable[[msg.Spending], None]:
+        def note(message: msg.Spending) -> None:
+            if self._spending is not None:
+                self._spending.take(node, message)
+        return lambda message: self._submit(lambda: note(message))
+
     def _take_image(self, data: bytes) -> None:
         self._images.add(data, time.time_ns())
         if self._settings.image_policy == ALL:
@@ -296,7 +337,8 @@ class MetricsRecorder(Node):
         except Exception as error:
             return fill_error(response, error)
         response.out, response.committed = str(store.folder), sorted(done)
-        response.spent = conversions.usage_to_msg(self._spent)
+        assert self._spending is not None
+        response.spent = conversions.usage_to_msg(self._spending.total)
         return response
 
     async def _finish_run(self, request: FinishRun.Request,
@@ -346,8 +388,7 @@ class MetricsRecorder(Node):
             if folder.is_dir() and repair(folder) >= 0:
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
         self._store, self._committed = store, set(done)
-        spent = store.run_info().get('spent')
-        self._spent = None if spent is None else Usage(**spent)
+        self._spending = _Spending(store)
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
 
@@ -362,7 +403,9 @@ class MetricsRecorder(Node):
         return str(store.folder), summary
 
     def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
-        summary = {**summarise(store.lines()), 'out': str(store.folder), **notes}
+        assert self._spending is not None
+        summary = {**summarise(store.lines()), 'out': str(store.folder),
+                   'spent': self._spending.as_json(), **notes}
         return store.write_summary(summary)
 
     def _close_all(self) -> None:
@@ -405,10 +448,6 @@ class MetricsRecorder(Node):
                                self._settings.image_timeout_s)
         recording.take(arrival)
         recording.flush()
-        if isinstance(arrival.message, (msg.AnswerArray, msg.ProposalStamped)):
-            usage = conversions.usage_from_msg(arrival.message.usage)
-            if usage is not None:
-                self._spent = (self._spent or Usage()) + usage
         if arrival.ends:
             self._commit(keep=arrival.message.stop_reason != StopReason.CANCELLED.value)
 
@@ -448,9 +487,6 @@ class MetricsRecorder(Node):
             self._store.append(line)
             self._committed.add(recording.episode_id)
             self._summarise(self._store, {'interrupted': True})  # until the run is finished
-        if self._spent is not None:
-            # Also what a broken off episode cost counts against a limit.
-            self._store.note('spent', dataclasses.asdict(self._spent))
         self._results.publish(msg.EpisodeResult(
             episode_id=recording.episode_id, scored=bool(line['scored']),
             solved=bool(line['solved']), result_json=json.dumps(line)))

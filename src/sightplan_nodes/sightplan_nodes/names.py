@@ -27,6 +27,7 @@ PROPOSE_PLAN = f'{VLM_PLANNER}/plan'
 RUN_EPISODE = f'{AGENT}/run_episode'
 START_RUN = f'{METRICS_RECORDER}/start_run'
 FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
+SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}
 EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
 
 AGENT_LOOK = f'{AGENT}/look'

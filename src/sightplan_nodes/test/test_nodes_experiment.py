@@ -62,11 +62,12 @@ class Others:
                 node.declare_parameter(name, value)
         self.grounder.create_service(Ground, '~/ground', lambda request, response: response)
         self.vlm_planner.create_service(ProposePlan, '~/plan', lambda request, response: response)
-        self.carried: list[tuple[str, Usage | None]] = []
+        self.carried: list[tuple[str, str, Usage | None]] = []
         self.spent = Usage(3, 40, 5, 0.25)
         for node in (self.grounder, self.vlm_planner):
             node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
-                self.carried.append((n.get_name(), conversions.usage_from_msg(request.spent))),
+                self.carried.append((n.get_name(), request.out,
+                                     conversions.usage_from_msg(request.spent))),
                 response)[1])
         self.resets: list[ResetWorld.Request] = []
         self.sim.create_service(ResetWorld, '~/reset', self._reset)
@@ -169,7 +170,8 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert {goal.max_actions for goal in others.goals} == {20}
     assert others.finished == [{'planned': 3, 'problems': 25, 'problems_skipped': [],
                                 'interrupted': False, 'stopped_by': ''}]
-    assert others.carried == [('grounder', Usage(3, 40, 5, 0.25))], 'before the first episode'
+    assert others.carried == [
+        ('grounder', others.started[0].out, Usage(3, 40, 5, 0.25))], 'before the first episode'
     out = capsys.readouterr()
     assert '[3/3]' in out.err
     assert 'ETA' in out.err
@@ -243,7 +245,7 @@ def test_a_method_whose_model_plans_needs_neither_grounder_nor_planner(made: Cal
     assert (identity['prompt']['name'], identity['stop_at_goal']) == ('plan', {'simple': True})
     assert session['settings']['propose_timeout_s'] == 90.0
     assert 'grounder' not in session['graph']
-    assert [node for node, _ in others.carried] == ['vlm_planner']
+    assert [node for node, _, _ in others.carried] == ['vlm_planner']
     assert {(goal.max_actions, goal.stop_at_goal) for goal in others.goals} == {(10, True)}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import State, Transition
+from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver, Ground
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
@@ -25,7 +26,7 @@ from sightplan.model import (
 )
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.recording import read_recording
-from sightplan_nodes import backend_node, conversions, names
+from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.grounder import GrounderNode
 
@@ -176,6 +177,34 @@ def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None
         del client.backend.carry_over
         assert call(CarryOver.Request(), LIMIT_S).error_code == 0, 'one without limits'
     assert [(u.prompt_tokens, u.cost_usd) for u in totals] == [(0, 0.0), (150, 2.0)]
+
+
+def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callable) -> None:
+    """Requests that fail or are not waited for cost the same, and soon, not only at their end."""
+    told: list[tuple[str, Usage]] = []
+    with made() as client:
+        client.node.create_subscription(
+            msg.Spending, names.SPENDING[names.GROUNDER], lambda m: told.append(
+                (m.out, conversions.usage_from_msg(m.usage))), qos.EVENTS)
+        call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
+        client.backend.carry_over = lambda spent: None
+        client.ground('r')
+        assert call(CarryOver.Request(out='/a/run'), LIMIT_S).error_code == 0
+        eventually(lambda: told == [('/a/run', Usage(cost_usd=0.0))], 'nothing of before')
+        client.backend.fail = BackendError('out of memory')
+        assert client.ground('r', 'g').error_code == BackendError.code
+        eventually(lambda: told[-1] == ('/a/run', Usage(2, 100, 10, 0.5)), 'a failure')
+        client.backend.may_go_on.clear()
+        assert client.ground('r', timeout_s=0.2).error_code == DeadlineError.code
+        eventually(lambda: told[-1] == ('/a/run', Usage(3, 200, 20, 1.0)), 'one that hangs')
+        client.backend.usage += Usage(4, 1, 1, 1.0)
+        eventually(lambda: told[-1] == ('/a/run', Usage(7, 201, 21, 2.0)), 'and goes on')
+        client.backend.may_go_on.set()
+        client.backend.fail = None
+        assert call(CarryOver.Request(out='/b/run'), LIMIT_S).error_code == 0
+        client.ground('r')
+        eventually(lambda: told[-1] == ('/b/run', Usage(1, 100, 10, 0.5)), 'the next run')
+    assert len(told) == len(set(told)), 'nothing is told twice'
 
 
 def test_requests_and_replies_are_recorded(made: Callable, tmp_path: Path) -> None:

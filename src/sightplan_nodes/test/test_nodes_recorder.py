@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +94,8 @@ class Agent(Node):
         self.results: list[msg.EpisodeResult] = []
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self.results.append,
                                  qos.EVENTS)
+        self._spending = {node: self.create_publisher(msg.Spending, topic, qos.LATCHED)
+                          for node, topic in names.SPENDING.items()}
         self._start = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
         self._finish = ServiceCaller(self, FinishRun, names.FINISH_RUN, names.METRICS_RECORDER)
 
@@ -102,6 +106,10 @@ class Agent(Node):
         raise_error(reply, names.METRICS_RECORDER)
         self.spent = conversions.usage_from_msg(reply.spent)
         return list(reply.committed)
+
+    def spend(self, node: str, out: Path, usage: Usage | None) -> None:
+        self._spending[node].publish(msg.Spending(
+            out=str(out), usage=conversions.usage_to_msg(usage)))
 
     def finish(self, **notes: object) -> dict:
         reply = self._finish(FinishRun.Request(notes_json=json.dumps(notes)), LIMIT_S)
@@ -252,24 +260,45 @@ def test_proposals_are_recorded_and_scored(bench: Callable) -> None:
     assert [m.status for m in bag['/agent/step']] == [4, 1]
 
 
-def test_what_was_spent_is_kept_for_the_next_session(bench: Callable) -> None:
-    """Also what an episode cost that was broken off."""
+def test_what_was_spent_is_kept_for_the_next_session(
+        bench: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the models' nodes tell it, whatever became of their requests, and at once."""
+    def noted() -> dict | None:
+        return json.loads((b.out / 'run.json').read_text()).get('spent')
+
     with bench() as b:
         assert b.agent.start(b.out) == []
         assert b.agent.spent is None
-        b.begin(method='plan')
-        b.propose(50, usage=Usage(1, 10, 2, 0.25))
-        b.end(0, StopReason.CANCELLED)
-        b.agent.result('e/1')
-        b.agent.results.clear()
-        b.begin(method='plan')
-        b.propose(60, usage=Usage(2, 20, 4, 0.5))
-        b.end(200)
-        b.agent.result('e/1')
-        b.agent.finish()
+        b.agent.spend(names.GROUNDER, b.out, Usage(1, 10, 2, 0.25))
+        eventually(lambda: noted() == asdict(Usage(1, 10, 2, 0.25)), 'the first')
+        for out, usage in ((b.out.parent, Usage(500, 500, 500, 500.0)), (b.out, None)):
+            taken = threading.Event()
+            with monkeypatch.context() as patch:
+                take = b.recorder._spending.take
+                patch.setattr(b.recorder._spending, 'take',
+                              lambda *said, t=take, e=taken: (t(*said), e.set()))
+                b.agent.spend(names.GROUNDER, out, usage)
+                assert taken.wait(LIMIT_S)
+            assert noted() == asdict(Usage(1, 10, 2, 0.25)), 'another run, or no count'
+        b.agent.spend(names.VLM_PLANNER, b.out, Usage(2, 20, 4, 0.5))
+        eventually(lambda: noted() == asdict(Usage(3, 30, 6, 0.75)), 'the sum')
+        b.agent.spend(names.GROUNDER, b.out, Usage(5, 50, 6, 1.25))
+        eventually(lambda: noted() == asdict(Usage(7, 70, 10, 1.75)), 'a later total')
+        assert b.agent.finish()['spent'] == noted()
+        b.agent.spend(names.GROUNDER, b.out, Usage(6, 60, 7, 1.5))
+        eventually(lambda: noted() == asdict(Usage(8, 80, 11, 2.0)), 'what comes late')
         b.agent.start(b.out)
-        assert b.agent.spent == Usage(3, 30, 6, 0.75)
-    assert json.loads((b.out / 'run.json').read_text())['spent']['cost_usd'] == 0.75
+        assert b.agent.spent == Usage(8, 80, 11, 2.0)
+        b.agent.spend(names.GROUNDER, b.out, Usage(1, 1, 1, 1.0))
+        eventually(lambda: noted() == asdict(Usage(9, 81, 12, 3.0)), 'the second session')
+
+
+def test_nobody_counted(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode()
+        assert b.agent.finish()['spent'] is None
+    assert 'spent' not in json.loads((b.out / 'run.json').read_text())
 
 
 @pytest.mark.parametrize(('policy', 'images'), [('none', 0), ('judged', 2), ('all', 5)])
