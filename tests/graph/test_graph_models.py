@@ -60,6 +60,30 @@ def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
         assert f'[{node}]' not in graph.text, 'it is not started'
 
 
+@pytest.mark.parametrize('method', ['plan_cot', 'action', 'ground_cot', 'ground_mem'])
+def test_the_other_methods_on_ros_as_in_process(start, tmp_path: Path, method: str) -> None:
+    """One episode each; other tests have the rest."""
+    if method.startswith('ground'):
+        backend, options = 'noisy_oracle', {'table': 'gpt-4.1'}
+    else:
+        backend, options = 'scripted', {'script': str(script(tmp_path, 1))}
+    graph = start(f'method:={method}', f'backend:={backend}', 'episodes:=1', 'seed:=3',
+                  'failure_probability:=0.3', f'backend_options:={json.dumps(options)}')
+    run(RunSettings(method=method, backend=backend, backend_options=options, episodes=1, seed=3,
+                    failure_probability=0.3, out=str(tmp_path / 'inside')))
+    assert graph.wait() == 0, graph.text
+    (inside,) = [json.loads(line) for line
+                 in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
+    (line,) = graph.lines()
+    assert result(line) == result(inside)
+    assert line['scored']
+    assert line['steps'] > 0
+    identities = [json.loads((folder / 'run.json').read_text())['identity']
+                  for folder in (tmp_path / 'inside', graph.out)]
+    assert identities[0] == identities[1]
+    assert identities[0]['method']['name'] == method
+
+
 def test_a_recorded_run_is_replayed(start, tmp_path: Path) -> None:
     shared = ('method:=ground_mem_cot', 'episodes:=2', 'seed:=3', 'failure_probability:=0.3')
     recorded = start(*shared, 'backend_options:=table=gpt-4.1',

@@ -160,7 +160,12 @@ class RosWorld:
         self._not_before_ns = conversions.time_from_msg(reply.stamp)
 
     def observe(self) -> Observation:
-        """The newest image; it shows the result of the last reset or action."""
+        """The newest image; it shows the result of the last reset or action.
+
+        An image is all that travels. What a world in process may grant besides, the objects in
+        view and told facts (``Observation.visible_objects`` and ``told``), no message has: a
+        method that uses them goes on without.
+        """
         return self._camera.look(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
 
     def execute(self, action: Action) -> Feedback:
