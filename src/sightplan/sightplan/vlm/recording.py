@@ -45,7 +45,15 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.vlm import _secrets
-from sightplan.vlm.api import Backend, Part, TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.api import (
+    Backend,
+    BackendUser,
+    Part,
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+)
 
 FORMAT = 1
 NAME = 'replies.jsonl'
@@ -103,7 +111,7 @@ def has_image(request: YesNoRequest | TextRequest) -> bool:
     return any(not isinstance(part, str) for part in request.parts)
 
 
-class RecordingBackend:
+class RecordingBackend(BackendUser):
     """A backend whose requests and replies are written down; else it is the one it wraps."""
 
     def __init__(self, backend: Backend, path: Path | str, *, name: str = '',
@@ -118,7 +126,7 @@ class RecordingBackend:
         self.needs_pixels = backend.needs_pixels
         self.generates = backend.generates
         self.reads_prompt = bool(getattr(backend, 'reads_prompt', True))
-        self._backend = backend
+        super().__init__(backend)
         self._images = images
         self._episode = ''
         self._prompts: dict[GroundingPrompt, str] = {}
@@ -130,23 +138,11 @@ class RecordingBackend:
             'settings': dict(settings or {}), 'counted': backend.usage is not None},
             identity or {})
 
-    @property
-    def model(self) -> str:
-        """As the wrapped backend."""
-        return self._backend.model
-
-    @property
-    def usage(self) -> Usage | None:
-        """As the wrapped backend."""
-        return self._backend.usage
-
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
         self._episode = episode_id
         self._file.write([{'kind': 'episode', 'episode': episode_id, 'split': split}])
-        start = getattr(self._backend, 'start_episode', None)
-        if start is not None:
-            start(episode_id, split)
+        super().start_episode(episode_id, split)
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions, in order, and write them down; contract in ``Backend``.
