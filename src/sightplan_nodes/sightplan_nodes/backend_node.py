@@ -18,7 +18,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
-from sightplan.model import SightplanError, Usage, param
+from sightplan.model import SightplanError, Usage, param, used_between
 from sightplan.vlm.api import (
     Backend,
     backend_needs_truth,
@@ -309,9 +309,7 @@ class BackendNode(LifecycleNode):
             user.start_episode(request.episode_id, request.split)
         before = backend.usage
         self.work(user, request, response, limit_s)
-        after = backend.usage
-        spent = None if after is None else after - (before or Usage())
-        response.usage = conversions.usage_to_msg(spent)
+        response.usage = conversions.usage_to_msg(used_between(before, backend.usage))
 
     def _forget(self) -> None:
         self._ledger.close()

@@ -52,6 +52,8 @@ from sightplan.model import (
     VisualPlanner,
     VisualTask,
     World,
+    prompt_id,
+    used_between,
 )
 
 if TYPE_CHECKING:
@@ -164,8 +166,8 @@ class _Session:
                                                   prompt))
         self.record(Asked(observation, questions, answers, expectations, purpose, action,
                           self.timings_s['ground'] - before, self._grounder.model,
-                          _prompt_text(prompt.name, prompt.sha256),
-                          _spent(spent, _usage(self._grounder))))
+                          prompt_id(prompt.name, prompt.sha256),
+                          used_between(spent, _usage(self._grounder))))
         return answers
 
     def propose(self, history: Sequence[PastStep],
@@ -180,8 +182,8 @@ class _Session:
             proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
-                             _prompt_text(self._prompt, proposal.prompt_sha256),
-                             _spent(spent, _usage(self._visual_planner))))
+                             prompt_id(self._prompt, proposal.prompt_sha256),
+                             used_between(spent, _usage(self._visual_planner))))
         return proposal
 
     def plan(self, state: State, search: str = '') -> PlanningResult:
@@ -246,14 +248,6 @@ class _Session:
 
 def _usage(model: Grounder | VisualPlanner) -> Usage | None:
     return getattr(model, 'usage', None)
-
-
-def _spent(before: Usage | None, after: Usage | None) -> Usage | None:
-    return None if after is None else after - (before or Usage())
-
-
-def _prompt_text(name: str, sha256: str) -> str:
-    return f'{name}@{sha256}' if sha256 else name
 
 
 def _drive(policy: Policy, session: _Session) -> Stop:

@@ -34,6 +34,7 @@ from sightplan.model import (
     ProblemError,
     Question,
     State,
+    prompt_id,
 )
 
 _ROOT = Path(__file__).resolve().parent
@@ -173,7 +174,7 @@ class Domain:
 
     def prompt_id(self, name: str) -> str:
         """Name and hash of a prompt, as events have it: ``ground@0123456789ab``; '': bare."""
-        return f'{name}@{self.prompt_hash(name)}' if name else BARE.name
+        return prompt_id(name, self.prompt_hash(name)) if name else BARE.name
 
     def grounding_prompt(self, name: str, memory: str = '') -> GroundingPrompt:
         """The words around yes/no questions.

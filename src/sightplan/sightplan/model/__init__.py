@@ -41,6 +41,7 @@ from sightplan.model.perception import (
     Observation,
     Question,
     Verdict,
+    prompt_id,
 )
 from sightplan.model.planning import (
     PastStep,
@@ -63,17 +64,17 @@ from sightplan.model.ports import (
 from sightplan.model.problem import Problem
 from sightplan.model.settings import check_settings, identity_values, param, settings_fields
 from sightplan.model.symbols import Action, Atom, Literal, Plan, State
-from sightplan.model.usage import Usage
+from sightplan.model.usage import Usage, used_between
 
 __all__ = [
     'BARE', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
-    'BeliefUpdated',
-    'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded', 'EpisodeEvent',
-    'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Grounder', 'GroundingPrompt',
-    'InfrastructureError', 'InputError', 'Literal', 'Observation', 'Observed', 'PastStep', 'Plan',
-    'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Problem',
-    'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder',
-    'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'SymbolicPlanner',
-    'TruthSource', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError',
-    'check_settings', 'identity_values', 'param', 'settings_fields', 'user_path',
+    'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded',
+    'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Grounder',
+    'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal', 'Observation', 'Observed',
+    'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus',
+    'PlanningTask', 'Problem', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed',
+    'Question', 'Recorder', 'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason',
+    'SymbolicPlanner', 'TruthSource', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World',
+    'WorldError', 'check_settings', 'identity_values', 'param', 'prompt_id', 'settings_fields',
+    'used_between', 'user_path',
 ]

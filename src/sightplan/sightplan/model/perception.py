@@ -104,6 +104,11 @@ BARE = GroundingPrompt()
 """The questions alone."""
 
 
+def prompt_id(name: str, sha256: str) -> str:
+    """A prompt as events and calibrations name it: ``ground@0123456789ab``; or its name alone."""
+    return f'{name}@{sha256}' if sha256 else name
+
+
 class Verdict(enum.Enum):
     """What an answer says about its atom."""
 

@@ -39,3 +39,8 @@ class Usage:
                 else round(self.cost_usd - (other.cost_usd or 0.0), _DIGITS))
         return Usage(self.requests - other.requests, self.prompt_tokens - other.prompt_tokens,
                      self.completion_tokens - other.completion_tokens, cost)
+
+
+def used_between(before: Usage | None, after: Usage | None) -> Usage | None:
+    """What was used between two readings of a counter; None where nobody counts."""
+    return None if after is None else after - (before or Usage())

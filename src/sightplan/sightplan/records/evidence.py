@@ -29,14 +29,15 @@ class FailureImages:
     """A Recorder that keeps the looks of the episode under way, and writes the one that shows why.
 
     A run then holds one picture for each failed episode, ``failures/<episode>.png``. Looks are
-    kept as PNG in memory: the ``most`` different ones that were seen last.
+    kept as they came, for most episodes need none of them: the ``most`` different ones that were
+    seen last (0.9 MB each at 640x480).
     """
 
     def __init__(self, folder: Path, most: int = 100) -> None:
         """Name the run directory; nothing is touched before a failure is committed."""
         self._folder = folder
         self._most = most
-        self._looks: OrderedDict[str, bytes] = OrderedDict()
+        self._looks: OrderedDict[str, NDArray[np.uint8]] = OrderedDict()
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of the episode loop."""
@@ -58,9 +59,9 @@ class FailureImages:
         failure = line.get('failure')
         if not failure or failure['image_id'] not in self._looks:
             return
-        from sightplan.report.failures_picture import captioned, decode_png
+        from sightplan.report.failures_picture import captioned
         path = Path(FOLDER) / f'{file_name(line["episode_id"])}.png'
-        picture = captioned(decode_png(self._looks[failure['image_id']]), line)
+        picture = captioned(self._looks[failure['image_id']], line)
         try:
             (self._folder / FOLDER).mkdir(exist_ok=True)
             (self._folder / path).write_bytes(picture)
@@ -76,8 +77,7 @@ class FailureImages:
         if observation.image_id in self._looks:
             self._looks.move_to_end(observation.image_id)
             return
-        from sightplan.report.failures_picture import encode_png
-        self._looks[observation.image_id] = encode_png(image)
+        self._looks[observation.image_id] = image.copy()
         while len(self._looks) > self._most:
             self._looks.popitem(last=False)
 

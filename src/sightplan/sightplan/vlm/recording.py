@@ -42,6 +42,7 @@ from sightplan.model import (
     Usage,
     errors,
     identity_values,
+    used_between,
     user_path,
 )
 from sightplan.vlm import _secrets
@@ -219,9 +220,9 @@ class RecordingBackend(BackendUser):
     def _commit(self, lines: list[dict[str, Any]], before: Usage | None,
                 parts: Sequence[Part | None]) -> None:
         """Write the lines of one call; the last one bears what the call cost."""
-        after = self._backend.usage
-        if after is not None and lines:
-            lines[-1]['usage'] = dataclasses.asdict(after - (before or Usage()))
+        spent = used_between(before, self._backend.usage)
+        if spent is not None and lines:
+            lines[-1]['usage'] = dataclasses.asdict(spent)
         if self._images:
             self._draw(parts)
         self._file.write(lines)
