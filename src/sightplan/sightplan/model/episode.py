@@ -18,6 +18,17 @@ from sightplan.model.symbols import Action
 from sightplan.model.usage import Usage
 
 
+class Privileged(enum.Enum):
+    """When a policy is told facts about objects that are out of view (ViPlan, section 4.1).
+
+    NONE: never. INITIAL: with looks before the first action. ALWAYS: with every look.
+    """
+
+    NONE = 'none'
+    INITIAL = 'initial'
+    ALWAYS = 'always'
+
+
 class FeedbackStatus(enum.Enum):
     """What the agent may know about an action it sent: nothing about its real effects.
 
@@ -88,6 +99,7 @@ class EpisodeSpec:
         failure_probability: chance that the world bungles a legal action, in [0, 1].
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
             some papers grant, and no robot is told.
+        privileged: when the policy is told facts about objects that are out of view.
     """
 
     episode_id: str
@@ -98,6 +110,7 @@ class EpisodeSpec:
     max_actions: int = 20
     failure_probability: float = 0.0
     stop_at_goal: bool = False
+    privileged: Privileged = Privileged.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,15 @@ class Observation:
     """One look at the world; every part is optional, because suites differ.
 
     Attributes:
-        image: (H, W, 3) uint8 RGB, or None.
+        image: (H, W, 3) uint8 RGB, or None: what a model is shown.
+        unlabelled: the same picture as the camera took it, where ``image`` has labels drawn into
+            it; else None.
         stamp_ns: time of the sensor reading on the world's clock [ns].
         frame_id: optical frame of the camera (REP 103: x right, y down, z forward).
         depth_m: (H, W) float32, metres along the optical axis, NaN where unknown; or None.
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
-        told: facts the world grants as privileged information (empty unless a suite does).
+        told: facts about what is out of view, granted by a PrivilegedSource (empty without).
     """
 
     image: NDArray[np.uint8] | None = None
@@ -34,7 +36,13 @@ class Observation:
     text: str | None = None
     visible_objects: tuple[str, ...] | None = None
     told: Mapping[Atom, bool] = field(default_factory=dict)
+    unlabelled: NDArray[np.uint8] | None = None
     _digest: list[str] = field(default_factory=list, repr=False)
+
+    def in_view(self, atom: Atom) -> bool:
+        """Whether all objects of an atom are in view, as far as the world tells."""
+        visible = self.visible_objects
+        return visible is None or all(name in visible for name in atom.args)
 
     @classmethod
     def elsewhere(cls, image_id: str, stamp_ns: int, frame_id: str = '') -> Observation:

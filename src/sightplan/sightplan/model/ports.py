@@ -6,13 +6,13 @@ scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
 from sightplan.model.perception import Answer, GroundingPrompt, Observation, Question
 from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
-from sightplan.model.symbols import Action, State
+from sightplan.model.symbols import Action, Atom, State
 from sightplan.model.usage import Usage
 
 Clock = Callable[[], float]
@@ -58,6 +58,25 @@ class TruthSource(Protocol):
 
     def last_outcome(self) -> str:
         """What really became of the last action: success, no_op, dropped_target, ..., illegal."""
+
+
+@runtime_checkable
+class PrivilegedSource(Protocol):
+    """Privileged information: what a policy is told of objects that are out of view.
+
+    The one way by which true facts reach a policy other than ``oracle``; the episode's spec says
+    when it is open, and every line of results says so, too.
+    """
+
+    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+        """Ground atoms with at least one object out of view, and whether they hold.
+
+        Args:
+            observation: a look; empty result if it does not say what is in view.
+
+        Raises:
+            WorldError: there is no state for the look's time, or the episode grants nothing.
+        """
 
 
 @runtime_checkable

@@ -1,0 +1,1 @@
+"""Household: homes with furniture that opens, small things, and a robot with a head camera."""
