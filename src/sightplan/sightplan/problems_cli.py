@@ -1,4 +1,4 @@
-"""``sightplan problems``: list, generate and show planning problems."""
+"""``sightplan problems``: list, generate, show and picture planning problems."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.domains import Domain, domain_names, load_domain, read_folder
 from sightplan.model import (
     EpisodeSpec,
@@ -24,14 +27,19 @@ from sightplan.model import (
     Problem,
     ProblemError,
     TruthSource,
+    World,
+    WorldError,
     check_settings,
     settings_fields,
+    user_path,
 )
 from sightplan.model.settings import SettingField
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _PLAN_TIMEOUT_S = 30.0
+_MOST_PICTURES = 400
+_LARGEST_PICTURE = 2048
 
 _EXAMPLES = """\
 examples:
@@ -40,6 +48,7 @@ examples:
   sightplan problems show simple/problem_03
   sightplan problems show my_problems/first.pddl --json
   sightplan problems generate --blocks 4 --columns 3 --count 10 --seed 7 --out my_problems
+  sightplan problems pictures --split all --count 20 --out starts.png
 
 exit codes: 0 done; 1 a problem cannot be used, or has no plan; 2 bad usage.
 """
@@ -48,8 +57,8 @@ exit codes: 0 done; 1 a problem cannot be used, or has no plan; 2 bad usage.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan problems`` with its own sub-commands."""
     parser = subparsers.add_parser(
-        'problems', help='list, generate and show planning problems',
-        description='List, generate and show planning problems.',
+        'problems', help='list, generate, show and picture planning problems',
+        description='List, generate, show and picture planning problems.',
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest='problems_command', required=True, metavar='COMMAND')
 
@@ -96,6 +105,27 @@ def add_parser(subparsers: Any) -> None:
                          'the picture, and write its answers beside it')
     command.add_argument('--seed', type=int, default=0, metavar='S',
                          help='with --image: seed of the look (default: %(default)s)')
+
+    command = add('pictures', picture_problems, 'draw how many problems begin, on one sheet')
+    command.add_argument('--split', help='a split, or all of them: "all" (the default)')
+    command.add_argument('--problems', type=Path, metavar='DIR',
+                         help='a folder with *.pddl files instead of the splits')
+    command.add_argument('--domain-file', type=Path, metavar='FILE',
+                         help='domain file of the same vocabulary that the problems are for')
+    command.add_argument('--count', type=int, default=20, metavar='K',
+                         help='number of problems, chosen evenly (default: %(default)s)')
+    command.add_argument('--out', type=Path, required=True, metavar='PNG',
+                         help='file for the sheet; its folder must exist')
+    command.add_argument('--columns', type=int, default=5, metavar='N',
+                         help='pictures in a row (default: %(default)s)')
+    command.add_argument('--size', type=int, default=320, metavar='PX',
+                         help='width of a picture on the sheet (default: %(default)s)')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='seed of the looks (default: %(default)s)')
+    command.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the simulated world (repeatable)')
+    command.add_argument('--overview', action='store_true',
+                         help='look from above instead of through the camera')
 
 
 def _generator_fields() -> dict[str, SettingField]:
@@ -320,6 +350,104 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     except OSError as error:
         raise InputError(f'{path}: cannot be written: {error}') from error
     print(f'picture: {path}', file=sys.stderr)
+
+
+def picture_problems(arguments: argparse.Namespace) -> int:
+    """Write a sheet with the first look at evenly chosen problems; returns the exit code.
+
+    A problem that the world cannot show gets an empty cell, and the exit code says so.
+    """
+    from sightplan.report.contact_sheet import Picture, draw_sheet
+    from sightplan.report.picture import save_png
+    from sightplan.run_cli import read_options
+    from sightplan.runner import ALL_SPLITS, RunSettings, make_world, select_problems
+    out = _check_sheet(arguments)
+    domain, pairs, errors = select_problems(RunSettings(
+        domain=arguments.domain, split=arguments.split or ALL_SPLITS,
+        problems=str(arguments.problems or ''), domain_file=str(arguments.domain_file or '')))
+    options = read_options(arguments.world_option, None, '--world-option')
+    count = min(arguments.count, len(pairs))
+    chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
+    cells, failed = [], [str(error) for error in errors]
+    with contextlib.ExitStack() as stack:
+        world = make_world(domain.name, options)
+        close = getattr(world, 'close', None)
+        if callable(close):
+            stack.callback(close)
+        look = _looker(world, domain, arguments)
+        for number, (split, problem) in enumerate(chosen, 1):
+            name = f'{split}/{problem.name}' if split else problem.name
+            print(f'{number}/{count} {name}', file=sys.stderr)
+            try:
+                world.reset(EpisodeSpec(name, problem, 'picture', split, arguments.seed))
+                cells.append(Picture(name, *look()))
+            except WorldError as error:
+                failed.append(f'{name}: {error}')
+                cells.append(Picture(name, f'cannot be shown: {error}'))
+    try:
+        save_png(str(out), draw_sheet(cells, arguments.columns, arguments.size))
+    except OSError as error:
+        raise InputError(f'{out}: cannot be written: {error}') from error
+    if arguments.json:
+        print(json.dumps({'domain': domain.name, 'out': str(out), 'errors': failed,
+                          'problems': [{'name': cell.title, 'text': cell.text,
+                                        'shown': cell.image is not None} for cell in cells]}))
+    else:
+        print(f'{len(cells)} pictures in {out}')
+    for message in failed:
+        print(f'sightplan problems: {message}', file=sys.stderr)
+    return _FAILED if failed else _DONE
+
+
+def _check_sheet(arguments: argparse.Namespace) -> Path:
+    """What ``pictures`` was given, before any work is done; returns the sheet's path."""
+    for flag, high in (('count', _MOST_PICTURES), ('columns', _MOST_PICTURES),
+                       ('size', _LARGEST_PICTURE)):
+        value = getattr(arguments, flag)
+        if not 1 <= value <= high:
+            raise InputError(f'--{flag} {value} must be at least 1 and at most {high}')
+    if not 0 <= arguments.seed < 2**32:
+        raise InputError(f'--seed {arguments.seed} must be in [0, 2**32)')
+    if arguments.problems is not None and arguments.split is not None:
+        raise InputError('--split and --problems exclude each other (leave one out)')
+    if arguments.domain_file is not None and arguments.problems is None:
+        raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
+    out = user_path(str(arguments.out))
+    if out.suffix.lower() != '.png':
+        raise InputError(f'--out {out} must end in .png')
+    if not out.parent.is_dir():
+        raise InputError(f'--out {out}: there is no folder {out.parent} (make it first)')
+    if out.is_dir():
+        raise InputError(f'--out {out} is a folder (name a file in it)')
+    return out
+
+
+def _looker(world: World, domain: Domain, arguments: argparse.Namespace,
+            ) -> Callable[[], tuple[str, NDArray[np.uint8]]]:
+    """What gives words and picture of the world as it is now.
+
+    Raises:
+        InputError: the world has no such picture.
+    """
+    if not getattr(world, 'pictures', True):
+        raise InputError(f'the world of {domain.name} draws no pictures with these options '
+                         '(leave out --world-option pictures=none)')
+    overview: Callable[[int], NDArray[np.uint8]] | None = (
+        getattr(world, 'overview', None) if arguments.overview else None)
+    if arguments.overview and overview is None:
+        raise InputError(f'the world of {domain.name} has no view from above '
+                         '(leave out --overview)')
+
+    def look() -> tuple[str, NDArray[np.uint8]]:
+        observation = world.observe()
+        image = observation.image if overview is None else overview(arguments.size)
+        if image is None:
+            raise InputError(f'the world of {domain.name} has no camera')
+        visible = observation.visible_objects
+        words = '' if visible is None else f'in view: {", ".join(visible) or "no object"}'
+        return words, image
+
+    return look
 
 
 def _views(domain: Domain, problem: Problem) -> dict[str, str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from sightplan.cli import main
 from sightplan.domains import load_domain
+from sightplan.model import Observation, WorldError
 
 DOMAIN = load_domain('blocksworld')
 
@@ -141,7 +144,7 @@ def test_usage_errors_of_the_parser_exit_with_2(capsys, arguments) -> None:
 
 
 def test_help_of_every_command(capsys) -> None:
-    for arguments in ([], ['list'], ['generate'], ['show']):
+    for arguments in ([], ['list'], ['generate'], ['show'], ['pictures']):
         with pytest.raises(SystemExit) as caught:
             main(['problems', *arguments, '--help'])
         assert caught.value.code == 0
@@ -158,3 +161,108 @@ def test_a_picture_of_the_start_with_answers(tmp_path, capsys) -> None:
     assert 'cannot be written' in capsys.readouterr().err
     assert main(['problems', 'show', 'simple/problem_00', '--backend', 'embedded']) == 2
     assert '--image' in capsys.readouterr().err
+
+
+def sheet(path: Path) -> np.ndarray:
+    return cv2.cvtColor(cv2.imread(str(path)), cv2.COLOR_BGR2RGB)
+
+
+def pictures(*arguments: str) -> list[str]:
+    return ['problems', 'pictures', '--size', '64', '--world-option', 'width=160',
+            '--world-option', 'height=120', *arguments]
+
+
+def test_a_sheet_shows_different_problems_with_captions(tmp_path, capsys) -> None:
+    path = tmp_path / 'starts.png'
+    code = main(pictures('--count', '4', '--columns', '2', '--out', str(path), '--json'))
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert code == 0 and told['out'] == str(path) and told['errors'] == []
+    names = [entry['name'] for entry in told['problems']]
+    assert len(set(names)) == 4 and all(entry['shown'] for entry in told['problems'])
+    assert {name.partition('/')[0] for name in names} == set(DOMAIN.splits)
+    assert err.splitlines()[-1] == f'4/4 {names[-1]}'
+    page = sheet(path)
+    assert page.shape == (2 * 12 + 2 * (48 + 22) + 10, 2 * 12 + 2 * 64 + 10, 3)
+    cells = [page[y:y + 48, x:x + 64] for y in (12, 92) for x in (12, 86)]
+    assert all(cell.std() > 5 for cell in cells)
+    assert len({cell.tobytes() for cell in cells}) == 4
+    captions = [page[y + 48:y + 70, x:x + 64] for y in (12, 92) for x in (12, 86)]
+    assert all(caption.min() < 100 for caption in captions)
+    assert main(pictures('--count', '4', '--columns', '2', '--seed', '1', '--out', str(path))) == 0
+    assert 'pictures in' in capsys.readouterr().out
+    assert not np.array_equal(page, sheet(path))
+
+
+def test_a_sheet_of_a_folder_has_no_more_pictures_than_problems(tmp_path, capsys) -> None:
+    for number, problem in enumerate(DOMAIN.split_problems('simple')[:2]):
+        (tmp_path / f'mine_{number}.pddl').write_text(DOMAIN.write_problem(problem))
+    (tmp_path / 'bad.pddl').write_text('(define')
+    path = tmp_path / 'starts.png'
+    code = main(pictures('--problems', str(tmp_path), '--out', str(path)))
+    out, err = capsys.readouterr()
+    assert code == 1 and out == f'2 pictures in {path}\n'
+    assert '2/2 mine_1' in err and 'bad.pddl:1: ' in err
+    assert sheet(path).shape[1] == 2 * 12 + 2 * 64 + 10
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (['--split', 'huge'], 'huge'),
+    (['--overview'], 'no view from above'),
+    (['--world-option', 'pictures=none'], 'draws no pictures'),
+    (['--world-option', 'width'], 'KEY=VALUE'),
+    (['--world-option', 'colour=red'], 'colour'),
+    (['--count', '0'], '--count 0'),
+    (['--columns', '-1'], '--columns -1'),
+    (['--size', '100000'], '--size 100000'),
+    (['--seed', '-1'], '--seed -1'),
+    (['--domain-file', 'x.pddl'], '--problems DIR'),
+    (['--problems', 'nowhere'], 'nowhere'),
+    (['--problems', '.', '--split', 'simple'], 'exclude each other'),
+])
+def test_sheets_refuse_bad_arguments(tmp_path, capsys, arguments, message) -> None:
+    assert main(pictures('--out', str(tmp_path / 'a.png'), *arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == '' and message in err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(('name', 'message'), [
+    ('nowhere/a.png', 'there is no folder'), ('a.jpg', 'must end in .png'),
+    ('folder.png', 'is a folder')])
+def test_sheets_refuse_bad_files(tmp_path, capsys, name, message) -> None:
+    (tmp_path / 'folder.png').mkdir()
+    assert main(pictures('--out', str(tmp_path / name))) == 2
+    assert message in capsys.readouterr().err
+
+
+class Gallery:
+    """A world that shows two of three problems, and has a view from above."""
+
+    def reset(self, spec) -> None:
+        if spec.problem.name.endswith('1'):
+            raise WorldError('too small (take a larger one)')
+
+    def observe(self) -> Observation:
+        return Observation(np.full((20, 40, 3), 90, np.uint8), visible_objects=('r', 'g'))
+
+    def overview(self, size: int):
+        return np.full((size, size, 3), 200, np.uint8)
+
+
+@pytest.mark.parametrize('above', [False, True])
+def test_sheets_tell_what_is_in_view_and_what_cannot_be_shown(
+        tmp_path, capsys, monkeypatch, above) -> None:
+    monkeypatch.setattr('sightplan.runner.make_world', lambda name, options: Gallery())
+    for number, problem in enumerate(DOMAIN.split_problems('simple')[:3]):
+        (tmp_path / f'mine_{number}.pddl').write_text(DOMAIN.write_problem(problem))
+    path = tmp_path / 'starts.png'
+    code = main(['problems', 'pictures', '--problems', str(tmp_path), '--out', str(path),
+                 '--size', '80', '--json'] + ['--overview'] * above)
+    out, err = capsys.readouterr()
+    problems = json.loads(out)['problems']
+    assert code == 1 and 'mine_1: too small (take a larger one)' in err
+    assert [entry['shown'] for entry in problems] == [True, False, True]
+    assert problems[0]['text'] == 'in view: r, g'
+    height = 80 if above else 40
+    first = sheet(path)[12:12 + height, 12:92]
+    assert (first == (200 if above else 90)).all()
