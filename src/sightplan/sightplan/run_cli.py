@@ -74,7 +74,8 @@ def add_parser(subparsers: Any) -> None:
     how = parser.add_argument_group('how much, how long')
     for name in ('episodes', 'seed', 'max_actions'):
         add(how, name)
-    add(how, 'stop_at_goal', choices=about['stop_at_goal'].choices)
+    for name in ('stop_at_goal', 'privileged'):
+        add(how, name, choices=about[name].choices)
     for name in ('failure_probability', 'planner_search', 'planner_timeout_s',
                  'grounder_timeout_s', 'propose_timeout_s'):
         add(how, name)
@@ -239,6 +240,9 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
                       f'({summary["questions_per_episode"] or 0:.1f} per episode)'
                       + (f', {summary["unparsed"]} unreadable answers'
                          if summary['unparsed'] else '')))
+    if summary['told']:
+        facts = summary['told_per_episode'] or 0
+        lines.append(('told', f'{facts:.1f} facts about what is out of view per episode'))
     lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
     if summary['failures']['causes']:
         lines.append(('failed by', ', '.join(

@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 
 from sightplan.agent import (
     Limits,
+    PrivilegedFacts,
     make_policy,
     needs_grounder,
     needs_model,
@@ -46,6 +47,8 @@ from sightplan.model import (
     PlannerError,
     PlanningResult,
     PlanningTask,
+    Privileged,
+    PrivilegedSource,
     Problem,
     ProblemError,
     Question,
@@ -106,6 +109,10 @@ class RunSettings:
                               'true state, which no robot is told: yes, no, or suite (as the '
                               'suite grants it to the method; no, where there is no suite)',
                               choices=('suite', 'yes', 'no'))
+    privileged: str = param('suite', 'When a method is told true facts about what is out of view: '
+                            'none (never), initial (before its first action), always, or suite '
+                            '(as the suite grants it for the domain; none, where there is no '
+                            'suite)', choices=('suite', *(level.value for level in Privileged)))
     planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
                                 'short (plans close to the shortest), optimal (shortest plans; '
                                 'lama-first where that takes long), or one of Fast Downward')
@@ -256,7 +263,8 @@ def episode_specs(settings: RunSettings, domain: Domain,
         specs.append(EpisodeSpec(
             episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
             budget(settings, domain.name, split), settings.failure_probability,
-            stops_at_goal(settings, domain.name, split)))
+            stops_at_goal(settings, domain.name, split),
+            privileged(settings, domain.name, split)))
     return specs
 
 
@@ -265,7 +273,7 @@ def budget(settings: RunSettings, domain: str, split: str) -> int:
     if settings.max_actions:
         return settings.max_actions
     suite = suite_for(domain, split)
-    return (suite.budget(settings.method, split) if suite is not None
+    return (suite.budget(domain, settings.method, split) if suite is not None
             else _DEFAULT_MAX_ACTIONS)
 
 
@@ -274,7 +282,15 @@ def stops_at_goal(settings: RunSettings, domain: str, split: str) -> bool:
     if settings.stop_at_goal != 'suite':
         return settings.stop_at_goal == 'yes'
     suite = suite_for(domain, split)
-    return suite is not None and suite.stops_at_goal(settings.method)
+    return suite is not None and suite.stops_at_goal(domain, settings.method)
+
+
+def privileged(settings: RunSettings, domain: str, split: str) -> Privileged:
+    """When facts about what is out of view are told: as set, else as the suite grants it."""
+    if settings.privileged != 'suite':
+        return Privileged(settings.privileged)
+    suite = suite_for(domain, split)
+    return Privileged.NONE if suite is None else suite.privileged(domain)
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
@@ -336,6 +352,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'max_actions': {split or '-': budget(settings, domain.name, split) for split in splits},
         'stop_at_goal': {split or '-': stops_at_goal(settings, domain.name, split)
                          for split in splits},
+        'privileged': {split or '-': privileged(settings, domain.name, split).value
+                       for split in splits},
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search,
                      'timeout_s': settings.planner_timeout_s}
@@ -489,7 +507,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                 ended = run_episode(
                     spec, policy, world, grounder, planner, recorder, domain,
                     visual_planner=visual_planner, goal_reached=_goal_reached(spec, world),
-                    cancelled=cancelled, limits=limits)
+                    privileged=_privileged(spec, world, domain), cancelled=cancelled,
+                    limits=limits)
                 if ended.reason is StopReason.CANCELLED:
                     interrupted = True
                     stopped_by = '' if cancelled() else ended.message
@@ -544,6 +563,14 @@ class _Spending:
 def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:
     """Whether an episode's goal holds in the true state now: for the loop alone."""
     return lambda: spec.problem.goal_met(truth.state())
+
+
+def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
+                ) -> PrivilegedSource | None:
+    """Who tells what is out of view: for the loop alone."""
+    if spec.privileged is Privileged.NONE:
+        return None
+    return PrivilegedFacts(truth, spec, domain.model(spec.problem).atoms)
 
 
 def _close_after(stack: ExitStack, thing: object) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sightplan.agent import PrivilegedFacts
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     Action,
@@ -297,6 +298,11 @@ PANTRY = Path(__file__).parents[3] / 'tests' / 'contracts' / 'domains' / 'pantry
 def pantry() -> Domain:
     """The domain of hidden things."""
     return Domain(PANTRY)
+
+
+def told_by(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
+    """The source of what is out of view in an episode of that world."""
+    return PrivilegedFacts(world, spec, world.domain.model(spec.problem).atoms)
 
 
 def pantry_view(problem: Problem, state: State) -> set[str]:

@@ -13,6 +13,7 @@ from doubles import (
     pantry,
     seer,
     spec_of,
+    told_by,
     two_blocks,
 )
 from sightplan.agent import (
@@ -33,6 +34,7 @@ from sightplan.model import (
     FeedbackStatus,
     InfrastructureError,
     Observed,
+    Privileged,
     Proposed,
     Stepped,
     StopReason,
@@ -61,7 +63,8 @@ def episode(say, method='plan', spec=None, world=None, **settings):
     ended = run_episode(
         spec, make_policy(method, settings), world, NoPlanner(), NoPlanner(), events, world.domain,
         visual_planner=BackendVisualPlanner(backend, world.domain),
-        goal_reached=lambda: spec.problem.goal_met(world.state()))
+        goal_reached=lambda: spec.problem.goal_met(world.state()),
+        privileged=told_by(world, spec))
     return ended, events, backend
 
 
@@ -241,14 +244,16 @@ def test_nothing_of_the_initial_state_reaches_the_model(method):
     assert stories[0] == stories[1] and len(stories[0]) == 3
 
 
-def test_facts_that_the_world_grants_are_told():
-    class Granting(MemoryWorld):
-        def observe(self):
-            return dataclasses.replace(super().observe(), told={Atom('on', ('r', 'g')): True})
-    _, _, backend = episode(replies(plan()), world=Granting())
-    assert 'The red block is on top of the green block.' in backend.requests[0].parts[0]
-    _, _, backend = episode(replies(plan()))
-    assert 'The red block is on top of the green block.' not in backend.requests[0].parts[0]
+def test_facts_that_the_episode_grants_are_told():
+    for level in Privileged:
+        world = MemoryWorld(visible=lambda problem, state: set(problem.objects) - {'g'})
+        _, _, backend = episode(replies(plan(['r', 'c2']), plan()), world=world,
+                                spec=spec_of(privileged=level))
+        held, no_longer = ([text in request.parts[0] for request in backend.requests] for text in (
+            'The red block is on top of the green block.',
+            'Is the red block on top of the green block? No.'))
+        assert held == [level is not Privileged.NONE, False]
+        assert no_longer == [False, level is Privileged.ALWAYS]
 
 
 def test_no_action_ever_stands_in():

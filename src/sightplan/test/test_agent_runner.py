@@ -16,7 +16,14 @@ import pytest
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli, run_cli, runner
 from sightplan.domains import load_domain
-from sightplan.model import BackendError, InputError, PlanningResult, PlanningStatus, WorldError
+from sightplan.model import (
+    BackendError,
+    InputError,
+    PlanningResult,
+    PlanningStatus,
+    Privileged,
+    WorldError,
+)
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
 from sightplan.runner import RunSettings, episode_specs, run, select_problems
@@ -143,6 +150,36 @@ def test_the_rules_of_the_suite_are_part_of_the_identity(monkeypatch):
                         lambda *_: dataclasses.replace(suite, methods=others))
     assert rules(settings) == ({'simple': 3, 'medium': 20, 'hard': 20},
                                dict.fromkeys(splits, False))
+
+
+def test_when_facts_are_told_is_as_set_or_as_the_suite_grants_it(go, tmp_path, monkeypatch):
+    settings = RunSettings(method='blind', split='all')
+    domain, pairs, _ = select_problems(settings)
+
+    def levels(**values):
+        given = dataclasses.replace(settings, **values)
+        found = runner.identity(given, domain, pairs, '')['privileged']
+        specs = {spec.split: spec.privileged.value for spec in episode_specs(given, domain, pairs)}
+        assert found == specs
+        return found
+    splits = ('simple', 'medium', 'hard')
+    assert levels() == dict.fromkeys(splits, 'none')
+    assert levels(privileged='initial') == dict.fromkeys(splits, 'initial')
+    monkeypatch.setattr(type(load_suite('viplan')), 'privileged',
+                        lambda suite, name: Privileged.ALWAYS)
+    assert levels() == dict.fromkeys(splits, 'always')
+    assert levels(privileged='none') == dict.fromkeys(splits, 'none')
+
+
+def test_a_run_tells_what_is_out_of_view_and_says_so(go, tmp_path):
+    world = MemoryWorld(visible=lambda problem, state: set(problem.objects) - {'r'})
+    summary = go(world=world, method='ground', privileged='always', max_actions=1)
+    assert json.loads((tmp_path / 'run' / 'run.json').read_text())['identity']['privileged'] == {
+        '-': 'always'}
+    for line in RunStore(tmp_path / 'run').lines():
+        assert line['privileged'] == 'always' and line['told'] > 0
+    assert summary['told'] == 3 * summary['told_per_episode'] > 0
+    assert summary['errors'] == 0
 
 
 def test_more_episodes_than_problems_go_round_with_other_seeds(go):

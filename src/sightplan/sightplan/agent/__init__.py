@@ -2,6 +2,7 @@
 
 from sightplan.agent.loop import Limits, run_episode
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop, Withhold
+from sightplan.agent.privileged import PrivilegedFacts
 from sightplan.agent.registry import (
     make_policy,
     method_names,
@@ -15,7 +16,8 @@ from sightplan.agent.registry import (
 )
 
 __all__ = [
-    'Act', 'Context', 'Decision', 'Forfeit', 'Limits', 'Policy', 'Stop', 'Withhold',
-    'make_policy', 'method_names', 'needs_grounder', 'needs_model', 'needs_planner',
-    'needs_truth', 'needs_visual_planner', 'policy_settings', 'prompt_name', 'run_episode',
+    'Act', 'Context', 'Decision', 'Forfeit', 'Limits', 'Policy', 'PrivilegedFacts', 'Stop',
+    'Withhold', 'make_policy', 'method_names', 'needs_grounder', 'needs_model',
+    'needs_planner', 'needs_truth', 'needs_visual_planner', 'policy_settings', 'prompt_name',
+    'run_episode',
 ]

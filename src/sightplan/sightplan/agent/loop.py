@@ -39,6 +39,8 @@ from sightplan.model import (
     PlanningResult,
     PlanningStatus,
     PlanningTask,
+    Privileged,
+    PrivilegedSource,
     Problem,
     Proposal,
     Proposed,
@@ -85,8 +87,8 @@ class _Session:
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
                  recorder: Recorder, domain: Domain, prompt: str,
-                 goal_reached: Callable[[], bool] | None, cancelled: Callable[[], bool],
-                 limits: Limits, clock: Clock) -> None:
+                 goal_reached: Callable[[], bool] | None, privileged: PrivilegedSource | None,
+                 cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy is told neither.
         self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
                             failure_probability=0.0)
@@ -100,7 +102,8 @@ class _Session:
         self._world, self._grounder, self._planner = world, grounder, planner
         self._visual_planner, self._prompt = visual_planner, prompt
         self._recorder = recorder
-        self._goal_reached = goal_reached
+        self._goal_reached, self._privileged = goal_reached, privileged
+        self._moved = False  # whether an action was carried out
         self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
@@ -144,10 +147,20 @@ class _Session:
 
     def observe(self) -> Observation:
         with self._stage('observe'):
-            observation = self._world.observe()
+            observation = self._with_told(self._world.observe())
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
         self.record(Observed(observation))
         return observation
+
+    def _with_told(self, observation: Observation) -> Observation:
+        """A look, with the facts that the spec grants with it and no others."""
+        level = self._full_spec.privileged
+        granted = level is Privileged.ALWAYS or (
+            level is Privileged.INITIAL and not self._moved)
+        told = (dict(self._privileged.told(observation))
+                if granted and self._privileged is not None else {})
+        return observation if not told and not observation.told else replace(
+            observation, told=told)
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
@@ -205,6 +218,7 @@ class _Session:
         with self._stage('act'):
             feedback = self._world.execute(action)
         self.stamp_ns = max(self.stamp_ns, feedback.stamp_ns)
+        self._moved = self._moved or feedback.status is FeedbackStatus.EXECUTED
         self._step(action, feedback, before_ns, self.timings_s['act'] - before_s)
         return feedback
 
@@ -221,6 +235,14 @@ class _Session:
               seconds: float) -> None:
         self.record(Stepped(self.steps, action, feedback, stamp_ns, seconds))
         self.steps += 1
+
+    def check_privileged(self) -> None:
+        """Refuse an episode that promises its policy facts which nobody can tell."""
+        if self._full_spec.privileged is not Privileged.NONE and self._privileged is None:
+            raise InputError(f'the episode grants its policy facts about what is out of view '
+                             f'(privileged: {self._full_spec.privileged.value}), but nobody can '
+                             f'tell them (give run_episode privileged, or choose '
+                             f'{Privileged.NONE.value})')
 
     def at_goal(self) -> Stop | None:
         """The end of an episode that is stopped at its goal, once that is reached."""
@@ -253,6 +275,7 @@ def _usage(model: Grounder | VisualPlanner) -> Usage | None:
 def _drive(policy: Policy, session: _Session) -> Stop:
     """Reset, then decide, act and learn until someone stops or the budget is spent."""
     session.reset()
+    session.check_privileged()
     stop = session.at_goal() or policy.begin(session)
     while stop is None:
         if session.steps >= session.spec.max_actions:
@@ -281,6 +304,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
                 visual_planner: VisualPlanner | None = None,
                 goal_reached: Callable[[], bool] | None = None,
+                privileged: PrivilegedSource | None = None,
                 cancelled: Callable[[], bool] = lambda: False, limits: Limits | None = None,
                 clock: Clock = time.monotonic) -> EpisodeEnded:
     """Run one episode and record its events.
@@ -301,6 +325,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         goal_reached: whether the goal holds in the true state now. Asked by the loop alone, after
             the reset and after each step, and only if the spec says ``stop_at_goal``: all that
             a policy learns from it is that its episode goes on.
+        privileged: tells what is out of view. Asked by the loop alone, for a look, where the spec
+            says so (``Privileged``): then the look brings the facts as ``told``.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
@@ -313,7 +339,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         KeyboardInterrupt: after recording the episode as CANCELLED.
     """
     session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
-                       policy.prompt, goal_reached, cancelled, limits or Limits(), clock)
+                       policy.prompt, goal_reached, privileged, cancelled,
+                       limits or Limits(), clock)
     interrupt: KeyboardInterrupt | None = None
     try:
         stop = _drive(policy, session)

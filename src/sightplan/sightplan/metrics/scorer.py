@@ -77,6 +77,7 @@ class EpisodeScorer:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
         elif isinstance(event, Observed):
             self._line['looks'] += 1
+            self._line['told'] += len(event.observation.told)
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
             self._looked(event.observation)
         elif isinstance(event, BeliefUpdated):
@@ -106,9 +107,12 @@ class EpisodeScorer:
         the image it was decided on, whether it was legal (``applicable``), what the check of its
         ``effects`` was worth (one of ``CHECKS``), and the wrong answers that ``misled`` the method
         there. ``goal_unmet`` are the literals of the goal that did not hold at the end, each with
-        the last answer about it. ``proposals`` counts the replies of a planning model by status;
-        ``usage`` is what the models cost, None where nobody counted. ``failure`` says why an
-        episode that is not solved failed, see ``metrics.failures``.
+        the last answer about it. ``privileged`` says when facts about what is out of view were
+        told, ``told`` how many came with all looks, ``questions_out_of_view`` how many questions
+        were about such things (where the world says what is in view). ``proposals`` counts the
+        replies of a planning model by status; ``usage`` is what the models cost, None where
+        nobody counted. ``failure`` says why an episode that is not solved failed, see
+        ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
         by bin: number, sum of the probabilities, number of true atoms; empty without any.
 
@@ -141,6 +145,7 @@ class EpisodeScorer:
             'max_actions': spec.max_actions,
             'failure_probability': spec.failure_probability,
             'stop_at_goal': spec.stop_at_goal,
+            'privileged': spec.privileged.value, 'told': 0,
             'optimal_length': spec.problem.optimal_length,
             'scored': False, 'solved': False, 'stop': '', 'message': '', 'error': None,
             'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'invalid': 0,
@@ -148,7 +153,7 @@ class EpisodeScorer:
             'plans': [], 'actions': [],
             'actions_right': 0, 'actions_counted': 0,
             'looks': 0,
-            'questions': 0,
+            'questions': 0, 'questions_out_of_view': 0,
             'predicates': {},
             'wrong': [],
             'enumerations': [],
@@ -205,6 +210,8 @@ class EpisodeScorer:
     def _asked(self, event: Asked) -> None:
         line = self._line
         line['questions'] += len(event.questions)
+        line['questions_out_of_view'] += sum(
+            not event.observation.in_view(question.atom) for question in event.questions)
         line['model'] = event.model or line['model']
         state = self._true_state(event.observation.stamp_ns)
         if state is None:

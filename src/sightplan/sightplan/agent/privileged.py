@@ -1,0 +1,33 @@
+"""Facts about what is out of view, from ground truth: the source behind ``PrivilegedSource``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sightplan.model import Atom, EpisodeSpec, Observation, Privileged, TruthSource, WorldError
+
+
+class PrivilegedFacts:
+    """Tells all that is true and false of things out of view, in one episode.
+
+    It stands where the ground truth is: in the process of the world. Who asks it, and when, is
+    decided by the episode loop (``run_episode``).
+
+    Args:
+        truth: of the world that shows the episode.
+        spec: of the episode.
+        atoms: all ground atoms of its problem.
+    """
+
+    def __init__(self, truth: TruthSource, spec: EpisodeSpec, atoms: Sequence[Atom]) -> None:
+        self._truth, self._spec, self._atoms = truth, spec, tuple(atoms)
+
+    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+        """See ``PrivilegedSource``; an atom whose objects are all in view is never told."""
+        if self._spec.privileged is Privileged.NONE:
+            raise WorldError(f'episode {self._spec.episode_id} grants no facts (its privileged '
+                             f'level is {Privileged.NONE.value})')
+        if observation.visible_objects is None:
+            return {}
+        state = self._truth.state(observation.stamp_ns)
+        return {atom: atom in state for atom in self._atoms if not observation.in_view(atom)}
