@@ -30,7 +30,7 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_sim.blocksworld.world import CameraInfo
+from sightplan_sim.camera_info import CameraInfo
 
 LIMIT_S = 30.0
 """How long a test waits for what must happen; far more than it takes."""

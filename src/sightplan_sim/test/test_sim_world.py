@@ -23,8 +23,8 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan_sim.blocksworld import Settings, make_world
-from sightplan_sim.blocksworld.clock import START_NS
 from sightplan_sim.blocksworld.scene import COLOURS, BlocksScene
+from sightplan_sim.clock import START_NS
 from sim_cases import atoms, episode, move
 
 STACKS = {'c1': ['r', 'g'], 'c2': [], 'c3': ['b']}

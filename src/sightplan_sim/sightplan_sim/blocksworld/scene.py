@@ -8,15 +8,12 @@ stacks, names, look, size and optics alone: the same bytes in every process.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import math
-import os
-import sys
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +44,7 @@ from sightplan_sim.blocksworld.look import (
     sample_placement,
 )
 from sightplan_sim.blocksworld.table import Picture, Table
+from sightplan_sim.bullet import import_bullet, one_thread
 
 __all__ = [
     'BLOCK_M', 'COLOURS', 'COLOUR_NAMES', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',
@@ -96,7 +94,7 @@ class BlocksScene(Table):
             raise ValueError(f'supersampling {supersampling} is not 1, 2, 3 or 4')
         super().__init__(Optics(width, height, fov_deg, elevation_deg, margin, distance_m))
         self.supersampling = supersampling
-        self._bullet = _import_bullet()
+        self._bullet = import_bullet()
         self._client = self._bullet.connect(self._bullet.DIRECT)
         if self._client < 0:
             raise RuntimeError('PyBullet gave no connection')
@@ -155,7 +153,7 @@ class BlocksScene(Table):
             raise ValueError(f'{len(column_names)} names for {len(stacks)} columns')
         self.place(stacks, look)
         n_blocks = sum(map(len, stacks))
-        with _one_thread():
+        with one_thread():
             background = self._background(len(stacks), n_blocks, tuple(column_names), look)
             camera = background.camera
             placed = [colour for stack in stacks for colour in stack]
@@ -259,32 +257,6 @@ class _Background:
     rgb: NDArray[np.uint8]
     depth_m: NDArray[np.float32]
     table: NDArray[np.uint8]
-
-
-@functools.cache
-def _import_bullet() -> Any:
-    """PyBullet, without the line about its build time that it prints to stderr."""
-    sys.stderr.flush()
-    saved = os.dup(2)
-    try:
-        with open(os.devnull, 'wb') as sink:
-            os.dup2(sink.fileno(), 2)
-        import pybullet
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-    return pybullet
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """OpenCV on one thread: renderers run in many processes side by side."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)
 
 
 def _blend(rgb: NDArray[np.uint8], depth: NDArray[np.float32], segmentation: NDArray[np.int16],

@@ -26,11 +26,12 @@ from sightplan.model import (
     check_settings,
 )
 from sightplan_sim.blocksworld.camera import BLOCK_M, Camera, Layout, Optics
-from sightplan_sim.blocksworld.clock import WorldClock
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
 from sightplan_sim.blocksworld.settings import Settings
 from sightplan_sim.blocksworld.table import Picture, Table
+from sightplan_sim.camera_info import CameraInfo
+from sightplan_sim.clock import WorldClock
 
 RESET_S = 1.0
 OBSERVE_S = 1 / 30
@@ -41,24 +42,6 @@ REJECT_S = 0.1
 ACTION = 'moveblock'
 
 Stacks = tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class CameraInfo:
-    """Calibration of the camera that takes the pictures: an ideal pinhole.
-
-    Attributes:
-        width, height: size of the picture [px].
-        matrix: (3, 3) K; pixel (0, 0) is the centre of the top-left pixel.
-        distortion: (5,) zeros (plumb_bob).
-        frame_id: optical frame (REP 103: x right, y down, z forward).
-    """
-
-    width: int
-    height: int
-    matrix: NDArray[np.float64]
-    distortion: NDArray[np.float64]
-    frame_id: str
 
 
 class BlocksworldWorld:

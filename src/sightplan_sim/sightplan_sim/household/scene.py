@@ -1,0 +1,597 @@
+"""Bodies of a home, where they are, and the physics of what is let go: the only user of Bullet.
+
+A body is held as oriented boxes, ellipsoids and cylinders in numpy arrays, from which extents,
+regions and footprints follow exactly; PyBullet answers rays, contacts and penetrations, and moves
+what falls. Nothing moves by itself: a thing has mass only while it settles. Leaves and drawers
+are moved along their joints, not by forces, so that their openings are exact.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import WorldError
+from sightplan_sim.bullet import import_bullet
+from sightplan_sim.household.shapes import BASE, Home, Joint, Model, Part, Placed, Region, Vec3
+
+Floats = NDArray[np.float64]
+
+FLOOR = 'floor'
+"""Name of the ground under everything."""
+
+CONTACT_M = 0.003
+"""Closer than this, two bodies touch."""
+
+OVERLAP_M = 0.004
+"""Deeper than this, two bodies are in each other (contacts at rest are a millimetre deep)."""
+
+_STEP_S = 1 / 240
+_SETTLE_S = 3.0
+_STILL_M_S, _STILL_RAD_S = 0.008, 0.15
+_PARKED_M = -30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """An oriented box in the home's frame.
+
+    Attributes:
+        centre: (3,) [m].
+        rotation: (3, 3), its axes are the columns.
+        half: (3,) half extents along its axes [m]; a surface has no height.
+        link: index of the body's link it moves with.
+    """
+
+    centre: Floats
+    rotation: Floats
+    half: Floats
+    link: int = BASE
+
+    def local(self, points: Floats) -> Floats:
+        """(..., 3) points of the home in the box's frame."""
+        return np.asarray((points - self.centre) @ self.rotation)
+
+    def point(self, local: Floats) -> Floats:
+        """(..., 3) points of the box's frame in the home's."""
+        return np.asarray(local @ self.rotation.T + self.centre)
+
+    def contains(self, point: Floats, margin: float = 0.0) -> bool:
+        """Whether a point is in it, or at most ``margin`` outside [m]."""
+        return bool((np.abs(self.local(point)) <= self.half + margin).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Where everything was: what ``Scene.restore`` takes."""
+
+    poses: Mapping[str, tuple[Floats, Floats]]
+    openings: Mapping[str, tuple[float, ...]]
+    parked: frozenset[str]
+
+
+class _Body:
+    """A placed model: its links' bodies in Bullet, and its parts in the home's frame."""
+
+    def __init__(self, placed: Placed, thing: bool) -> None:
+        self.name = placed.name
+        self.model: Model = placed.model
+        self.thing = thing
+        self.links = [[part for part in link.parts if part.solid] for link in placed.model.links]
+        self.ids: list[int] = []  # of each link's body in Bullet; -1 for a link without solids
+        self.centres = [_centre(parts) for parts in self.links]
+        self.position = np.array(placed.position, dtype=np.float64)
+        self.rotation = turn(placed.yaw)
+        self.openings = [placed.opening if link.joint else 0.0 for link in placed.model.links]
+        self.parked = False
+        parts = [(index, part) for index, own in enumerate(self.links) for part in own]
+        self._link_of = np.array([index for index, _ in parts], dtype=np.int64)
+        self._local_centre = np.array([part.position for _, part in parts]).reshape(-1, 3)
+        self._local_turn = np.array([euler(part.rpy) for _, part in parts]).reshape(-1, 3, 3)
+        self.half = np.array([part.size for _, part in parts]).reshape(-1, 3) / 2
+        self.round = np.array([part.kind == 'sphere' for _, part in parts], dtype=bool)
+        self.barrel = np.array([part.kind == 'cylinder' for _, part in parts], dtype=bool)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reckon where its parts are."""
+        frames = [self.frame(index) for index in range(len(self.links))]
+        turns = np.array([rotation for _, rotation in frames])[self._link_of]
+        origins = np.array([origin for origin, _ in frames])[self._link_of]
+        self.part_turn = turns @ self._local_turn
+        self.part_centre = origins + np.einsum('nij,nj->ni', turns, self._local_centre)
+        spread = np.abs(self.part_turn) @ self.half[:, :, None]
+        squares = np.square(self.part_turn * self.half[:, None, :])
+        spread = spread[:, :, 0]
+        spread[self.round] = np.sqrt(squares.sum(axis=2))[self.round]
+        flat = np.sqrt(squares[:, :, :2].sum(axis=2)) + np.sqrt(squares[:, :, 2])
+        spread[self.barrel] = flat[self.barrel]
+        self.part_low, self.part_high = self.part_centre - spread, self.part_centre + spread
+        if len(spread):
+            self.low, self.high = self.part_low.min(axis=0), self.part_high.max(axis=0)
+        else:
+            self.low = self.high = self.position
+
+    def frame(self, link: int) -> tuple[Floats, Floats]:
+        """Origin and rotation of a link's frame."""
+        joint = self.model.links[link].joint
+        if joint is None:
+            return self.position, self.rotation
+        origin, rotation = joint_frame(joint, self.openings[link])
+        return self.position + self.rotation @ origin, self.rotation @ rotation
+
+
+class Scene:
+    """The home's bodies in a physics client of their own.
+
+    Bodies are known by their names in the ``Home``. Positions are of a body's frame (middle of its
+    footprint, at its bottom), in the home's frame [m].
+    """
+
+    def __init__(self) -> None:
+        self._bullet = import_bullet()
+        self._client = self._bullet.connect(self._bullet.DIRECT)
+        if self._client < 0:
+            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
+        self._finalizer = weakref.finalize(
+            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._bodies: dict[str, _Body] = {}
+        self._names: dict[int, str] = {}
+
+    def close(self) -> None:
+        """Give the client back; the scene cannot be used afterwards."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def build(self, home: Home) -> None:
+        """Put up a home in place of what was there.
+
+        Raises:
+            WorldError: two bodies have the same name.
+        """
+        bullet, client = self._bullet, self._client
+        bullet.resetSimulation(physicsClientId=client)
+        bullet.setGravity(0, 0, -9.81, physicsClientId=client)
+        bullet.setPhysicsEngineParameter(
+            fixedTimeStep=_STEP_S, numSolverIterations=30, deterministicOverlappingPairs=1,
+            physicsClientId=client)
+        self._bodies, self._names = {}, {}
+        ground = bullet.createCollisionShape(
+            bullet.GEOM_BOX, halfExtents=[60.0, 60.0, 0.5], physicsClientId=client)
+        self._names[self._create(0.0, ground, (0.0, 0.0, -0.5))] = FLOOR
+        fixed = (*home.structure, *home.decor, *home.furniture)
+        for placed, thing in (*((p, False) for p in fixed), *((p, True) for p in home.things)):
+            if placed.name in self._bodies or placed.name == FLOOR:
+                raise WorldError(f'home: two bodies are called {placed.name!r}')
+            body = _Body(placed, thing)
+            self._bodies[placed.name] = body
+            for parts, centre in zip(body.links, body.centres, strict=True):
+                body.ids.append(self._make(parts, centre, placed.model.mass if thing else 0.0))
+                self._names[body.ids[-1]] = placed.name
+            self._put(body)
+        self._names.pop(-1, None)
+
+    # --- what there is ------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All bodies but the ground: structure, decor, furniture, things."""
+        return tuple(self._bodies)
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        """Those that can be moved."""
+        return tuple(name for name, body in self._bodies.items() if body.thing)
+
+    def model(self, name: str) -> Model:
+        """What a body is."""
+        return self._bodies[name].model
+
+    def position(self, name: str) -> Floats:
+        """(3,) origin of a body's frame [m]."""
+        return self._bodies[name].position.copy()
+
+    def rotation(self, name: str) -> Floats:
+        """(3, 3) axes of a body's frame, as columns."""
+        return self._bodies[name].rotation.copy()
+
+    def openings(self, name: str) -> tuple[float, ...]:
+        """Share of its range for each link; 0 for links without a joint."""
+        return tuple(self._bodies[name].openings)
+
+    def aabb(self, name: str) -> tuple[Floats, Floats]:
+        """Lowest and highest corner of what is solid, leaves and drawers included [m]."""
+        body = self._bodies[name]
+        return body.low, body.high
+
+    def centre(self, name: str) -> Floats:
+        """(3,) middle of the ``aabb`` [m]."""
+        body = self._bodies[name]
+        return np.asarray((body.low + body.high) / 2)
+
+    def surfaces(self, name: str) -> list[Box]:
+        """Where something can be put upon a body; preferred ones first."""
+        return self._regions(name, self._bodies[name].model.surfaces)
+
+    def cavities(self, name: str) -> list[Box]:
+        """The room inside a container."""
+        return self._regions(name, self._bodies[name].model.cavities)
+
+    def box(self, name: str) -> Box:
+        """The body's parts in one box along the axes of its own frame."""
+        body = self._bodies[name]
+        local = (body.part_centre - body.position) @ body.rotation
+        turns = body.rotation.T @ body.part_turn
+        spread = (np.abs(turns) @ body.half[:, :, None])[:, :, 0]
+        low, high = (local - spread).min(axis=0), (local + spread).max(axis=0)
+        return Box(body.position + body.rotation @ ((low + high) / 2), body.rotation,
+                   (high - low) / 2)
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def move(self, name: str, position: Floats | Vec3, rotation: Floats | None = None) -> None:
+        """Put a body's frame somewhere, at rest."""
+        body = self._bodies[name]
+        body.position = np.array(position, dtype=np.float64)
+        if rotation is not None:
+            body.rotation = rotation
+        body.parked = False
+        self._put(body)
+
+    def park(self, name: str) -> None:
+        """Take a thing out of the home's physics (the gripper has it) until it is moved."""
+        body = self._bodies[name]
+        body.parked = True
+        self._put(body)
+
+    def set_opening(self, name: str, link: int, share: float,
+                    carried: Iterable[str] = ()) -> None:
+        """Move a link along its joint, and things with it.
+
+        Args:
+            name: of the body.
+            link: index of a link with a joint.
+            share: of the joint's range, in [0, 1].
+            carried: things that keep their place on the link.
+        """
+        body = self._bodies[name]
+        origin, rotation = body.frame(link)
+        body.openings[link] = share
+        self._put(body)
+        origin_after, rotation_after = body.frame(link)
+        turned = rotation_after @ rotation.T
+        for other in carried:
+            moved = self._bodies[other]
+            self.move(other, origin_after + turned @ (moved.position - origin),
+                      turned @ moved.rotation)
+
+    def snapshot(self) -> Snapshot:
+        """Where everything is that can move."""
+        return Snapshot(
+            {name: (body.position, body.rotation) for name, body in self._bodies.items()
+             if body.thing},
+            {name: tuple(body.openings) for name, body in self._bodies.items()
+             if body.model.openable},
+            frozenset(name for name, body in self._bodies.items() if body.parked))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Put everything back."""
+        for name, openings in snapshot.openings.items():
+            body = self._bodies[name]
+            if tuple(body.openings) != openings:
+                body.openings = list(openings)
+                self._put(body)
+        for name, (position, rotation) in snapshot.poses.items():
+            body = self._bodies[name]
+            parked = name in snapshot.parked
+            if body.position is not position or body.rotation is not rotation \
+                    or body.parked != parked:
+                body.position, body.rotation, body.parked = position, rotation, parked
+                self._put(body)
+
+    def settle(self, names: Iterable[str], pushes: Mapping[str, Floats] | None = None,
+               seconds: float = _SETTLE_S) -> float:
+        """Let things fall, roll and come to rest; all others stand still like walls.
+
+        Args:
+            names: things that may move.
+            pushes: velocity of some of them at the start [m/s].
+            seconds: stop them then, wherever they are [s].
+
+        Returns:
+            Simulated time until all were at rest [s].
+        """
+        bullet, client = self._bullet, self._client
+        free = [body for body in (self._bodies[name] for name in dict.fromkeys(names))
+                if body.thing and not body.parked]
+        for body in free:
+            bullet.changeDynamics(body.ids[0], -1, mass=_mass(body.model), physicsClientId=client)
+            bullet.changeDynamics(body.ids[0], -1, activationState=bullet.ACTIVATION_STATE_WAKE_UP,
+                                  physicsClientId=client)
+            velocity = [0.0, 0.0, 0.0] if pushes is None or body.name not in pushes \
+                else pushes[body.name].tolist()
+            bullet.resetBaseVelocity(body.ids[0], velocity, [0.0, 0.0, 0.0],
+                                     physicsClientId=client)
+        passed, calm = 0.0, 0
+        while free and passed < seconds and calm < 3:
+            for _ in range(12):
+                bullet.stepSimulation(physicsClientId=client)
+            passed += 12 * _STEP_S
+            calm = calm + 1 if all(self._still(body) for body in free) else 0
+        for body in free:
+            bullet.resetBaseVelocity(body.ids[0], [0.0] * 3, [0.0] * 3, physicsClientId=client)
+            bullet.changeDynamics(body.ids[0], -1, mass=0, physicsClientId=client)
+            centre, quaternion = bullet.getBasePositionAndOrientation(
+                body.ids[0], physicsClientId=client)
+            body.rotation = matrix(quaternion)
+            body.position = np.array(centre) - body.rotation @ body.centres[0]
+            body.refresh()
+        return passed
+
+    # --- questions ----------------------------------------------------------------------------
+
+    def touching(self, one: str, other: str, within: float = CONTACT_M) -> bool:
+        """Whether two bodies come closer than ``within`` [m]."""
+        a, b = self._bodies[one], self._bodies[other]
+        if (a.low > b.high + within).any() or (b.low > a.high + within).any():
+            return False
+        return any(self._bullet.getClosestPoints(i, j, within, physicsClientId=self._client)
+                   for i in a.ids if i >= 0 for j in b.ids if j >= 0)
+
+    def near(self, name: str, within: float) -> list[str]:
+        """Things whose extents come closer to a body's than ``within`` [m], without itself."""
+        low, high = self.aabb(name)
+        return [other.name for other in self._bodies.values()
+                if other.thing and not other.parked and other.name != name
+                and not (low > other.high + within).any()
+                and not (other.low > high + within).any()]
+
+    def overlaps(self, name: str, links: Sequence[int] | None = None, depth: float = OVERLAP_M,
+                 ignore: Iterable[str] = ()) -> list[str]:
+        """Which bodies a body is in, the ground included.
+
+        Args:
+            name: of the body.
+            links: its links to test; None is all.
+            depth: how far they must be in each other [m].
+            ignore: bodies that do not count.
+        """
+        body = self._bodies[name]
+        own = [body.ids[i] for i in (range(len(body.ids)) if links is None else links)
+               if body.ids[i] >= 0]
+        skip = {name, *ignore}
+        found = []
+        if body.low[2] < -depth:
+            found.append(FLOOR)
+        for other in self._bodies.values():
+            if other.name in skip or other.parked or (body.low > other.high).any() \
+                    or (other.low > body.high).any():
+                continue
+            if any(point[8] < -depth for i in own for j in other.ids if j >= 0
+                   for point in self._bullet.getClosestPoints(
+                       i, j, 0.0, physicsClientId=self._client)):
+                found.append(other.name)
+        return found
+
+    def first_hits(self, starts: Floats, ends: Floats) -> list[str]:
+        """The first body on each segment, '' for none.
+
+        Args:
+            starts: (N, 3) [m].
+            ends: (N, 3) [m].
+        """
+        if not len(starts):
+            return []
+        hits = self._bullet.rayTestBatch(starts.tolist(), ends.tolist(), numThreads=1,
+                                         physicsClientId=self._client)
+        return [self._names.get(hit[0], '') for hit in hits]
+
+    def crossed(self, name: str, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+        """(N,) whether segments meet a body, whatever else is in their way.
+
+        Parts count as the boxes around them.
+
+        Args:
+            name: of the body.
+            starts: (N, 3) [m].
+            ends: (N, 3) [m].
+        """
+        body = self._bodies[name]
+        return crossed(body.part_centre, body.part_turn, body.half, starts, ends)
+
+    def free_disc(self, points: Floats, radius: float, low: float, high: float,
+                  ) -> NDArray[np.bool_]:
+        """(N,) whether upright cylinders stand in no body.
+
+        Args:
+            points: (N, 2) their axes [m].
+            radius: theirs [m].
+            low: height of their bottoms [m].
+            high: height of their tops [m].
+        """
+        free = np.ones(len(points), dtype=bool)
+        for body in self._bodies.values():
+            if body.parked or not len(body.half) or body.high[2] <= low or body.low[2] >= high:
+                continue
+            near = free & ((points + radius > body.low[:2]) & (points - radius < body.high[:2])
+                           ).all(axis=1)
+            if not near.any():
+                continue
+            tall = (body.part_high[:, 2] > low) & (body.part_low[:, 2] < high)
+            free[near] &= ~_disc_meets(body, tall, points[near], radius)
+        return free
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _regions(self, name: str, regions: Iterable[Region]) -> list[Box]:
+        body = self._bodies[name]
+        found = []
+        for region in regions:
+            origin, rotation = body.frame(region.link)
+            found.append(Box(origin + rotation @ np.array(region.centre), rotation,
+                             np.array(region.half), region.link))
+        return found
+
+    def _still(self, body: _Body) -> bool:
+        linear, angular = self._bullet.getBaseVelocity(body.ids[0], physicsClientId=self._client)
+        return math.hypot(*linear) < _STILL_M_S and math.hypot(*angular) < _STILL_RAD_S
+
+    def _put(self, body: _Body) -> None:
+        """Bring Bullet's bodies to where a body is."""
+        body.refresh()
+        for link, identity in enumerate(body.ids):
+            if identity < 0:
+                continue
+            origin, rotation = body.frame(link)
+            centre = origin + rotation @ body.centres[link]
+            if body.parked:
+                centre = np.array([0.0, 0.0, _PARKED_M])
+            self._bullet.resetBasePositionAndOrientation(
+                identity, centre.tolist(), quaternion(rotation), physicsClientId=self._client)
+
+    def _create(self, mass: float, shape: int, position: Vec3) -> int:
+        bullet = self._bullet
+        identity: int = bullet.createMultiBody(
+            mass, shape, -1, position, useMaximalCoordinates=1, physicsClientId=self._client)
+        bullet.changeDynamics(
+            identity, -1, lateralFriction=0.7, spinningFriction=0.004, rollingFriction=0.004,
+            restitution=0.0, linearDamping=0.04, angularDamping=0.2, physicsClientId=self._client)
+        return identity
+
+    def _make(self, parts: Sequence[Part], centre: Floats, mass: float) -> int:
+        """A body of a link's solid parts, around ``centre``; it has mass only while it settles."""
+        if not parts:
+            return -1
+        bullet = self._bullet
+        kinds = {'sphere': bullet.GEOM_SPHERE, 'cylinder': bullet.GEOM_CYLINDER}
+        shape = bullet.createCollisionShapeArray(
+            shapeTypes=[kinds.get(part.kind, bullet.GEOM_BOX) for part in parts],
+            halfExtents=[[extent / 2 for extent in part.size] for part in parts],
+            radii=[part.size[0] / 2 for part in parts],
+            lengths=[part.size[2] for part in parts],
+            collisionFramePositions=[(np.array(part.position) - centre).tolist()
+                                     for part in parts],
+            collisionFrameOrientations=[quaternion(euler(part.rpy)) for part in parts],
+            physicsClientId=self._client)
+        identity = self._create(mass, shape, (0.0, 0.0, _PARKED_M))
+        if mass > 0:
+            bullet.changeDynamics(identity, -1, mass=0, physicsClientId=self._client)
+        return identity
+
+
+def crossed(centres: Floats, turns: Floats, halves: Floats, starts: Floats, ends: Floats,
+            ) -> NDArray[np.bool_]:
+    """(N,) whether segments meet any of some oriented boxes: the slab test.
+
+    Args:
+        centres: (M, 3) of the boxes [m].
+        turns: (M, 3, 3) their axes, as columns.
+        halves: (M, 3) half their extents [m].
+        starts: (N, 3) [m].
+        ends: (N, 3) [m].
+    """
+    if not len(centres) or not len(starts):
+        return np.zeros(len(starts), dtype=bool)
+    local = np.einsum('nmi,mij->nmj', starts[:, None] - centres[None], turns)
+    along = np.einsum('ni,mij->nmj', ends - starts, turns)
+    along = np.where(np.abs(along) < 1e-12, 1e-12, along)
+    one, other = (-halves - local) / along, (halves - local) / along
+    enter = np.minimum(one, other).max(axis=2)
+    leave = np.maximum(one, other).min(axis=2)
+    return np.asarray(((enter <= leave) & (leave >= 0.0) & (enter <= 1.0)).any(axis=1))
+
+
+def joint_frame(joint: Joint, share: float) -> tuple[Floats, Floats]:
+    """Origin and rotation of a link's frame in its body's, at a share of the joint's range."""
+    value, axis = share * joint.upper, np.array(joint.axis)
+    if joint.kind == 'slide':
+        return np.array(joint.origin) + value * axis, np.eye(3)
+    return np.array(joint.origin), about(axis, value)
+
+
+def about(axis: Floats, angle: float) -> Floats:
+    """(3, 3) rotation about a unit vector [rad] (Rodrigues)."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + math.sin(angle) * cross
+                      + (1 - math.cos(angle)) * (cross @ cross))
+
+
+def turn(yaw: float) -> Floats:
+    """(3, 3) rotation about z [rad]."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def euler(rpy: Vec3) -> Floats:
+    """(3, 3) rotation by roll, pitch, yaw about fixed axes [rad]."""
+    if rpy == (0.0, 0.0, 0.0):
+        return np.eye(3)
+    x, y, z = np.eye(3)
+    return np.asarray(about(z, rpy[2]) @ about(y, rpy[1]) @ about(x, rpy[0]))
+
+
+def quaternion(rotation: Floats) -> list[float]:
+    """x, y, z, w of a rotation matrix (Shepperd's method)."""
+    m = rotation
+    trace = m[0, 0] + m[1, 1] + m[2, 2]
+    squares = np.array([m[0, 0], m[1, 1], m[2, 2], trace])
+    k = int(np.argmax(squares))
+    q = np.zeros(4)
+    if k == 3:
+        q[3] = 1.0 + trace
+        q[:3] = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
+    else:
+        i, j, n = k, (k + 1) % 3, (k + 2) % 3
+        q[i] = 1.0 + m[i, i] - m[j, j] - m[n, n]
+        q[j], q[n] = m[j, i] + m[i, j], m[n, i] + m[i, n]
+        q[3] = m[n, j] - m[j, n]
+    return [float(v) for v in q / np.linalg.norm(q)]
+
+
+def matrix(q: Sequence[float]) -> Floats:
+    """(3, 3) rotation of a unit quaternion x, y, z, w."""
+    x, y, z, w = q
+    return np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+
+
+def _centre(parts: Sequence[Part]) -> Floats:
+    """Middle of some parts in their link's frame: where a body's mass is taken to be."""
+    if not parts:
+        return np.zeros(3)
+    centres = np.array([part.position for part in parts])
+    spread = np.array([np.abs(euler(part.rpy)) @ np.array(part.size) / 2 for part in parts])
+    return np.asarray(((centres - spread).min(axis=0) + (centres + spread).max(axis=0)) / 2)
+
+
+def _mass(model: Model) -> float:
+    return model.mass or 0.2
+
+
+def _disc_meets(body: _Body, chosen: NDArray[np.bool_], points: Floats, radius: float,
+                ) -> NDArray[np.bool_]:
+    """(N,) whether discs meet the footprints of chosen parts."""
+    centre, half = body.part_centre[chosen, :2], body.half[chosen, :2].copy()
+    turns = body.part_turn[chosen]
+    axes = turns[:, :2, :2].copy()
+    tilted = np.abs(turns[:, 2, 2]) < 0.999
+    axes[tilted] = np.eye(2)
+    low, high = body.part_low[chosen, :2], body.part_high[chosen, :2]
+    half[tilted] = (high - low)[tilted] / 2
+    offset = np.einsum('nmi,mij->nmj', points[:, None] - centre[None], axes)
+    gap = np.maximum(np.abs(offset) - half, 0.0)
+    return np.asarray((np.square(gap).sum(axis=2) < radius * radius).any(axis=1))
