@@ -32,6 +32,7 @@ from sightplan.model import (
     InfrastructureError,
     Observed,
     Planned,
+    Privileged,
     Proposed,
     Stepped,
     StopReason,
@@ -46,6 +47,7 @@ from sightplan_nodes.ports import (
     Deadlines,
     RosGrounder,
     RosPlanner,
+    RosPrivileged,
     RosRecorder,
     RosTruth,
     RosVisualPlanner,
@@ -74,8 +76,8 @@ class AgentSettings:
                                      low=0.1, high=3600.0)
     plan_timeout_s: float = param(60.0, 'Limit of one search for a plan [s]', low=0.1,
                                   high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, where it may look [s]',
-                                   low=0.1, high=600.0)
+    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth or privileged facts, '
+                                   'where it may look [s]', low=0.1, high=600.0)
     episode_timeout_s: float = param(0.0, 'Limit of a whole episode [s]; 0: none', low=0.0,
                                      high=86400.0)
 
@@ -90,7 +92,8 @@ class AgentNode(Node):
 
     Ground truth is read in two cases, and until one of them comes there is no client for it: for
     the method ``oracle``, and for the loop (not the method) in an episode whose goal says
-    ``stop_at_goal``, which the records tell.
+    ``stop_at_goal``, which the records tell. Privileged facts have a client likewise only once a
+    goal grants them (``privileged``).
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -103,11 +106,12 @@ class AgentNode(Node):
         self._stop = threading.Event()
         self._goal = OneGoal()
         self._truth: RosTruth | None = None
+        self._privileged: RosPrivileged | None = None
         self._world = RosWorld(self, deadlines, self._cancelled)
         self._grounder = RosGrounder(self, deadlines, self._cancelled)
         self._planner = RosPlanner(self, deadlines, self._cancelled)
         self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled)
-        self._recorder = RosRecorder(self)
+        self._recorder = RosRecorder(self, lambda: self._world.labelled)
         self._worker = Worker(self, names.AGENT)
         self._server = ActionServer(
             self, RunEpisode, '~/run_episode', guarded(self, RunEpisode.Result, self._run),
@@ -136,6 +140,10 @@ class AgentNode(Node):
             goal = handle.request
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
+            level = conversions.privileged_from_msg(goal.privileged)
+            if level is not Privileged.NONE and self._privileged is None:
+                self._privileged = RosPrivileged(self, self._settings.truth_timeout_s,
+                                                 self._cancelled)
             ended = await self._worker.call(lambda: self._episode(handle))
         except Exception as error:
             if isinstance(error, CancelledError) and handle.is_cancel_requested:
@@ -199,7 +207,7 @@ class AgentNode(Node):
             spec, policy, self._world, self._grounder, self._planner,
             _FeedbackRecorder(self._recorder, handle), domain,
             visual_planner=self._visual_planner, goal_reached=goal_reached,
-            cancelled=self._cancelled, limits=limits)
+            privileged=self._privileged, cancelled=self._cancelled, limits=limits)
 
 
 class _FeedbackRecorder:

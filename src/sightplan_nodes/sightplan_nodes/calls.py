@@ -37,7 +37,7 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
     return True
 
 
-class _ExecutorThread:
+class ExecutorThread:
     """Runs small pieces of work in the executor's thread, for other threads.
 
     rclpy's action client (unlike its service client) sends a request first and notes it down
@@ -121,7 +121,7 @@ class ActionCaller:
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
         self.server, self._name = server, name
-        self._executor = _ExecutorThread(node)
+        self._executor = ExecutorThread(node)
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 

@@ -7,11 +7,12 @@ message's text cannot carry, and models do write (a NUL, half of a surrogate pai
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +44,7 @@ from sightplan.model import (
     Planned,
     PlanningResult,
     PlanningStatus,
+    Privileged,
     Problem,
     Proposal,
     ProposalStatus,
@@ -273,6 +275,70 @@ def observation_from_msg(message: Image) -> Observation:
                        frame_id=message.header.frame_id)
 
 
+# what else is known about a look
+
+def view_to_msg(observation: Observation) -> msg.View:
+    """What is known about a look besides pictures and told facts, as a message."""
+    visible = observation.visible_objects
+    return msg.View(knows_visible=visible is not None,
+                    visible_objects=list(visible or ()), text=text(observation.text or ''))
+
+
+def with_view(observation: Observation, message: msg.View,
+              told: Iterable[msg.Fact] = ()) -> Observation:
+    """A look with what else is known about it.
+
+    Args:
+        observation: the look.
+        message: what is in view.
+        told: privileged information.
+    """
+    visible = tuple(message.visible_objects) if message.knows_visible else None
+    return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
+                               told=told_from_msg(told))
+
+
+def fill_look(request: Any, observation: Observation) -> Any:
+    """Write a look into a request to a model (Ground, ProposePlan); returns it.
+
+    Raises:
+        InputError: it has no image.
+    """
+    if observation.image is None:
+        raise InputError('this look has no image; models on ROS are shown one')
+    request.image = image_to_msg(observation.image, observation.stamp_ns, observation.frame_id)
+    request.view, request.told = view_to_msg(observation), told_to_msg(observation.told)
+    return request
+
+
+def requested_look(request: Any) -> Observation:
+    """The look in a request to a model."""
+    return with_view(observation_from_msg(request.image), request.view, request.told)
+
+
+def told_to_msg(told: Mapping[Atom, bool]) -> list[msg.Fact]:
+    """Facts as messages, in their order (prompts keep it)."""
+    return [msg.Fact(atom=atom_to_msg(atom), holds=holds) for atom, holds in told.items()]
+
+
+def told_from_msg(messages: Iterable[msg.Fact]) -> dict[Atom, bool]:
+    """Facts in messages."""
+    return {atom_from_msg(message.atom): bool(message.holds) for message in messages}
+
+
+def privileged_from_msg(value: str) -> Privileged:
+    """When privileged information is told; an empty text stands for never.
+
+    Raises:
+        InputError: another text than a value of Privileged.
+    """
+    try:
+        return Privileged(value or Privileged.NONE.value)
+    except ValueError as error:
+        raise InputError(f'privileged = {text(value)!r} is not one of '
+                         f'{", ".join(level.value for level in Privileged)}') from error
+
+
 # questions and answers
 
 def question_to_msg(question: Question) -> msg.Question:
@@ -446,7 +512,7 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     message.optimal_length = _NO_LENGTH if length is None else length
     message.seed, message.max_actions = spec.seed, spec.max_actions
     message.failure_probability = spec.failure_probability
-    message.stop_at_goal = spec.stop_at_goal
+    message.stop_at_goal, message.privileged = spec.stop_at_goal, spec.privileged.value
     return message
 
 
@@ -461,10 +527,14 @@ def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     Args:
         message: what to read.
         problem: the message's problem, read from its PDDL text.
+
+    Raises:
+        InputError: a level of privileged information that there is not.
     """
     return EpisodeSpec(message.episode_id, problem, message.method, message.split,
                        int(message.seed), int(message.max_actions),
-                       float(message.failure_probability), bool(message.stop_at_goal))
+                       float(message.failure_probability), bool(message.stop_at_goal),
+                       privileged_from_msg(message.privileged))
 
 
 def started_to_msg(event: EpisodeStarted, problem_pddl: str, stamp_ns: int,
@@ -503,17 +573,27 @@ def ended_from_msg(message: msg.EpisodeEvent) -> EpisodeEnded:
                         {str(stage): float(s) for stage, s in timings.items()})
 
 
-def look_to_msg(event: Observed, episode_id: str, sequence: int) -> msg.Look:
-    """A look as a message: the image itself is on the camera's topic, at the same stamp."""
+def look_to_msg(event: Observed, episode_id: str, sequence: int,
+                labelled: bool = False) -> msg.Look:
+    """A look as a message: the image itself is on a topic of the camera's, at the same stamp.
+
+    Args:
+        event: the look.
+        episode_id: of the episode.
+        sequence: number of the message in the episode.
+        labelled: whether the image is on the topic of pictures with labels.
+    """
     seen = event.observation
     return msg.Look(header=header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
-                    sequence=sequence, image_id=seen.image_id)
+                    sequence=sequence, image_id=seen.image_id, labelled=labelled,
+                    view=view_to_msg(seen), told=told_to_msg(seen.told))
 
 
 def look_from_msg(message: msg.Look) -> Observed:
     """A look, without its image."""
-    return Observed(Observation.elsewhere(
-        message.image_id, time_from_msg(message.header.stamp), message.header.frame_id))
+    seen = Observation.elsewhere(
+        message.image_id, time_from_msg(message.header.stamp), message.header.frame_id)
+    return Observed(with_view(seen, message.view, message.told))
 
 
 def asked_to_msg(event: Asked, episode_id: str, sequence: int) -> msg.AnswerArray:

@@ -215,7 +215,7 @@ class ExperimentNode(Node):
             domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
             seed=goal.seed, max_actions=goal.max_actions,
             failure_probability=goal.failure_probability,
-            stop_at_goal=goal.stop_at_goal or 'suite')
+            stop_at_goal=goal.stop_at_goal or 'suite', privileged=goal.privileged or 'suite')
         try:
             outcome = await self._worker.call(
                 lambda: self.walk(settings, _FeedbackProgress(handle)))
@@ -359,7 +359,8 @@ class ExperimentNode(Node):
         self._reset(ResetWorld.Request(
             episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
-            seed=spec.seed, failure_probability=spec.failure_probability),
+            seed=spec.seed, failure_probability=spec.failure_probability,
+            privileged=spec.privileged.value),
             self._settings.reset_timeout_s, self._cancelled)
         # What is wrong with it, the agent meets as well, when it resets: it goes on record there.
         with contextlib.suppress(queue.Empty):

@@ -56,7 +56,7 @@ class GrounderNode(BackendNode):
              limit_s: float) -> None:
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
-        observation = conversions.observation_from_msg(request.image)
+        observation = conversions.requested_look(request)
         questions = [conversions.question_from_msg(question) for question in request.questions]
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))

@@ -23,10 +23,15 @@ from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
+    Asked,
     EpisodeEnded,
+    EpisodeEvent,
     EpisodeStarted,
     InfrastructureError,
     InputError,
+    Observation,
+    Observed,
+    Proposed,
     SightplanError,
     State,
     StopReason,
@@ -58,7 +63,8 @@ _FROM_MESSAGE: dict[type, Callable[[Any], Any]] = {
     msg.ProposalStamped: conversions.proposed_from_msg, msg.Step: conversions.step_from_msg}
 _TYPE_NAMES = {
     **{topic: f'sightplan_interfaces/msg/{kind.__name__}' for topic, kind in EVENT_TOPICS.items()},
-    names.CAMERA_IMAGE: 'sensor_msgs/msg/Image', names.CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
+    names.CAMERA_IMAGE: 'sensor_msgs/msg/Image', names.CAMERA_LABELLED: 'sensor_msgs/msg/Image',
+    names.CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
     names.TRUTH: 'sightplan_interfaces/msg/Truth'}
 _FLUSH_BYTES = 8 * 2**20
 
@@ -173,13 +179,14 @@ class EpisodeRecording:
         _, problem = read_problem(message)
         self.spec = conversions.spec_from_msg(message, problem)
         self.folder = _fresh_folder(folder, self.spec.episode_id)
-        self.missing_images = 0
         self._truth = truth
         self._scorer = EpisodeScorer(_RecordedTruth(truth, self._write_truth))
         self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name], _bag_qos(name))
                         for name in _TYPE_NAMES}
-        self._images: set[int] = set()
+        self._images: dict[int, set[str]] = {}  # topics by stamp
+        self._missing: set[int] = set()
+        self._looks: dict[int, Observation] = {}
         self._write(started)
         self._scorer.record(EpisodeStarted(self.spec))
 
@@ -198,20 +205,30 @@ class EpisodeRecording:
         if arrival.ends:
             self._scorer.record(conversions.ended_from_msg(message))
         else:
-            self._scorer.record(_FROM_MESSAGE[type(message)](message))
+            self._scorer.record(self._with_look(_FROM_MESSAGE[type(message)](message)))
 
-    def add_image(self, stamp_ns: int, image: tuple[bytes, int] | None,
+    def _with_look(self, event: EpisodeEvent) -> EpisodeEvent:
+        """An event with all that the message of its look says, which comes before it."""
+        if isinstance(event, Observed):
+            self._looks[event.observation.stamp_ns] = event.observation
+        elif isinstance(event, (Asked, Proposed)):
+            seen = self._looks.get(event.observation.stamp_ns, event.observation)
+            return dataclasses.replace(event, observation=seen)
+        return event
+
+    def add_image(self, topic: str, stamp_ns: int, image: tuple[bytes, int] | None,
                   info: tuple[bytes, int] | None) -> None:
-        """Record an image and its calibration, once."""
-        if stamp_ns in self._images:
+        """Record an image, once, and with the first of a time its calibration."""
+        there = self._images.get(stamp_ns, set())
+        if topic in there:
             return
         if image is None:
-            self.missing_images += 1
+            self._missing.add(stamp_ns)
             return
-        self._images.add(stamp_ns)
-        if info is not None:
+        if info is not None and not there:
             self._bag.write(self._topics[names.CAMERA_INFO], info[1], info[0])
-        self._bag.write(self._topics[names.CAMERA_IMAGE], image[1], image[0])
+        self._images[stamp_ns] = {*there, topic}
+        self._bag.write(self._topics[topic], image[1], image[0])
         if self._bag.pending > _FLUSH_BYTES:
             self._bag.flush()
 
@@ -227,7 +244,7 @@ class EpisodeRecording:
         """Close the bag; returns the line of results."""
         self._bag.close()
         return {**self._scorer.result(), 'bag': f'{self.folder.parent.name}/{self.folder.name}',
-                'images': len(self._images), 'images_missing': self.missing_images}
+                'images': len(self._images), 'images_missing': len(self._missing)}
 
     def _write(self, arrival: Arrival) -> None:
         self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
@@ -248,7 +265,8 @@ class MetricsRecorder(Node):
     episode, which is readable at any time, whatever happens to this process.
 
     Ground truth comes from ``sim_bridge/get_state``, by world time. Scoring and writing happen in
-    a thread, fed by a queue, so that waiting for the truth stops nothing.
+    a thread, fed by a queue, so that waiting for the truth stops nothing. Of a look at a picture
+    with labels the raw picture is recorded, too.
     """
 
     exit_code: int | None = None
@@ -262,7 +280,8 @@ class MetricsRecorder(Node):
         self._types = {topic: known.get(name) for topic, name in _TYPE_NAMES.items()}
         self._closing = False
         self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing)
-        self._images = Ring(self._settings.ring_size)
+        self._images = {topic: Ring(self._settings.ring_size)
+                        for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
         self._infos = Ring(self._settings.ring_size)
         self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.EVENTS)
         self._worker = Worker(self, names.METRICS_RECORDER)
@@ -288,8 +307,9 @@ class MetricsRecorder(Node):
             self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
                                      callback_group=group)
         if self._settings.image_policy != NONE:
-            self.create_subscription(Image, names.CAMERA_IMAGE, self._take_image, qos.SENSOR,
-                                     raw=True, callback_group=group)
+            for topic in self._images:
+                self.create_subscription(Image, topic, self._image_taker(topic), qos.SENSOR,
+                                         raw=True, callback_group=group)
             self.create_subscription(CameraInfo, names.CAMERA_INFO, self._take_info, qos.SENSOR,
                                      raw=True, callback_group=group)
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
@@ -321,11 +341,13 @@ class MetricsRecorder(Node):
                 self._spending.take(node, message)
         return lambda message: self._submit(lambda: note(message))
 
-    def _take_image(self, data: bytes) -> None:
-        self._images.add(data, time.time_ns())
-        if self._settings.image_policy == ALL:
-            stamp_ns = raw_stamp_ns(data)
-            self._submit(lambda: self._record_image(stamp_ns))
+    def _image_taker(self, topic: str) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            self._images[topic].add(data, time.time_ns())
+            if self._settings.image_policy == ALL:
+                stamp_ns = raw_stamp_ns(data)
+                self._submit(lambda: self._record_image(topic, stamp_ns))
+        return take
 
     def _take_info(self, data: bytes) -> None:
         self._infos.add(data, time.time_ns())
@@ -444,20 +466,22 @@ class MetricsRecorder(Node):
         recording = self._current
         assert recording is not None
         if isinstance(arrival.message, msg.Look) and self._settings.image_policy != NONE:
-            self._record_image(conversions.time_from_msg(arrival.message.header.stamp),
-                               self._settings.image_timeout_s)
+            stamp_ns = conversions.time_from_msg(arrival.message.header.stamp)
+            for topic in self._images if arrival.message.labelled else (names.CAMERA_IMAGE,):
+                self._record_image(topic, stamp_ns, self._settings.image_timeout_s)
         recording.take(arrival)
         recording.flush()
         if arrival.ends:
             self._commit(keep=arrival.message.stop_reason != StopReason.CANCELLED.value)
 
-    def _record_image(self, stamp_ns: int, timeout_s: float = 0.0) -> None:
+    def _record_image(self, topic: str, stamp_ns: int, timeout_s: float = 0.0) -> None:
         if self._current is None:
             return
-        image = self._images.find(stamp_ns, timeout_s)
+        image = self._images[topic].find(stamp_ns, timeout_s)
         if image is None:
-            self.get_logger().warning(f'the image of {stamp_ns} ns did not reach the recorder')
-        self._current.add_image(stamp_ns, image, self._infos.find(stamp_ns, timeout_s))
+            self.get_logger().warning(
+                f'the image of {stamp_ns} ns on {topic} did not reach the recorder')
+        self._current.add_image(topic, stamp_ns, image, self._infos.find(stamp_ns, timeout_s))
 
     def _check_gap(self) -> None:
         """End an episode whose end has come, but not all before it."""

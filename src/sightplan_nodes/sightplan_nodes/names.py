@@ -6,6 +6,7 @@ of the node ``sim_bridge``).
 """
 
 CAMERA_IMAGE = 'camera/image_raw'
+CAMERA_LABELLED = 'camera/image_labelled'
 CAMERA_INFO = 'camera/camera_info'
 CAMERA_DEPTH = 'camera/depth/image_raw'
 CLOCK = '/clock'
@@ -20,6 +21,8 @@ EXPERIMENT = 'experiment'
 
 RESET = f'{SIM_BRIDGE}/reset'
 GET_STATE = f'{SIM_BRIDGE}/get_state'
+GET_VIEW = f'{SIM_BRIDGE}/get_view'
+TELL = f'{SIM_BRIDGE}/tell'
 EXECUTE_SKILL = 'execute_skill'
 GROUND = f'{GROUNDER}/ground'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,15 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import GetState, Ground, Plan, ProposePlan, ResetWorld
+from sightplan_interfaces.srv import (
+    GetState,
+    GetView,
+    Ground,
+    Plan,
+    ProposePlan,
+    ResetWorld,
+    Tell,
+)
 
 from sightplan.domains import Domain
 from sightplan.model import (
@@ -27,6 +35,7 @@ from sightplan.model import (
     Action,
     Answer,
     Asked,
+    Atom,
     BeliefUpdated,
     CancelledError,
     DeadlineError,
@@ -36,7 +45,6 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     GroundingPrompt,
-    InputError,
     Observation,
     Observed,
     Planned,
@@ -52,7 +60,7 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.calls import ActionCaller, ServiceCaller, never
+from sightplan_nodes.calls import ActionCaller, ExecutorThread, ServiceCaller, never
 from sightplan_nodes.failures import raise_error
 
 _STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
@@ -69,10 +77,11 @@ class Deadlines:
     """Wall-clock limits of single calls [s].
 
     Attributes:
-        reset_s, observe_s, act_s: the world's.
+        reset_s, observe_s, act_s: the world's; observe_s also of the call that asks what is in
+            view.
         ground_s, propose_s: in use when the caller sets no limit.
         plan_s: added to the limit that the caller sets, for the way there and back.
-        truth_s: of a look at ground truth.
+        truth_s: of a look at ground truth, or at privileged facts.
     """
 
     reset_s: float = 90.0
@@ -88,18 +97,39 @@ class Camera:
     """The newest image on a topic, kept undecoded until it is wanted."""
 
     def __init__(self, node: Node) -> None:
-        """Subscribe."""
+        """Subscribe to the raw image."""
+        self._node, self._executor = node, ExecutorThread(node)
         self._arrived = threading.Condition()
-        self._data = b''
-        self._stamp_ns = -1
-        self._topic = names.CAMERA_IMAGE
-        node.create_subscription(Image, self._topic, self._take, qos.SENSOR, raw=True,
-                                 callback_group=ReentrantCallbackGroup())
+        self.topic = names.CAMERA_IMAGE
+        self._subscribe()
 
-    def _take(self, data: bytes) -> None:
+    def watch(self, topic: str, timeout_s: float) -> None:
+        """Look at another topic from now on; contract of the thread as in the module.
+
+        Raises:
+            InfrastructureError: the node is not spinning.
+        """
+        if topic == self.topic:
+            return
+        old = self._subscription
         with self._arrived:
-            self._data, self._stamp_ns = data, raw_stamp_ns(data)
-            self._arrived.notify_all()
+            self.topic = topic
+        self._executor.run(self._subscribe, timeout_s)
+        self._executor.run(lambda: self._node.destroy_subscription(old), timeout_s)
+
+    def _subscribe(self) -> None:
+        topic = self.topic
+        with self._arrived:
+            self._data, self._stamp_ns = b'', -1
+
+        def take(data: bytes) -> None:
+            with self._arrived:
+                if topic == self.topic:  # else a late one of the topic before
+                    self._data, self._stamp_ns = data, raw_stamp_ns(data)
+                    self._arrived.notify_all()
+
+        self._subscription = self._node.create_subscription(
+            Image, topic, take, qos.SENSOR, raw=True, callback_group=ReentrantCallbackGroup())
 
     def look(self, not_before_ns: int, timeout_s: float,
              cancelled: Callable[[], bool] = never) -> Observation:
@@ -119,7 +149,7 @@ class Camera:
                     seen = ('no image came' if self._stamp_ns < 0 else
                             f'the newest is of {self._stamp_ns} ns')
                     raise DeadlineError(
-                        f'{names.SIM_BRIDGE} published no image on {self._topic} of world time '
+                        f'{names.SIM_BRIDGE} published no image on {self.topic} of world time '
                         f'{not_before_ns} ns or later within {timeout_s:g} s ({seen}); it hangs '
                         'or has died')
                 self._arrived.wait(min(left, 0.1))
@@ -137,7 +167,14 @@ class RosWorld:
         self._deadlines, self._cancelled = deadlines, cancelled
         self._reset = ServiceCaller(node, ResetWorld, names.RESET, names.SIM_BRIDGE)
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
+        self._get_view = ServiceCaller(node, GetView, names.GET_VIEW, names.SIM_BRIDGE)
         self._not_before_ns = 0
+        self._has_view = False
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the images come from the topic of pictures with labels."""
+        return self._camera.topic == names.CAMERA_LABELLED
 
     def wait_until_there(self, timeout_s: float) -> None:
         """Wait for the world's node.
@@ -158,15 +195,23 @@ class RosWorld:
             self._deadlines.reset_s, self._cancelled)
         raise_error(reply, names.SIM_BRIDGE)
         self._not_before_ns = conversions.time_from_msg(reply.stamp)
+        self._has_view = reply.has_view
+        self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
+                           self._deadlines.observe_s)
 
     def observe(self) -> Observation:
         """The newest image; it shows the result of the last reset or action.
 
-        An image is all that travels. What a world in process may grant besides, the objects in
-        view and told facts (``Observation.visible_objects`` and ``told``), no message has: a
-        method that uses them goes on without.
+        Where the world says more about its looks, what is in view comes with it. Depth, and the
+        picture without labels, stay on their topics.
         """
-        return self._camera.look(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
+        seen = self._camera.look(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
+        if not self._has_view:
+            return seen
+        reply = self._get_view(GetView.Request(stamp=conversions.time_to_msg(seen.stamp_ns)),
+                               self._deadlines.observe_s, self._cancelled)
+        raise_error(reply, names.SIM_BRIDGE)
+        return conversions.with_view(seen, reply.view)
 
     def execute(self, action: Action) -> Feedback:
         """Carry out an action; contract in the port."""
@@ -223,10 +268,7 @@ class _ModelClient:
             InputError: there is no image.
             SightplanError: the reply's error.
         """
-        if observation.image is None:
-            raise InputError(f'{self._service.server} needs an image; this observation has none')
-        request.image = conversions.image_to_msg(observation.image, observation.stamp_ns,
-                                                 observation.frame_id)
+        conversions.fill_look(request, observation)
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
         request.timeout_s = limit_s
@@ -354,14 +396,37 @@ class RosTruth:
         return reply
 
 
+class RosPrivileged:
+    """The port PrivilegedSource over sim_bridge, which answers what the episode grants."""
+
+    def __init__(self, node: Node, timeout_s: float,
+                 cancelled: Callable[[], bool] = never) -> None:
+        """Create the client."""
+        self._timeout_s, self._cancelled = timeout_s, cancelled
+        self._tell = ServiceCaller(node, Tell, names.TELL, names.SIM_BRIDGE)
+
+    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+        """Facts about what is out of view; contract in the port."""
+        reply = self._tell(Tell.Request(stamp=conversions.time_to_msg(observation.stamp_ns)),
+                           self._timeout_s, self._cancelled)
+        raise_error(reply, names.SIM_BRIDGE)
+        return conversions.told_from_msg(reply.told)
+
+
 class RosRecorder:
     """The port Recorder over topics: ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ...
 
     Messages on different topics may overtake each other, so each bears its number in the episode.
     """
 
-    def __init__(self, node: Node) -> None:
-        """Create the publishers of a node (the agent)."""
+    def __init__(self, node: Node, labelled: Callable[[], bool] = never) -> None:
+        """Create the publishers of a node (the agent).
+
+        Args:
+            node: the node.
+            labelled: whether looks show pictures with labels; they have a topic of their own.
+        """
+        self._labelled = labelled
         def publisher(message: type, name: str):  # type: ignore[no-untyped-def]
             return node.create_publisher(message, f'~/{name}', qos.EVENTS)
         self._episode = publisher(msg.EpisodeEvent, 'episode')
@@ -386,7 +451,8 @@ class RosRecorder:
         self._sequence += 1
         if isinstance(event, Observed):
             self._stamp_ns = event.observation.stamp_ns
-            self._look.publish(conversions.look_to_msg(event, episode_id, number))
+            self._look.publish(conversions.look_to_msg(event, episode_id, number,
+                                                       self._labelled()))
         elif isinstance(event, Asked):
             self._answers.publish(conversions.asked_to_msg(event, episode_id, number))
         elif isinstance(event, BeliefUpdated):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,11 +17,18 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import GetState, ResetWorld
+from sightplan_interfaces.srv import GetState, GetView, ResetWorld, Tell
 
+from sightplan.agent import PrivilegedFacts
+from sightplan.domains import Domain
 from sightplan.model import (
+    Action,
+    Atom,
     EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
     Observation,
+    Privileged,
     State,
     TruthSource,
     World,
@@ -71,20 +78,87 @@ class Calibration(Protocol):
 
 
 class SimWorld(World, TruthSource, Protocol):
-    """What a simulated world offers: the two ports, and its camera."""
+    """What a simulated world offers: the two ports, and its camera.
+
+    A world that may draw labels into its pictures says so by an attribute ``labels`` that is
+    true; one without it never does.
+    """
 
     def camera_info(self) -> Calibration:
         """Calibration of the rendered image."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """The world from one time on, until the next moment."""
+class Moment:
+    """The world from one time on, until the next moment.
+
+    Attributes:
+        stamp_ns: world time at which it begins [ns].
+        episode_id: whose it is.
+        state: what is true.
+        outcome: what became of the last action.
+        seen: the look at it, without pictures.
+        privileged: when the episode grants facts about what is out of view.
+        told: these facts; None where they are not granted.
+    """
 
     stamp_ns: int
     episode_id: str
     state: State
     outcome: str
+    seen: Observation = field(default_factory=Observation)
+    privileged: Privileged = Privileged.NONE
+    told: Mapping[Atom, bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the world shows, and what is true in it, after a reset or action."""
+
+    observation: Observation
+    state: State
+    outcome: str
+    told: Mapping[Atom, bool] | None
+
+
+class _Episode:
+    """The episode that the world shows, and what it grants to the agent."""
+
+    def __init__(self, world: SimWorld, spec: EpisodeSpec, domain: Domain) -> None:
+        self.world, self.spec = world, spec
+        self.moved = False
+        granted = spec.privileged is not Privileged.NONE
+        self._facts = (PrivilegedFacts(world, spec, domain.model(spec.problem).atoms)
+                       if granted else None)
+
+    def scene(self, outcome: str = '') -> _Scene:
+        """The world now.
+
+        Raises:
+            WorldError: the world does not show itself, or otherwise than it says.
+        """
+        seen = self.world.observe()
+        if seen.image is None:
+            raise WorldError('the world gave no image')
+        if seen.unlabelled is not None and not _labels(self.world):
+            raise WorldError('the world labels its pictures, but has no attribute labels = True')
+        granted = self.spec.privileged is Privileged.ALWAYS or not self.moved
+        told = self._facts.told(seen) if self._facts is not None and granted else None
+        return _Scene(seen, self.world.state(), outcome, told)
+
+
+def _labels(world: SimWorld) -> bool:
+    return bool(getattr(world, 'labels', False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What the camera's topics repeat."""
+
+    info: CameraInfo
+    raw: Image
+    labelled: Image | None
+    depth: Image | None
 
 
 class History:
@@ -93,14 +167,14 @@ class History:
     def __init__(self, limit: int = _HISTORY) -> None:
         """Keep the last ``limit`` moments."""
         self._limit = limit
-        self._moments: list[_Moment] = []
+        self._moments: list[Moment] = []
 
-    def append(self, moment: _Moment) -> None:
+    def append(self, moment: Moment) -> None:
         """Add a moment later than all others."""
         self._moments.append(moment)
         del self._moments[:-self._limit]
 
-    def at(self, stamp_ns: int, now_ns: int) -> _Moment:
+    def at(self, stamp_ns: int, now_ns: int) -> Moment:
         """The moment at a world time; 0 is now.
 
         Raises:
@@ -125,8 +199,11 @@ class SimBridge(Node):
     Parameters: see SimBridgeSettings and, under ``camera.``, CameraSettings.
 
     Publishes ``camera/image_raw``, ``camera/camera_info``, ``camera/depth/image_raw`` (32FC1,
-    metres) and ``/clock``. Serves ``~/reset`` (ResetWorld), ``~/get_state`` (GetState: ground
-    truth, for metrics and oracles only) and the action ``execute_skill`` (ExecuteSkill).
+    metres) and ``/clock``; for a world that labels its pictures also ``camera/image_labelled``,
+    with the same stamps, which is what models are shown then. Serves ``~/reset`` (ResetWorld),
+    ``~/get_view`` (GetView: what is in view) and the action ``execute_skill`` (ExecuteSkill);
+    ``~/get_state`` (GetState: ground truth, for metrics and oracles only) and ``~/tell`` (Tell:
+    facts about what is out of view, as far as the reset of the episode grants them).
 
     World time starts near zero, runs with the wall clock and never goes back, also not at a
     reset. An image whose stamp is not before the one a reset or skill returned shows its result.
@@ -148,25 +225,27 @@ class SimBridge(Node):
                          **parse_options(self._settings.world_options, 'world_options')}
         self._make_world = make_world
         self._worlds: dict[str, SimWorld] = {}
-        self._world: SimWorld | None = None
-        self._episode_id = ''
+        self._episode: _Episode | None = None
         self._goal = OneGoal()
         self._given: ResetWorld.Request | None = None
         self._history = History()
-        self._frame: tuple[Image, CameraInfo, Image | None] | None = None
+        self._frame: _Frame | None = None
         self._born_ns = time.monotonic_ns() - 10**9
         self._worker = Worker(self, 'sim_bridge world')
 
         self._image_pub = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        self._labelled_pub = self.create_publisher(Image, names.CAMERA_LABELLED, qos.SENSOR)
         self._info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
         self._depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
         group = ReentrantCallbackGroup()
         self.create_service(ResetWorld, '~/reset',
                             guarded(self, ResetWorld.Response, self._reset), callback_group=group)
-        self.create_service(GetState, '~/get_state',
-                            guarded(self, GetState.Response, self._get_state),
-                            callback_group=group)
+        for kind, name, callback in ((GetState, '~/get_state', self._get_state),
+                                     (GetView, '~/get_view', self._get_view),
+                                     (Tell, '~/tell', self._tell)):
+            self.create_service(kind, name, guarded(self, kind.Response, callback),
+                                callback_group=group)
         self._skills = ActionServer(
             self, ExecuteSkill, names.EXECUTE_SKILL,
             guarded(self, ExecuteSkill.Result, self._execute), callback_group=group,
@@ -202,14 +281,16 @@ class SimBridge(Node):
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
         try:
-            observation, state = await self._worker.call(
+            episode, scene = await self._worker.call(
                 lambda: self._reset_world(request), self._settings.reset_timeout_s)
         except Exception as error:
             self.get_logger().error(
                 conversions.text(f'reset to {request.problem!r} failed: {error}'))
             return fill_error(response, error)
-        self._episode_id = request.episode_id
-        response.stamp = conversions.time_to_msg(self._show(observation, state, ''))
+        response.stamp = conversions.time_to_msg(self._show(episode, scene))
+        response.labelled = _labels(episode.world)
+        seen = scene.observation
+        response.has_view = seen.visible_objects is not None or bool(seen.text)
         return response
 
     def _get_state(self, request: GetState.Request,
@@ -223,6 +304,24 @@ class SimBridge(Node):
         response.stamp = conversions.time_to_msg(moment.stamp_ns)
         return response
 
+    def _get_view(self, request: GetView.Request,
+                  response: GetView.Response) -> GetView.Response:
+        moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        response.view, response.episode_id = (conversions.view_to_msg(moment.seen),
+                                              moment.episode_id)
+        return response
+
+    def _tell(self, request: Tell.Request, response: Tell.Response) -> Tell.Response:
+        moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        if moment.told is None:
+            when = ('only before its first action' if moment.privileged is Privileged.INITIAL
+                    else 'no')
+            raise WorldError(f'episode {moment.episode_id!r} grants {when} facts about what is '
+                             f'out of view (privileged: {moment.privileged.value})')
+        response.told, response.episode_id = (conversions.told_to_msg(moment.told),
+                                              moment.episode_id)
+        return response
+
     async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
         result = ExecuteSkill.Result()
         try:
@@ -230,7 +329,7 @@ class SimBridge(Node):
                 handle.canceled()
                 return result
             action = conversions.action_from_msg(handle.request.action)
-            feedback, observation, state, outcome = await self._worker.call(
+            episode, feedback, scene = await self._worker.call(
                 lambda: self._execute_in_world(action))
         except Exception as error:
             self.get_logger().error(
@@ -239,7 +338,7 @@ class SimBridge(Node):
             return fill_error(result, error)
         finally:
             self._goal.release()
-        stamp_ns = self._show(observation, state, outcome)
+        stamp_ns = self._show(episode, scene)
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
         result.status = conversions.STATUSES[feedback.status]
         result.message = conversions.text(feedback.message)
@@ -247,30 +346,38 @@ class SimBridge(Node):
         handle.succeed()  # also when cancelled meanwhile: a skill is not stopped half-way
         return result
 
-    def _show(self, observation: Observation, state: State, outcome: str) -> int:
+    def _show(self, episode: _Episode, scene: _Scene) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
-        if observation.image is None or self._world is None:
-            raise WorldError('the world gave no image')
+        seen, spec = scene.observation, episode.spec
+        assert seen.image is not None
         stamp_ns = self.now_ns()
-        self._history.append(_Moment(stamp_ns, self._episode_id, state, outcome))
-        info = camera_info(self._world.camera_info())
+        self._history.append(Moment(
+            stamp_ns, spec.episode_id, scene.state, scene.outcome,
+            Observation(visible_objects=seen.visible_objects, text=seen.text),
+            spec.privileged, scene.told))
+        info = camera_info(episode.world.camera_info())
         frame_id = info.header.frame_id
-        depth = (None if observation.depth_m is None
-                 else conversions.depth_to_msg(observation.depth_m, stamp_ns, frame_id))
-        image = conversions.image_to_msg(observation.image, stamp_ns, frame_id)
-        self._frame = (image, info, depth)
+        raw = seen.image if seen.unlabelled is None else seen.unlabelled
+        self._frame = _Frame(
+            info, conversions.image_to_msg(raw, stamp_ns, frame_id),
+            conversions.image_to_msg(seen.image, stamp_ns, frame_id)
+            if _labels(episode.world) else None,
+            None if seen.depth_m is None
+            else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id))
         self._publish(stamp_ns)
         return stamp_ns
 
     def _publish(self, stamp_ns: int) -> None:
-        assert self._frame is not None
-        image, info, depth = self._frame
-        image.header = info.header = conversions.header(stamp_ns, info.header.frame_id)
-        self._info_pub.publish(info)
-        self._image_pub.publish(image)
-        if depth is not None and self._depth_pub.get_subscription_count():
-            depth.header = image.header
-            self._depth_pub.publish(depth)
+        frame = self._frame
+        assert frame is not None
+        frame.info.header = conversions.header(stamp_ns, frame.info.header.frame_id)
+        self._info_pub.publish(frame.info)
+        for publisher, image in ((self._image_pub, frame.raw),
+                                 (self._labelled_pub, frame.labelled),
+                                 (self._depth_pub, frame.depth)):
+            if image is not None and publisher.get_subscription_count():
+                image.header = frame.info.header
+                publisher.publish(image)
 
     # What touches the world, in the worker's thread.
 
@@ -285,7 +392,7 @@ class SimBridge(Node):
                 conversions.text(f'the world of {domain!r} cannot be made: {error}'))
             return None
 
-    def _reset_world(self, request: ResetWorld.Request) -> tuple[Observation, State]:
+    def _reset_world(self, request: ResetWorld.Request) -> tuple[_Episode, _Scene]:
         if request.problem_pddl:
             self._given = request
         elif self._given is None or self._given.episode_id != request.episode_id:
@@ -293,20 +400,24 @@ class SimBridge(Node):
                              '~/reset with the whole problem first')
         else:
             request = self._given
-        _, problem = read_problem(request)
+        domain, problem = read_problem(request)
+        spec = EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
+                           failure_probability=request.failure_probability,
+                           privileged=conversions.privileged_from_msg(request.privileged))
         if request.domain not in self._worlds:
             self._worlds[request.domain] = self._make_world(request.domain, self._options)
         world = self._worlds[request.domain]
-        world.reset(EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
-                                failure_probability=request.failure_probability))
-        self._world = world
-        return world.observe(), world.state()
+        world.reset(spec)
+        self._episode = _Episode(world, spec, domain)
+        return self._episode, self._episode.scene()
 
-    def _execute_in_world(self, action: Any) -> tuple[Any, Observation, State, str]:
-        if self._world is None:
+    def _execute_in_world(self, action: Action) -> tuple[_Episode, Feedback, _Scene]:
+        episode = self._episode
+        if episode is None:
             raise WorldError('nothing to act on yet; call ~/reset first')
-        feedback = self._world.execute(action)
-        return feedback, self._world.observe(), self._world.state(), self._world.last_outcome()
+        feedback = episode.world.execute(action)
+        episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
+        return episode, feedback, episode.scene(episode.world.last_outcome())
 
 
 def camera_info(camera: Calibration) -> CameraInfo:

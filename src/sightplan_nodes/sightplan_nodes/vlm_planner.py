@@ -42,7 +42,7 @@ class VlmPlannerNode(BackendNode):
         """Propose a plan; contract in the base class."""
         _, problem = read_problem(request)
         task = conversions.visual_task_from_msg(request, problem)
-        observation = conversions.observation_from_msg(request.image)
+        observation = conversions.requested_look(request)
         started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
         response.proposal = conversions.proposal_to_msg(proposal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
 import traceback
@@ -128,6 +129,9 @@ class ScriptedWorld:
         self.log: list[object] = []
         self.fail: Exception | None = None
         self.reject: str = ''
+        self.labels = False
+        self.visible: tuple[str, ...] | None = None
+        self.text: str | None = None
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self._spec: EpisodeSpec | None = None
@@ -147,7 +151,13 @@ class ScriptedWorld:
         if self._spec is None:
             raise WorldError('reset first')
         image = np.full((4, 6, 3), len(self.log) % 256, np.uint8)
-        return Observation(image=image, stamp_ns=12345, depth_m=np.ones((4, 6), np.float32))
+        seen = Observation(image=image, stamp_ns=12345, depth_m=np.ones((4, 6), np.float32),
+                           visible_objects=self.visible, text=self.text)
+        if not self.labels:
+            return seen
+        labelled = image.copy()
+        labelled[0] = 255
+        return dataclasses.replace(seen, image=labelled, unlabelled=image)
 
     def execute(self, action: Action) -> Feedback:
         self.log.append(action)

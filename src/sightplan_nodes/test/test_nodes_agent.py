@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 
 import numpy as np
@@ -24,6 +25,7 @@ from sightplan.model import (
     FeedbackStatus,
     InputError,
     Observation,
+    Privileged,
     Proposal,
     ProposalStatus,
     SpendingCapError,
@@ -50,6 +52,8 @@ class ModelWorld:
 
     def __init__(self) -> None:
         self.looks = 0
+        self.labels = False
+        self.visible: tuple[str, ...] | None = None
 
     def reset(self, spec: EpisodeSpec) -> None:
         self.problem = spec.problem
@@ -59,7 +63,13 @@ class ModelWorld:
     def observe(self) -> Observation:
         self.looks += 1
         number = abs(hash(self._state)) % 256
-        return Observation(image=np.full((4, 6, 3), number, np.uint8))
+        image = np.full((4, 6, 3), number, np.uint8)
+        seen = Observation(image=image, visible_objects=self.visible)
+        if not self.labels:
+            return seen
+        labelled = image.copy()
+        labelled[0] = (255, 0, 0)
+        return dataclasses.replace(seen, image=labelled, unlabelled=image)
 
     def execute(self, action):
         if not self.model.applicable(action, self._state):
@@ -167,18 +177,19 @@ class Recorder(Node):
         return conversions.fill_spec(RunEpisode.Goal(), spec,
                                      domain.write_problem(problem.for_agent()))
 
-    def give(self, number: int = 0) -> None:
+    def give(self, number: int = 0, privileged: str = '') -> None:
         """Tell the world the whole problem, as the experiment does."""
         domain = load_domain('blocksworld')
         problem = domain.split_problems('simple')[number]
         with contextlib.suppress(DeadlineError):  # some tests have no world
             self.reset(ResetWorld.Request(
                 episode_id=f'e/{number}', domain='blocksworld', problem=problem.name,
-                problem_pddl=domain.write_problem(problem), seed=11), 5.0)
+                problem_pddl=domain.write_problem(problem), seed=11, privileged=privileged), 5.0)
 
-    def episode(self, method: str = 'ground', cancelled=lambda: False, **changes):
+    def episode(self, method: str = 'ground', cancelled=lambda: False,
+                granted: str | None = None, **changes):
         goal = self.goal(method)
-        self.give()
+        self.give(privileged=changes.get('privileged', '') if granted is None else granted)
         for name, value in changes.items():
             setattr(goal, name, value)
         return self.run(goal, 120.0, cancelled, lambda f: self.feedback.append(f.stage))
@@ -302,6 +313,65 @@ def test_who_has_a_client_for_the_truth(method: str, stop_at_goal: bool) -> None
         result = b.listener.episode(method, stop_at_goal=stop_at_goal)
         assert result.error_code == 0, result.error_msg
         assert '/sim_bridge/get_state' in clients(b.agent)
+
+
+def test_who_has_a_client_for_privileged_facts() -> None:
+    """Nobody, before an episode's goal grants them; and not for the truth behind them."""
+    def clients(node: Node) -> set[str]:
+        return {name for name, _ in node.get_client_names_and_types_by_node('agent', '/')}
+    with bench() as b:
+        b.world.visible = ('r',)
+        for method in ('ground', 'plan', 'belief', 'blind'):
+            assert b.listener.episode(method).error_code == 0
+        assert '/sim_bridge/tell' not in clients(b.agent)
+        assert not any(m.told for m in b.listener.messages if isinstance(m, msg.Look))
+        b.listener.episode('plan', privileged='always')
+        assert '/sim_bridge/tell' in clients(b.agent)
+        assert '/sim_bridge/get_state' not in clients(b.agent)
+
+
+@pytest.mark.parametrize('privileged', [Privileged.ALWAYS, Privileged.INITIAL])
+def test_privileged_facts_reach_model_and_records(privileged: Privileged) -> None:
+    domain = load_domain('blocksworld')
+    with bench() as b:
+        b.world.visible = ('r',)
+        result = b.listener.episode('plan', stop_at_goal=True, privileged=privileged.value)
+        assert result.error_code == 0, result.error_msg
+        messages = b.listener.ordered()
+        truth = b.world.problem.init
+    hidden = [a for a in domain.model(b.world.problem).atoms if not {*a.args} <= {'r'}]
+    looks = [m for m in messages if isinstance(m, msg.Look)]
+    facts = [conversions.told_from_msg(m.told) for m in looks]
+    assert len(facts) == result.steps > 1
+    assert facts[0] == {atom: atom in truth for atom in hidden}
+    assert all(bool(told) is (privileged is Privileged.ALWAYS) for told in facts[1:])
+    assert [list(m.view.visible_objects) for m in looks] == [['r']] * len(looks)
+    for request, look in zip(b.vlm_planner.requests, looks, strict=True):
+        assert (request.told, request.view) == (look.told, look.view)
+    starts = [m for m in messages if isinstance(m, msg.EpisodeEvent)]
+    assert {m.privileged for m in starts} == {privileged.value}
+
+
+def test_facts_that_the_world_was_not_told_to_grant_are_an_error() -> None:
+    with bench() as b:
+        b.world.visible = ('r',)
+        result = b.listener.episode('plan', privileged='always', granted='none')
+        assert result.error_code == WorldError.code
+        assert 'grants no facts' in result.error_msg
+
+
+def test_models_are_shown_the_labelled_picture() -> None:
+    with bench() as b:
+        b.world.labels = True
+        for number, method in enumerate(('ground', 'plan')):
+            b.world.labels = not number  # the agent's camera follows
+            result = b.listener.episode(method, stop_at_goal=True)
+            assert result.error_code == 0, result.error_msg
+        looks = [m for m in b.listener.messages if isinstance(m, msg.Look)]
+    for requests, labelled in ((b.grounder.requests, True), (b.vlm_planner.requests, False)):
+        shown = {conversions.requested_look(request).image_id for request in requests}
+        assert shown <= {m.image_id for m in looks if m.labelled is labelled}
+        assert not shown & {m.image_id for m in looks if m.labelled is not labelled}
 
 
 def test_an_episode_ends_at_the_goal_only_where_it_shall() -> None:

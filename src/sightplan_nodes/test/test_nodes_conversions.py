@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import ProposePlan
+from sightplan_interfaces.srv import Ground, ProposePlan
 
 from sightplan.model import (
     BARE,
@@ -38,6 +38,7 @@ from sightplan.model import (
     Planned,
     PlanningResult,
     PlanningStatus,
+    Privileged,
     Problem,
     Proposal,
     ProposalStatus,
@@ -74,6 +75,9 @@ PROPOSALS = st.builds(
     TEXTS, TEXTS, st.booleans(), TEXTS, TEXTS, NAMES, SECONDS).filter(
         lambda p: (p.status is ProposalStatus.PLANNED) is bool(p.actions))
 STATES = st.frozensets(ATOMS, max_size=5)
+VISIBLE = st.none() | st.lists(NAMES, max_size=4).map(tuple)
+FACTS = st.dictionaries(ATOMS, st.booleans(), max_size=5)
+LEVELS = st.sampled_from(Privileged)
 
 
 def sent(message):
@@ -210,26 +214,56 @@ def test_asked(triples: list[tuple[Question, Answer, bool | None]], purpose: Ask
         assert getattr(back, name) == getattr(event, name)
 
 
-@given(STAMPS)
-def test_look(stamp_ns: int) -> None:
-    seen = Observation(image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f')
-    message = sent(c.look_to_msg(Observed(seen), 'e', 4))
-    assert message.image_id == seen.image_id
+def known(seen: Observation) -> tuple[object, ...]:
+    """All of a look but its picture; the order of facts counts, for prompts keep it."""
+    return (seen.stamp_ns, seen.frame_id, seen.image_id, seen.visible_objects, seen.text,
+            list(seen.told.items()))
+
+
+LOOKS = st.builds(
+    lambda stamp_ns, visible, words, told: Observation(
+        image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f', text=words or None,
+        visible_objects=visible, told=told), STAMPS, VISIBLE, TEXTS, FACTS)
+
+
+@given(LOOKS, st.booleans())
+def test_look(seen: Observation, labelled: bool) -> None:
+    message = sent(c.look_to_msg(Observed(seen), 'e', 4, labelled))
+    assert (message.image_id, message.labelled) == (seen.image_id, labelled)
     back = c.look_from_msg(message).observation
-    assert (back.stamp_ns, back.image_id, back.image) == (stamp_ns, seen.image_id, None)
+    assert known(back) == known(seen)
+    assert back.image is None
+
+
+@given(LOOKS, st.sampled_from([Ground.Request, ProposePlan.Request]))
+def test_look_in_a_request(seen: Observation, request: type) -> None:
+    back = c.requested_look(sent(c.fill_look(request(), seen)))
+    assert known(back) == known(seen)
+    np.testing.assert_array_equal(back.image, seen.image)
+
+
+def test_a_look_without_a_picture_cannot_be_judged() -> None:
+    with pytest.raises(InputError, match='no image'):
+        c.fill_look(Ground.Request(), Observation(text='a red block'))
+
+
+def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:
+    looks = [c.look_from_msg(sent(c.look_to_msg(Observed(Observation(visible_objects=visible)),
+                                                'e', 0))).observation for visible in ((), None)]
+    assert [look.visible_objects for look in looks] == [(), None]
 
 
 PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)
 
 
 @given(TEXTS, TEXTS, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0),
-       st.none() | st.integers(0, 100), st.booleans())
+       st.none() | st.integers(0, 100), st.booleans(), LEVELS)
 def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: float,
-              optimal: int | None, stop_at_goal: bool) -> None:
+              optimal: int | None, stop_at_goal: bool, privileged: Privileged) -> None:
     import dataclasses
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
     spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
-                       stop_at_goal)
+                       stop_at_goal, privileged)
     started = sent(c.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
     goal = sent(c.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
     for message in (started, goal):
@@ -319,6 +353,8 @@ def test_numbers_of_another_version_are_named() -> None:
     with pytest.raises(InputError, match='empty with 1 actions'):
         c.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
                                          actions=[msg.SymbolicAction(name='a')]))
+    with pytest.raises(InputError, match="privileged = 'never' is not one of none, initial"):
+        c.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
     with pytest.raises(InputError, match='end of episode x'):
         c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
 

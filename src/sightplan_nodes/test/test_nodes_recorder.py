@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import threading
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from rclpy.node import Node
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
+from sightplan_interfaces.msg import Fact
 from sightplan_interfaces.srv import FinishRun, GetState, StartRun
 
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
+from sightplan.metrics import EpisodeScorer
 from sightplan.model import (
     Action,
     Answer,
@@ -46,6 +49,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.records.bag import MessageTypes
+from sightplan.records.evidence import bag_image
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
@@ -62,6 +66,7 @@ class World(Node):
     def __init__(self) -> None:
         super().__init__(names.SIM_BRIDGE)
         self.images = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        self.labelled = self.create_publisher(Image, names.CAMERA_LABELLED, qos.SENSOR)
         self.infos = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
         self.asked: list[int] = []
         self.error: Exception | None = None
@@ -311,10 +316,64 @@ def test_image_policy(bench: Callable, policy: str, images: int) -> None:
             b.world.show(stamp_ns)
         b.look(50)
         b.look(150)
-        eventually(lambda: len(b.recorder._images._messages) == 5 or policy == 'none', 'images')
+        ring = b.recorder._images[names.CAMERA_IMAGE]
+        eventually(lambda: len(ring._messages) == 5 or policy == 'none', 'images')
         b.end(200)
         line = b.agent.result('e/1')
     assert len(read(b.out / line['bag']).get('/camera/image_raw', [])) == images
+
+
+def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
+    labelled = np.full((40, 60, 3), 7, np.uint8)
+    fact = Fact(atom=conversions.atom_to_msg(FIRST.goal[0].atom), holds=False)
+    with bench() as b:
+        b.agent.recorder = RosRecorder(b.agent, lambda: True)
+        b.agent.recorder.domain = DOMAIN
+        b.agent.start(b.out)
+        b.begin()
+        b.world.show(50)
+        b.world.labelled.publish(conversions.image_to_msg(labelled, 50, 'cam'))
+        seen = Observation(image=labelled, stamp_ns=50, visible_objects=('r', 'c1'),
+                           told=conversions.told_from_msg([fact]))
+        b.agent.recorder.record(Observed(seen))
+        b.agent.recorder.record(Observed(dataclasses.replace(seen, stamp_ns=60)))
+        b.end(60)
+        line = b.agent.result('e/1')
+    assert (line['images'], line['images_missing'], line['looks']) == (1, 1, 2)
+    topics = read(b.out / line['bag'])
+    for topic, value in (('/camera/image_raw', 50), ('/camera/image_labelled', 7)):
+        (image,) = topics[topic]
+        assert image.data[0] == value
+    assert len(topics['/camera/camera_info']) == 1
+    look = topics['/agent/look'][0]
+    assert list(look.view.visible_objects) == ['r', 'c1']
+    assert [(f.atom.predicate, f.holds) for f in look.told] == [(fact.atom.predicate, False)]
+    found = bag_image(b.out / line['bag'], 50, seen.image_id)
+    np.testing.assert_array_equal(found, labelled)
+
+
+def test_what_was_in_view_is_scored_with_the_answers(bench: Callable,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers name their look only; the scorer gets them as it does in process."""
+    scored: list[object] = []
+    record = EpisodeScorer.record
+    monkeypatch.setattr(EpisodeScorer, 'record',
+                        lambda self, event: (scored.append(event), record(self, event))[1])
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin()
+        image = b.world.show(50)
+        seen = Observation(image=image, stamp_ns=50, visible_objects=('r',))
+        atom = FIRST.goal[0].atom
+        b.agent.recorder.record(Observed(seen))
+        b.agent.recorder.record(Asked(seen, (Question(atom, 'Is it?'),),
+                                      (Answer(atom, Verdict.NO),), (None,),
+                                      AskPurpose.ENUMERATION))
+        b.end(60)
+        b.agent.result('e/1')
+    (asked,) = [event for event in scored if isinstance(event, Asked)]
+    assert asked.observation.visible_objects == ('r',)
+    assert asked.observation.image_id == seen.image_id
 
 
 def test_not_solved_is_not_an_error(bench: Callable) -> None:

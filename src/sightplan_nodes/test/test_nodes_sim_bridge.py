@@ -11,14 +11,14 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.msg import Step, SymbolicAction
-from sightplan_interfaces.srv import GetState, ResetWorld
+from sightplan_interfaces.srv import GetState, GetView, ResetWorld, Tell
 
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
-from sightplan.model import InputError, SightplanError, WorldError
+from sightplan.model import InputError, Observation, SightplanError, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import raise_error
-from sightplan_nodes.sim_bridge import History, SimBridge, _Moment
+from sightplan_nodes.sim_bridge import History, Moment, SimBridge
 
 ACTION = SymbolicAction(name='moveblock', args=['r', 'c1'])
 
@@ -30,10 +30,12 @@ class Client:
         self.world = world
         self.node = Node('client')
         self.images: list[Image] = []
+        self.labelled: list[Image] = []
         self.infos: list[CameraInfo] = []
         self.depths: list[Image] = []
         self.times: list[int] = []
         for kind, topic, sink in ((Image, names.CAMERA_IMAGE, self.images),
+                                  (Image, names.CAMERA_LABELLED, self.labelled),
                                   (CameraInfo, names.CAMERA_INFO, self.infos),
                                   (Image, names.CAMERA_DEPTH, self.depths)):
             self.node.create_subscription(kind, topic, sink.append, qos.SENSOR)
@@ -42,6 +44,8 @@ class Client:
             qos.CLOCK)
         self._reset = ServiceCaller(self.node, ResetWorld, names.RESET, names.SIM_BRIDGE)
         self._state = ServiceCaller(self.node, GetState, names.GET_STATE, names.SIM_BRIDGE)
+        self._view = ServiceCaller(self.node, GetView, names.GET_VIEW, names.SIM_BRIDGE)
+        self._tell = ServiceCaller(self.node, Tell, names.TELL, names.SIM_BRIDGE)
         self.skill = ActionCaller(self.node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
 
     def reset(self, episode_id: str = 'e', **changes: object) -> ResetWorld.Response:
@@ -56,6 +60,12 @@ class Client:
 
     def state(self, stamp_ns: int = 0) -> GetState.Response:
         return self._state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+
+    def view(self, stamp_ns: int = 0) -> GetView.Response:
+        return self._view(GetView.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+
+    def tell(self, stamp_ns: int = 0) -> Tell.Response:
+        return self._tell(Tell.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
 
     def execute(self) -> ExecuteSkill.Result:
         return self.skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S)
@@ -257,7 +267,123 @@ def test_a_closed_node_closes_its_world() -> None:
 def test_history_is_bounded() -> None:
     history = History(limit=3)
     for stamp in range(10, 20):
-        history.append(_Moment(stamp, 'e', frozenset(), str(stamp)))
+        history.append(Moment(stamp, 'e', frozenset(), str(stamp)))
     assert history.at(18, 100).outcome == '18'
     with pytest.raises(WorldError):
         history.at(12, 100)
+
+
+def test_labelled_pictures_have_a_topic_of_their_own(client: Client) -> None:
+    client.world.labels = True
+    reply = client.reset()
+    assert reply.labelled
+    stamp_ns = ns(reply.stamp)
+    raw = client.image_since(stamp_ns)
+    eventually(lambda: any(i.header.stamp == raw.header.stamp for i in client.labelled),
+               'the labelled picture of the same stamp')
+    labelled = next(i for i in client.labelled if i.header.stamp == raw.header.stamp)
+    pixels = conversions.image_from_msg(raw)
+    assert (pixels == 1).all()
+    assert (conversions.image_from_msg(labelled)[0] == 255).all()
+    np.testing.assert_array_equal(conversions.image_from_msg(labelled)[1:], pixels[1:])
+    assert labelled.header == raw.header
+
+
+def test_a_world_without_labels_has_one_topic(client: Client) -> None:
+    reply = client.reset()
+    assert not reply.labelled
+    client.image_since(ns(client.execute().stamp))
+    assert not client.labelled
+
+
+def test_labels_that_were_not_announced_are_an_error(client: Client) -> None:
+    """The agent would look at another topic than the one that has them."""
+    seen = Observation(image=np.zeros((4, 6, 3), np.uint8),
+                       unlabelled=np.ones((4, 6, 3), np.uint8))
+    client.world.observe = lambda: seen
+    assert 'no attribute labels' in client.reset().error_msg
+
+
+def test_what_was_in_view_at_any_world_time(client: Client) -> None:
+    client.world.visible, client.world.text = ('r', 'c1'), 'a red block'
+    reply = client.reset('one')
+    assert reply.has_view
+    client.world.visible, client.world.text = (), None
+    second = ns(client.execute().stamp)
+    for stamp_ns, visible, words in ((ns(reply.stamp), ['r', 'c1'], 'a red block'),
+                                     (second - 1, ['r', 'c1'], 'a red block'),
+                                     (second, [], ''), (0, [], '')):
+        found = client.view(stamp_ns)
+        assert found.error_code == 0, found.error_msg
+        assert found.view.knows_visible
+        assert (list(found.view.visible_objects), found.view.text) == (visible, words)
+        assert found.episode_id == 'one'
+    assert client.view(10**18).error_code == WorldError.code
+
+
+def test_a_world_that_does_not_say_what_is_in_view(client: Client) -> None:
+    assert not client.reset().has_view
+    assert not client.view().view.knows_visible
+
+
+def told(reply: Tell.Response) -> dict:
+    raise_error(reply, 'sim_bridge')
+    return conversions.told_from_msg(reply.told)
+
+
+def test_privileged_facts_are_those_out_of_view(client: Client) -> None:
+    domain, first = problem()
+    client.world.visible = tuple(first.objects)[:2]
+    stamp_ns = ns(client.reset(privileged='always').stamp)
+    truth = client.world.state()
+    facts = told(client.tell(stamp_ns))
+    hidden = [atom for atom in domain.model(first).atoms
+              if not {*atom.args} <= {*client.world.visible}]
+    assert facts == {atom: atom in truth for atom in hidden}
+    assert list(facts) == hidden, 'in their order, which prompts keep'
+    assert True in facts.values()
+    client.world.visible = tuple(first.objects)
+    second = ns(client.execute().stamp)
+    assert told(client.tell(second)) == {}
+    assert told(client.tell(stamp_ns)) == facts, 'of the world as it was'
+
+
+@pytest.mark.parametrize('privileged', ['', 'none'])
+def test_privileged_facts_are_refused_unless_granted(client: Client, privileged: str) -> None:
+    client.world.visible = ()
+    client.reset('always', privileged='always')
+    stamp_ns = ns(client.reset('mine', privileged=privileged).stamp)
+    for when in (stamp_ns, 0):
+        reply = client.tell(when)
+        assert not reply.told
+        with pytest.raises(WorldError, match="'mine' grants no facts"):
+            raise_error(reply, 'sim_bridge')
+
+
+def test_initial_facts_end_with_the_first_action(client: Client) -> None:
+    client.world.visible = ()
+    first = ns(client.reset(privileged='initial').stamp)
+    facts = told(client.tell(first))
+    assert facts
+    client.world.reject = 'not legal'
+    rejected = ns(client.execute().stamp)
+    assert told(client.tell(rejected)) == facts, 'nothing has moved'
+    client.world.reject = ''
+    for stamp_ns in (ns(client.execute().stamp), 0):
+        with pytest.raises(WorldError, match='only before its first action'):
+            told(client.tell(stamp_ns))
+    assert told(client.tell(first)) == facts
+
+
+def test_the_agent_cannot_grant_itself_anything(client: Client) -> None:
+    """It resets by name: what the experiment gave for the episode stays."""
+    client.world.visible = ()
+    client.reset('mine', privileged='none')
+    client.reset('mine', problem_pddl='', privileged='always')
+    assert client.tell().error_code == WorldError.code
+
+
+def test_an_unknown_level_of_privileged_information_is_named(client: Client) -> None:
+    reply = client.reset(privileged='sometimes')
+    assert reply.error_code == InputError.code
+    assert "'sometimes' is not one of none, initial, always" in reply.error_msg
