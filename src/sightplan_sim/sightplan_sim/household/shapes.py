@@ -2,8 +2,8 @@
 
 Frames: a body's frame has its origin in the middle of its footprint, on the floor (or on what it
 stands on): x right, y backward, z up, seen by somebody in front of it. So the front, with doors
-and drawers, faces -y. A link's frame is parallel to the body's while its joint is at 0 (closed), and
-has its origin on the joint's axis. Lengths are metres, angles radians.
+and drawers, faces -y. A link's frame is parallel to the body's while its joint is at 0 (closed)
+and has its origin on the joint's axis. Lengths are metres, angles radians.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Part:
         rgb: colour, sRGB in [0, 1].
         rpy: turned by roll, pitch, yaw (fixed axes x, y, z) [rad].
         solid: whether it collides; else it is only seen.
+        seen: whether it is drawn; else it only collides.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Part:
     rgb: Rgb
     rpy: Vec3 = (0.0, 0.0, 0.0)
     solid: bool = True
+    seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,127 @@
+"""Which model shows which object: by the category in its name, else by its PDDL type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from sightplan_sim.household import decor, furniture, things
+from sightplan_sim.household.decor import floor, wall, wall_colour
+from sightplan_sim.household.shapes import Model
+
+__all__ = ['CONTAINERS', 'DECOR', 'FURNITURE', 'MOVABLES', 'category_of', 'floor', 'make_decor',
+           'make_model', 'wall', 'wall_colour']
+
+Maker = Callable[[str, np.random.Generator], Model]
+
+CONTAINERS: Mapping[str, Maker] = {
+    'cabinet': furniture.cabinet, 'carton': furniture.carton, 'door': furniture.door,
+    'fridge': furniture.fridge, 'window': furniture.window, 'drawers': furniture.drawers,
+}
+"""What opens."""
+
+FURNITURE: Mapping[str, Maker] = {
+    'bed': furniture.bed, 'chair': furniture.chair, 'coffee_table': decor.coffee_table,
+    'counter': furniture.counter, 'desk': furniture.table, 'shelf': furniture.shelf,
+    'sink': furniture.sink, 'sofa': furniture.sofa, 'stove': furniture.stove,
+    'table': furniture.table,
+}
+"""What stays where it is and does not open."""
+
+MOVABLES: Mapping[str, Maker] = {
+    'apple': things.apple, 'ball': things.ball, 'banana': things.banana,
+    'basket': things.basket, 'book': things.book, 'bottle': things.bottle, 'bowl': things.bowl,
+    'box': things.parcel, 'bucket': things.bucket, 'cloth': things.cloth, 'cup': things.cup,
+    'document': things.document, 'folder': things.folder, 'fork': things.fork,
+    'gym_shoe': things.gym_shoe, 'hardback': things.hardback, 'knife': things.knife,
+    'lemon': things.lemon, 'marker': things.marker, 'mug': things.mug,
+    'notebook': things.notebook, 'orange': things.orange, 'pen': things.pen,
+    'plate': things.plate, 'sandwich': things.sandwich, 'saucepan': things.saucepan,
+    'snack_food': things.snack_food, 'sock': things.sock, 'spoon': things.spoon,
+}
+"""What is carried about; ``plaything`` besides, whose kind follows its number."""
+
+DECOR: Mapping[str, Maker] = {
+    'bed': furniture.bed, 'bicycle': decor.bicycle, 'bookcase': decor.bookcase,
+    'chair': furniture.chair, 'coffee_table': decor.coffee_table, 'counter': furniture.counter,
+    'curtain': decor.curtain, 'desk': decor.desk, 'file_cabinet': decor.file_cabinet,
+    'lamp': decor.lamp, 'picture': decor.picture, 'plant': decor.plant, 'rack': decor.rack,
+    'rug': decor.rug, 'side_table': decor.side_table, 'sofa': furniture.sofa,
+    'stove': furniture.stove, 'wardrobe': decor.wardrobe,
+}
+"""What furnishes a room beside the problem's objects."""
+
+_ALIASES: Mapping[str, str] = {
+    'refrigerator': 'fridge', 'electric_refrigerator': 'fridge', 'cupboard': 'cabinet',
+    'drawer': 'drawers', 'chest': 'drawers', 'toy': 'plaything', 'shoe': 'gym_shoe',
+    'sneaker': 'gym_shoe', 'pan': 'saucepan', 'pot': 'saucepan', 'towel': 'cloth',
+    'rag': 'cloth', 'dish': 'plate', 'paper': 'document', 'couch': 'sofa',
+    'bookshelf': 'shelf', 'countertop': 'counter', 'glass': 'cup', 'box': 'carton',
+}
+_SUFFIX = re.compile(r'(?:[._][nvars][._]\d+)$')
+_NUMBER = re.compile(r'_(\d+)$')
+
+
+def category_of(name: str) -> str:
+    """The category in an object's name: without its number and without a WordNet suffix.
+
+    ``bowl_1``, ``bowl.n.01_1`` and ``bowl_n_01_1`` are bowls.
+    """
+    bare = _SUFFIX.sub('', name.lower())
+    if bare == name.lower():
+        bare = _SUFFIX.sub('', _NUMBER.sub('', bare))
+    return bare or name
+
+
+def make_model(name: str, kind: str, rng: np.random.Generator, *,
+               hint: frozenset[str] = frozenset()) -> Model:
+    """A model for an object of a problem; equal generators give equal models.
+
+    Args:
+        name: of the PDDL object, for example ``bowl_1``.
+        kind: its PDDL type: ``movable``, ``container`` or ``object``.
+        rng: draws size, proportions and colours.
+        hint: words on what happens to it: with ``held``, ``inside`` or ``ontop`` an unknown
+            container is a carton.
+
+    Returns:
+        The model; ``Model.category`` is what ``category_of`` says.
+
+    Raises:
+        ValueError: the kind is none of the three.
+    """
+    if kind not in ('movable', 'container', 'object'):
+        raise ValueError(f'object {name!r} has type {kind!r}; a home knows movable, container '
+                         'and object')
+    category = category_of(name)
+    if kind == 'movable':
+        known = _known(category, (*MOVABLES, 'plaything'))
+        if known == 'plaything':
+            return things.plaything(category, rng, _number(name))
+        return (MOVABLES[known] if known else things.plain)(category, rng)
+    if kind == 'container':
+        known = _known(category, CONTAINERS)
+        if known is None:
+            known = 'carton' if hint & {'held', 'inside', 'ontop'} else 'cabinet'
+        return CONTAINERS[known](category, rng)
+    known = _known(category, FURNITURE)
+    return FURNITURE[known or 'table'](category, rng)
+
+
+def make_decor(category: str, rng: np.random.Generator) -> Model:
+    """A model of something that is no object of a problem; see ``DECOR``."""
+    return DECOR[category](category, rng)
+
+
+def _known(category: str, among: Mapping[str, Maker] | tuple[str, ...]) -> str | None:
+    if category in among:
+        return category
+    other = _ALIASES.get(category)
+    return other if other in among else None
+
+
+def _number(name: str) -> int:
+    found = _NUMBER.search(name)
+    return max(1, int(found[1])) if found else 1
