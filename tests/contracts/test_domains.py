@@ -117,7 +117,7 @@ def test_splits_have_problems_with_known_optimal_lengths(domain: Domain) -> None
         problems = domain.split_problems(split)
         assert problems
         assert len({p.name for p in problems}) == len(problems)
-        assert len({(p.init, p.goal) for p in problems}) == len(problems)
+        assert domain.instances or len({(p.init, p.goal) for p in problems}) == len(problems)
         assert all(p.optimal_length is not None for p in problems)
 
 

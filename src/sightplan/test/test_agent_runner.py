@@ -145,9 +145,11 @@ def test_the_rules_of_the_suite_are_part_of_the_identity(monkeypatch):
     given = dataclasses.replace(settings, max_actions=10, stop_at_goal='no')
     assert rules(given) == (dict.fromkeys(splits, 10), dict.fromkeys(splits, False))
     suite = load_suite('viplan')
-    others = {**suite.methods, 'plan': MethodRules({'simple': 3}, stop_at_goal=False)}
-    monkeypatch.setattr(runner, 'suite_for',
-                        lambda *_: dataclasses.replace(suite, methods=others))
+    own = suite.domains['blocksworld']
+    others = dataclasses.replace(
+        own, methods={**own.methods, 'plan': MethodRules({'simple': 3}, stop_at_goal=False)})
+    monkeypatch.setattr(runner, 'suite_for', lambda *_: dataclasses.replace(
+        suite, domains={'blocksworld': others}))
     assert rules(settings) == ({'simple': 3, 'medium': 20, 'hard': 20},
                                dict.fromkeys(splits, False))
 

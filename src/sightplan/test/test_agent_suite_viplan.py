@@ -8,32 +8,112 @@ from doubles import MemoryWorld
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer, sem
+from sightplan.model import InputError, Privileged
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runner import RunSettings, episode_specs, select_problems
-from sightplan.suites import load_suite, suite_for, suite_names
+from sightplan.suites import load_suite, read_suite, suite_for, suite_names
 from sightplan.vlm.backends._confusion import table_names
+
+SPLITS = ('simple', 'medium', 'hard')
+PLANNERS = ('plan', 'plan_cot', 'action', 'action_cot')
+OTHERS = ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot', 'belief', 'idle')
 
 
 def test_the_suite_is_found_and_read():
     assert 'viplan' in suite_names()
     suite = load_suite('viplan')
-    assert suite.domains['blocksworld'] == ('simple', 'medium', 'hard')
-    assert (suite.max_actions, suite.failure_probability, suite.kind) == (20, 0., 'episodes')
-    for method in ('plan', 'plan_cot', 'action', 'action_cot'):
-        assert [suite.budget(method, split) for split in ('simple', 'medium', 'hard')] == [
-            10, 20, 30]
-        assert suite.stops_at_goal(method)
-    for method in ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot', 'belief', 'idle'):
-        assert suite.budget(method, 'hard') == 20 and not suite.stops_at_goal(method)
+    assert {name: rules.splits for name, rules in suite.domains.items()} == {
+        'blocksworld': SPLITS, 'household': SPLITS}
+    assert (suite.failure_probability, suite.kind) == (0., 'episodes')
     assert '2505.13180' in suite.paper
     assert (suite.folder / 'README.md').is_file()
-    assert suite_for('blocksworld', 'hard') is suite
-    assert suite_for('blocksworld', 'mine') is None
+    assert suite_for('blocksworld', 'hard') is suite_for('household', 'simple') is suite
+    assert suite_for('blocksworld', 'mine') is suite_for('pantry', 'simple') is None
+
+
+@pytest.mark.parametrize(('domain', 'method', 'budgets'), [
+    *(('blocksworld', method, (10, 20, 30)) for method in PLANNERS),
+    *(('blocksworld', method, (20, 20, 20)) for method in OTHERS),
+    *(('household', method, (10, 20, 30)) for method in (*PLANNERS, *OTHERS))])
+def test_budgets_and_ends_are_the_papers(domain, method, budgets):
+    suite = load_suite('viplan')
+    assert tuple(suite.budget(domain, method, split) for split in SPLITS) == budgets
+    assert suite.stops_at_goal(domain, method) is (method in PLANNERS)
+
+
+def test_facts_about_what_is_out_of_view_are_told_where_the_view_is_partial():
+    suite = load_suite('viplan')
+    assert suite.privileged('blocksworld') is Privileged.NONE
+    assert suite.privileged('household') is Privileged.ALWAYS
+
+
+def test_what_a_suite_has_not_is_said():
+    suite = load_suite('viplan')
+    for ask in (lambda: suite.budget('pantry', 'plan', 'simple'),
+                lambda: suite.stops_at_goal('pantry', 'plan'),
+                lambda: suite.privileged('pantry')):
+        with pytest.raises(InputError, match="no domain 'pantry' .it has blocksworld, hous"):
+            ask()
+    with pytest.raises(InputError, match="no split 'mine' of household .it has simple, medium"):
+        suite.budget('household', 'plan', 'mine')
+    with pytest.raises(InputError, match="'nothing' is unknown"):
+        load_suite('nothing')
+
+
+GOOD = """
+title: T
+paper: P
+kind: episodes
+domains:
+  a: {splits: [x, y], max_actions: 3, method_rules: [{methods: [m], max_actions: {y: 9}}]}
+failure_probability: 0
+seed: 1
+"""
+
+
+def test_a_small_suite_has_plain_rules(tmp_path):
+    (tmp_path / 'suite.yaml').write_text(GOOD)
+    suite = read_suite(tmp_path)
+    assert [suite.budget('a', 'm', split) for split in 'xy'] == [3, 9]
+    assert suite.budget('a', 'other', 'y') == 3
+    assert not suite.stops_at_goal('a', 'm') and suite.privileged('a') is Privileged.NONE
+
+
+@pytest.mark.parametrize(('old', 'new', 'complaint'), [
+    ('title: T', 'title: [', 'cannot be read'),
+    (GOOD, '[]', 'write "key: value" lines'),
+    ('title: T\n', '', 'title is missing'),
+    ('seed: 1', 'seed: 1\nsplits: [x]', 'splits is unknown .known: title'),
+    ('seed: 1', 'seed: true', 'seed = True must be a int'),
+    ('paper: P', 'paper: 7', 'paper = 7 must be a str'),
+    ('kind: episodes', 'kind: films', "kind = 'films' must be one of episodes, samples"),
+    ('probability: 0', 'probability: 2', 'failure_probability = 2 must be in .0, 1'),
+    ('splits: [x, y], ', '', 'domains.a: splits is missing'),
+    ('splits: [x, y]', 'splits: [x, x]', 'domains.a.splits = .* list of different names'),
+    ('splits: [x, y]', 'splits: []', 'list of different names'),
+    ('max_actions: 3', 'max_actions: 0', 'domains.a.max_actions: 0 is no number of actions'),
+    ('max_actions: 3', 'max_actions: many', "'many' is no number of actions"),
+    ('max_actions: 3', 'max_actions: {x: 3}', 'domains.a.max_actions: nothing for y'),
+    ('max_actions: 3', 'max_actions: {x: 3, y: 4, z: 5}', "'z' is no split of it"),
+    ('max_actions: 3', 'max_actions: 3, privileged: yes', 'privileged = True must be one of none'),
+    ('max_actions: 3', 'max_actions: 3, told: always', 'domains.a: told is unknown'),
+    ('[{methods: [m], max_actions: {y: 9}}]', '{m: 9}', 'method_rules = .* must be a list'),
+    ('{y: 9}', '{z: 9}', r"method_rules\[1\].max_actions: 'z' is no split"),
+    ('methods: [m]', 'methods: m', r"method_rules\[1\].methods = 'm' must be a list"),
+    ('methods: [m]', 'methods: [m], stop_at_goal: 1', 'stop_at_goal = 1 must be true or false'),
+    ('{y: 9}}', '{y: 9}}, {methods: [m]}', r'method_rules\[2\].methods: m has rules already')])
+def test_bad_suite_files_are_refused_with_file_and_field(tmp_path, old, new, complaint):
+    path = tmp_path / 'suite.yaml'
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(InputError, match=complaint) as caught:
+        read_suite(tmp_path)
+    assert str(path) in str(caught.value)
 
 
 def test_its_splits_are_there_with_25_problems_each():
-    for domain, splits in load_suite('viplan').domains.items():
-        for split in splits:
+    for domain, rules in load_suite('viplan').domains.items():
+        for split in rules.splits:
             assert len(load_domain(domain).split_problems(split)) == 25
 
 

@@ -54,6 +54,8 @@ class Domain:
         name: the folder's name.
         folder: where it is.
         views: names of the actions that give another view of the scene.
+        instances: whether problems with the same facts are still different ones: their worlds
+            differ in what the facts do not say, which is made from a problem's name.
         pddl: text of the domain file.
 
     Raises:
@@ -79,6 +81,9 @@ class Domain:
         self._closure = _closure(path, settings, self.schema)
         self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
         self.views: tuple[str, ...] = _views(path, settings, self.schema)
+        self.instances: bool = settings.get('instances', False)
+        if not isinstance(self.instances, bool):
+            raise DomainError(f'{path}:1: instances = {self.instances!r} is not true or false')
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     @property

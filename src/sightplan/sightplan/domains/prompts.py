@@ -137,6 +137,23 @@ class ActionWords:
     effects: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ToldFacts:
+    """Which of the facts that a suite grants are put in words for a model that plans.
+
+    Attributes:
+        predicates: their predicates.
+        only_true: whether those that do not hold are left out.
+    """
+
+    predicates: tuple[str, ...]
+    only_true: bool
+
+    def covers(self, atom: Atom, holds: bool) -> bool:
+        """Whether a fact is put in words."""
+        return atom.predicate in self.predicates and (holds or not self.only_true)
+
+
 class Prompts:
     """The prompts of a domain.
 
@@ -157,13 +174,14 @@ class Prompts:
         path = folder / 'prompts.yaml'
         data = read_yaml(path)
         for key in data:
-            if key not in ('environment', 'actions', 'facts', 'negated_facts'):
+            if key not in ('environment', 'actions', 'facts', 'negated_facts', 'told'):
                 raise DomainError(f'{path}:1: {key}: is unknown (there are environment, actions, '
-                                  'facts and negated_facts)')
+                                  'facts, negated_facts and told)')
         self._environment = _text(path, data, 'environment', ())
         self.actions = _read_actions(path, data, schema)
         self._facts = {True: templates_of(path, data, 'facts', schema, complete=False),
                        False: templates_of(path, data, 'negated_facts', schema, complete=False)}
+        self._told = _read_told(path, data, schema)
         own = folder / 'prompts'
         names = {file.stem for place in (_TEMPLATES, own) for file in place.glob('*.yaml')}
         words = [path, folder / 'questions.yaml', folder / 'goal.yaml']
@@ -227,6 +245,8 @@ class Prompts:
             return '\n'.join(_fill(texts['item'], {'text': item}) for item in items)
 
         objects = {**problem.objects, **self._schema.constants}
+        known = [self._fact(atom, holds) for atom, holds in told.items()
+                 if self._told.covers(atom, holds)]
         values = {
             'environment': self._environment,
             'actions': '\n\n'.join(_fill(texts['action'], {
@@ -239,8 +259,7 @@ class Prompts:
                                         'words': self._wording.object_text(thing, kind)})
                 for thing, kind in objects.items()]),
             'goal': self._wording.goal_text(problem),
-            'told': _fill(texts['told'], {'facts': listed([
-                self._fact(atom, holds) for atom, holds in told.items()])}) if told else '',
+            'told': _fill(texts['told'], {'facts': listed(known)}) if known else '',
             'history': '\n'.join(
                 _fill(texts['step'], {'number': str(number),
                                       'action': step.action or texts['no_action'],
@@ -409,6 +428,21 @@ def _read_action(path: Path, key: str, given: object, action: ActionSchema) -> A
     return ActionWords(
         _text(path, given, 'about', (), key), _text(path, given, 'phrase', parameters, key),
         dict(parameters), tuple(given['preconditions']), tuple(given['effects']))
+
+
+def _read_told(path: Path, data: Mapping[str, Any], schema: Schema) -> ToldFacts:
+    given = data.get('told', {})
+    if not isinstance(given, dict) or not set(given) <= {'predicates', 'only_true'}:
+        raise DomainError(f'{path}:1: told: is {given!r} (give predicates and only_true, or one '
+                          'of them)')
+    predicates = given.get('predicates', list(schema.predicates))
+    if not isinstance(predicates, list) or not all(p in schema.predicates for p in predicates):
+        raise DomainError(f'{path}:1: told.predicates: is {predicates!r} (give a list of '
+                          f'predicates; known: {", ".join(schema.predicates)})')
+    only_true = given.get('only_true', False)
+    if not isinstance(only_true, bool):
+        raise DomainError(f'{path}:1: told.only_true: is {only_true!r} (give true or false)')
+    return ToldFacts(tuple(predicates), only_true)
 
 
 def _checked(path: Path, data: Mapping[str, Any], key: str, good: Callable[[Any], bool],

@@ -5,12 +5,15 @@ One folder a suite: ``README.md`` (paper, version, deviations, licence), ``suite
 """
 
 from sightplan.suites.suite import (
+    DomainRules,
     MethodRules,
     Published,
     Suite,
     load_suite,
+    read_suite,
     suite_for,
     suite_names,
 )
 
-__all__ = ['MethodRules', 'Published', 'Suite', 'load_suite', 'suite_for', 'suite_names']
+__all__ = ['DomainRules', 'MethodRules', 'Published', 'Suite', 'load_suite', 'read_suite',
+           'suite_for', 'suite_names']

@@ -1,0 +1,1 @@
+"""Things in a home that only partly is in view: data files and a problem generator."""

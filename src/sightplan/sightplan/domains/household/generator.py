@@ -1,0 +1,281 @@
+"""Draws household problems from seeds: the tasks of ViPlan-HH, each with its possible starts.
+
+``tasks.yaml`` says what the tasks are. One seed gives one problem: the task whose turn it is, and
+where its things are at the start. The home that a simulator builds for a problem depends on its
+name, too, so that two problems with the same facts are still two homes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.domains.domain import Domain
+from sightplan.domains.wording import read_yaml
+from sightplan.model import (
+    Action,
+    Atom,
+    DomainError,
+    InputError,
+    Literal,
+    Problem,
+    State,
+    param,
+    settings_fields,
+)
+
+TASKS_FILE = Path(__file__).resolve().parent / 'tasks.yaml'
+VAIN_SEEDS = 2000  # so many in a row without a new problem: there are no more
+FLOOR = 'floor'
+
+Start = Mapping[str, tuple[str, ...]]
+"""Of each thing the places where it may be; of ``open`` the containers that are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task, as ``tasks.yaml`` has it.
+
+    Attributes:
+        split: it belongs to.
+        name: for example ``sorting_books``.
+        instances: number of its problems in the split.
+        actions: of a shortest plan.
+        paper_actions: the same as the paper prints it.
+        objects: name to type.
+        goal: what shall hold.
+        starts: alternatives, each with the places of every thing.
+    """
+
+    split: str
+    name: str
+    instances: int
+    actions: int
+    paper_actions: int
+    objects: Mapping[str, str]
+    goal: tuple[Literal, ...]
+    starts: tuple[Start, ...]
+
+    @property
+    def ways(self) -> int:
+        """The number of its starts."""
+        return sum(_ways(start) for start in self.starts)
+
+    def init(self, number: int) -> State:
+        """One of its starts, by a number below ``ways``."""
+        for start in self.starts:
+            if number < _ways(start):
+                break
+            number -= _ways(start)
+        facts = set()
+        for name, places in start.items():
+            if name == 'open':
+                facts |= {Atom('open', (container,)) for container in places}
+                continue
+            number, index = divmod(number, len(places))
+            if places[index] != FLOOR:
+                relation, place = places[index].split()
+                facts.add(Atom(relation, (name, place)))
+        return frozenset(facts)
+
+
+def _ways(start: Start) -> int:
+    return math.prod(len(places) for name, places in start.items() if name != 'open')
+
+
+def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
+    objects = {thing: kind for kind, things in given['objects'].items() for thing in things}
+    common = given.get('any') or {}
+    starts = tuple({key: tuple(places) for key, places in {**common, **start}.items()}
+                   for start in given['start'] or [{}])
+    for start in starts:
+        if set(start) - {'open'} != {o for o, kind in objects.items() if kind == 'movable'}:
+            raise ValueError('a start does not say where every movable thing is, and no other')
+    return Task(split, name, int(given['instances']), int(given['actions']),
+                int(given.get('paper_actions', given['actions'])), objects,
+                tuple(_literal(text) for text in given['goal']), starts)
+
+
+def _literal(text: str) -> Literal:
+    fact = Action.parse(text.removeprefix('not '))
+    return Literal(Atom(fact.name, fact.args), not text.startswith('not '))
+
+
+@functools.cache
+def tasks() -> tuple[Task, ...]:
+    """The tasks, in the order of the file.
+
+    Raises:
+        DomainError: the file is wrong; names file, split and task.
+    """
+    found = []
+    for split, group in read_yaml(TASKS_FILE).items():
+        for name, given in group.items():
+            try:
+                found.append(_task(split, name, given))
+            except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
+                raise DomainError(f'{TASKS_FILE}:1: {split}.{name}: is not usable: {error} (see '
+                                  'the head of the file)') from error
+    return tuple(found)
+
+
+def _tasks_of(kind: str) -> tuple[Task, ...]:
+    """The tasks of a kind.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    chosen = tuple(t for t in tasks() if kind in (t.split, f'{t.split}/{t.name}'))
+    if not chosen:
+        raise InputError(f'kind {kind!r} is unknown (choose one of {", ".join(KINDS)})')
+    return chosen
+
+
+KINDS = (*dict.fromkeys(task.split for task in tasks()),
+         *(f'{task.split}/{task.name}' for task in tasks()))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What problems are like."""
+
+    kind: str = param('simple', 'what the problems are about: all tasks of a split, or one as '
+                      'SPLIT/TASK', choices=KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split of the benchmark is drawn.
+
+    Attributes:
+        settings: which tasks.
+        stretch: how many times longer than a shortest plan the default planner's may be.
+        count: number of problems.
+    """
+
+    settings: Settings
+    stretch: float = 1.6
+    count: int = 25
+
+    def accepts(self, problem: Problem, planner_length: int) -> bool:
+        """Whether a problem fits, given the length of the default planner's plan."""
+        return (problem.optimal_length is not None
+                and problem.optimal_length <= planner_length
+                <= self.stretch * problem.optimal_length)
+
+
+SPLITS = {split: Split(Settings(split)) for split in dict.fromkeys(t.split for t in tasks())}
+
+
+def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0, *,
+             accept: Callable[[Problem], bool] = lambda _: True) -> Iterator[tuple[int, Problem]]:
+    """Draw distinct problems from one seed after the other.
+
+    In every 25 problems of a split each task comes as often as in the paper.
+
+    Args:
+        domain: household.
+        settings: what the problems are about.
+        count: how many.
+        first_seed: where to begin.
+        accept: a further condition on a problem.
+
+    Yields:
+        Seed and problem (with its optimal length).
+
+    Raises:
+        InputError: there is no such kind, or there are too few such problems.
+    """
+    chosen = _tasks_of(settings.kind)
+    left: Counter[str] = Counter()
+    found = vain = 0
+    for seed in itertools.count(first_seed):
+        if found == count:
+            return
+        if vain == VAIN_SEEDS:
+            raise InputError(f'found only {found} of {count} problems: {vain} seeds in a row gave '
+                             'nothing that is wanted (ask for fewer, or for another kind)')
+        vain += 1
+        if not left.total():
+            left.update({task.name: task.instances for task in chosen})
+        if not left[chosen[seed % len(chosen)].name]:
+            continue
+        task, problem = draw(domain, settings, seed)
+        if accept(problem):
+            left[task.name] -= 1
+            found, vain = found + 1, 0
+            yield seed, problem
+
+
+def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
+    """Task and problem of a seed.
+
+    Tasks take turns. A task's problems are numbered, and the number is in the name. They go
+    through all its starts, in random order, before one comes again.
+
+    Raises:
+        InputError: there is no such kind of problem.
+    """
+    chosen = _tasks_of(settings.kind)
+    number, turn = divmod(seed, len(chosen))
+    task = chosen[turn]
+    again, place = divmod(number, task.ways)
+    order = list(range(task.ways))
+    rng = random.Random(f'{task.split} {task.name} {again}')
+    for last in range(task.ways - 1, 0, -1):  # shuffle() may change from Python to Python
+        other = int(rng.random() * (last + 1))
+        order[last], order[other] = order[other], order[last]
+    return task, Problem(
+        name=f'{task.name}_{number}', domain=domain.name, objects=dict(task.objects),
+        init=task.init(order[place]), goal=task.goal, domain_pddl=domain.pddl,
+        optimal_length=task.actions)
+
+
+def write_folder(domain: Domain, folder: Path, settings: Settings,
+                 problems: Iterable[tuple[int, Problem]]) -> int:
+    """Write problem files and their ``index.yaml``.
+
+    Args:
+        domain: household.
+        folder: where; it is made.
+        settings: what the problems are drawn with.
+        problems: seeds and problems, as ``generate`` gives them.
+
+    Returns:
+        The number of problems.
+
+    Raises:
+        InputError: the folder holds problem files already, or cannot be written.
+    """
+    if folder.is_dir() and any(folder.glob('*.pddl')):
+        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
+    problems = sorted(problems, key=lambda pair: pair[1].name)
+    entries = {}
+    for seed, problem in problems:
+        task, _ = draw(domain, settings, seed)
+        entries[problem.name] = {'seed': seed, 'optimal_length': problem.optimal_length}
+        if task.paper_actions != task.actions:
+            entries[problem.name]['paper_length'] = task.paper_actions
+    index = {'settings': {field.name: getattr(settings, field.name)
+                          for field in settings_fields(Settings)}, 'problems': entries}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for _, problem in problems:
+            (folder / f'{problem.name}.pddl').write_text(
+                domain.write_problem(problem), encoding='utf-8', newline='\n')
+        (folder / 'index.yaml').write_text(
+            '# Written by "sightplan problems generate": one seed gives one problem.\n'
+            + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
+    except OSError as error:
+        raise InputError(f'{folder}: cannot be written: {error.strerror} '
+                         '(choose another folder)') from error
+    return len(problems)

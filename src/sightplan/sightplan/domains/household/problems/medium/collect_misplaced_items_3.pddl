@@ -1,0 +1,13 @@
+(define (problem collect_misplaced_items_3)
+  (:domain household)
+  (:objects
+    gym_shoe_1 sock_1 sock_2 - movable
+    cabinet_1 - container
+    table_1 table_2 - object)
+  (:init
+    (open cabinet_1)
+    (ontop gym_shoe_1 table_1) (ontop sock_1 table_2)
+    (inside sock_2 cabinet_1))
+  (:goal (and
+    (ontop gym_shoe_1 table_2)
+    (ontop sock_2 table_2))))
