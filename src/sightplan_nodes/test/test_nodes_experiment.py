@@ -259,6 +259,19 @@ def test_whether_episodes_stop_at_the_goal(made: Callable, method: str, given_: 
     assert [goal.stop_at_goal for goal in others.goals] == [stops]
 
 
+@pytest.mark.parametrize(('given_', 'expected'), [('suite', 'none'), ('always', 'always')])
+def test_privileged_facts_are_granted_by_the_world(made: Callable, given_: str,
+                                                   expected: str) -> None:
+    """What the agent is told of it, the world is told first, and the record has it."""
+    others = Others()
+    with made(others, privileged=given_, episodes=1) as (node, _):
+        assert ended(node) == 0
+    assert [r.privileged for r in others.resets] == [expected]
+    assert [g.privileged for g in others.goals] == [expected]
+    identity = json.loads(others.started[0].identity_json)
+    assert identity['privileged'] == {'simple': expected}
+
+
 def test_a_silent_recorder_is_named(made: Callable, capsys) -> None:
     others = Others()
     others.silent = True
@@ -326,7 +339,7 @@ def test_as_an_action(made: Callable, tmp_path: Path) -> None:
     with made(others, autostart=False) as (_, client):
         result = client.call(
             RunExperiment.Goal(domain='blocksworld', split='hard', method='ground', episodes=2,
-                               seed=4), LIMIT_S, feedback=seen.append)
+                               seed=4, privileged='initial'), LIMIT_S, feedback=seen.append)
         assert result.error_code == 0, result.error_msg
         assert (result.episodes, result.errors) == (2, 0)
         eventually(lambda: len(seen) == 3, 'feedback')
@@ -334,6 +347,7 @@ def test_as_an_action(made: Callable, tmp_path: Path) -> None:
         with pytest.raises(InputError, match='easy'):
             raise_error(bad, names.EXPERIMENT)
     assert [goal.split for goal in others.goals] == ['hard', 'hard']
+    assert [goal.privileged for goal in others.goals] == ['initial', 'initial']
     assert [f.done for f in seen] == [0, 1, 2]
     assert {f.total for f in seen} == {2}
 
