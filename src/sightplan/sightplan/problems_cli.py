@@ -85,8 +85,9 @@ def add_parser(subparsers: Any) -> None:
                          'the sizes below')
     for flag, field in _generator_fields().items():
         command.add_argument(flag, dest=f'generator_{field.name}', type=field.type,
-                             metavar='N', help=f'{field.description} '
-                             f'({field.low} to {field.high}; default: {field.default})')
+                             metavar='NAME' if field.choices else 'N',
+                             help=f'{field.description} ({_values(field)}; default: '
+                             f'{field.default})')
     command.add_argument('--count', type=int, default=10, metavar='K',
                          help='number of problems (default: %(default)s)')
     command.add_argument('--seed', type=int, default=0, metavar='S',
@@ -138,6 +139,10 @@ def _generator_fields() -> dict[str, SettingField]:
     return fields
 
 
+def _values(field: SettingField) -> str:
+    return ', '.join(field.choices) if field.choices else f'{field.low} to {field.high}'
+
+
 def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Run a command; what goes wrong becomes a message and an exit code."""
     try:
@@ -173,7 +178,8 @@ def list_problems(arguments: argparse.Namespace) -> int:
         for name, problems in groups.items():
             print(f'{domain.name} {name}: {len(problems)} problems')
             for problem in problems:
-                sizes = ', '.join(f'{n} {kind}s' for kind, n in _sizes(problem).items())
+                sizes = ', '.join(f'{n} {kind}{"s" * (n != 1)}'
+                                  for kind, n in _sizes(problem).items())
                 length = 'unknown' if problem.optimal_length is None else problem.optimal_length
                 print(f'  {problem.name}  {sizes}, shortest plan: {length}')
     for error in errors:
