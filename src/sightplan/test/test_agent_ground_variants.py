@@ -13,7 +13,16 @@ from doubles import (
 )
 from sightplan.agent import make_policy, policy_settings, prompt_name, run_episode
 from sightplan.domains import load_domain
-from sightplan.model import Action, Asked, AskPurpose, Stepped, StopReason, Verdict
+from sightplan.model import (
+    Action,
+    Asked,
+    AskPurpose,
+    Atom,
+    Privileged,
+    Stepped,
+    StopReason,
+    Verdict,
+)
 
 PRE, EFF, ENUM = AskPurpose.PRECONDITION, AskPurpose.EFFECT, AskPurpose.ENUMERATION
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
@@ -33,11 +42,12 @@ class Listener(TruthGrounder):
         return super().ground(observation, questions, timeout_s)
 
 
-def episode(method, change=None, world=None, spec=None, policy=None):
+def episode(method, change=None, world=None, spec=None, policy=None, privileged=None):
     world = world or MemoryWorld()
     events, grounder = EventList(), Listener(world, change)
     ended = run_episode(spec or spec_of(method=method), policy or make_policy(method), world,
-                        grounder, SearchPlanner(world.domain), events, world.domain)
+                        grounder, SearchPlanner(world.domain), events, world.domain,
+                        privileged=privileged)
     purposes = [event.purpose for event in events.of(Asked)]
     return ended, events, list(zip(purposes, grounder.prompts, strict=True))
 
@@ -111,10 +121,12 @@ def test_what_cannot_be_seen_is_said_to_be_a_possible_cause():
           (:init (at apple left) (isopen right) (handempty))
           (:goal (at apple table)))""", 'hidden')
 
-    def change(atom, truth, number):
-        return {'at apple,right': YES, 'at apple,left': NO}.get(str(atom)) if number < 2 else None
+    class Liar:
+        def told(self, observation):
+            return {Atom('at', ('apple', 'right')): True}
     world = MemoryWorld(domain, pantry_view)
-    _, events, told = episode('ground_mem', change, world, spec_of(problem))
+    spec = spec_of(problem, privileged=Privileged.INITIAL)
+    _, events, told = episode('ground_mem', None, world, spec, privileged=Liar())
     first = events.of(Stepped)[0]
     assert first.action == Action('take-out', ('apple', 'right'))
     assert first.feedback.status.value == 'rejected'

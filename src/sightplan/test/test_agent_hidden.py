@@ -11,20 +11,33 @@ from doubles import (
     pantry,
     pantry_view,
     spec_of,
+    told_by,
 )
 from sightplan.agent import make_policy, run_episode
-from sightplan.model import Action, Verdict
+from sightplan.model import (
+    Action,
+    Asked,
+    Atom,
+    BeliefUpdated,
+    Planned,
+    PlanningStatus,
+    Privileged,
+    Stepped,
+    Verdict,
+)
 
 DOMAIN = pantry()
 PROBLEMS = DOMAIN.split_problems('small')
 
 
-def play(method, problem, make_grounder=TruthGrounder, **options):
+def play(method, problem, make_grounder=TruthGrounder, level=Privileged.NONE, world=None,
+         source=None, **options):
     """One episode; whether it was solved, and the events."""
-    world, events = MemoryWorld(DOMAIN, pantry_view), EventList()
+    world, events = world or MemoryWorld(DOMAIN, pantry_view), EventList()
     policy = make_policy(method, options, world)
-    run_episode(spec_of(problem, method=method), policy, world, make_grounder(world),
-                SearchPlanner(DOMAIN), events, DOMAIN)
+    spec = spec_of(problem, method=method, privileged=level)
+    run_episode(spec, policy, world, make_grounder(world), SearchPlanner(DOMAIN), events, DOMAIN,
+                privileged=source or told_by(world, spec))
     return problem.goal_met(world.state()), events
 
 
@@ -95,7 +108,117 @@ def test_errors_about_what_is_in_view_come_as_often_as_told():
     assert abs(wrong / total - 0.2) < 0.05
 
 
-def test_asking_everything_once_cannot_find_what_is_hidden():
+@pytest.mark.parametrize('method', ['ground', 'ground_cot', 'ground_mem', 'ground_mem_cot'])
+def test_asking_everything_in_view_cannot_find_what_is_hidden_unless_it_is_told(method):
     """``ground`` sees no place for a hidden thing, and has no plan that would look for it."""
-    solved = [play('ground', problem, GuessingGrounder)[0] for problem in PROBLEMS]
-    assert not any(solved)
+    for level, solves in ((Privileged.NONE, False), (Privileged.INITIAL, True),
+                          (Privileged.ALWAYS, True)):
+        for problem in PROBLEMS:
+            solved, events = play(method, problem, level=level)
+            assert solved is solves
+            assert events.of(Asked)
+            for asked in events.of(Asked):
+                assert all(asked.observation.in_view(q.atom) for q in asked.questions)
+
+
+@pytest.mark.parametrize('method', ['decode', 'belief', 'blind'])
+@pytest.mark.parametrize('level', list(Privileged))
+def test_what_joint_estimation_makes_of_it(method, level):
+    """It has a place for every thing, if only by the rules; told the right one, it goes there."""
+    solved = []
+    for problem in PROBLEMS:
+        success, events = play(method, problem, level=level)
+        solved.append(success)
+        for asked in events.of(Asked):
+            assert all(asked.observation.in_view(q.atom) for q in asked.questions)
+    if method == 'belief' or (level is Privileged.ALWAYS and method == 'decode'):
+        assert all(solved)
+
+
+APPLE = DOMAIN.parse_problem('''(define (problem p) (:domain pantry)
+    (:objects apple - item left right - cupboard) (:init (at apple left) (handempty))
+    (:goal (at apple table)))''', 'p')
+
+
+class Fickle:
+    """Tells that the apple is in the left cupboard, and from a later look on something else."""
+
+    def __init__(self, world, looks, **later):
+        self._world, self._looks, self._later = world, looks, later
+
+    def told(self, observation):
+        facts = {Atom('at', ('apple', place)): Atom('at', ('apple', place)) in self._world.state()
+                 for place in ('left', 'right', 'table')}
+        facts[Atom('holding', ('apple',))] = Atom('holding', ('apple',)) in self._world.state()
+        if self._world.looks > self._looks:
+            facts |= {Atom.parse(name.replace('_', ' ', 1).replace('_', ',')): value
+                      for name, value in self._later.items()}
+        return facts
+
+
+def never_the_apple():
+    return MemoryWorld(DOMAIN, lambda problem, state: pantry_view(problem, state) - {'apple'})
+
+
+def story(events):
+    """Steps, and the number of plans before each."""
+    plans, found = 0, []
+    for event in events.events:
+        plans += isinstance(event, Planned)
+        if isinstance(event, Stepped):
+            found.append((str(event.action), event.feedback.status.value, plans))
+    return found
+
+
+def test_a_hidden_precondition_is_compared_with_what_is_believed():
+    world = never_the_apple()
+    source = Fickle(world, 3, at_apple_left=False, at_apple_right=True)
+    _, events = play('ground', APPLE, level=Privileged.ALWAYS, world=world, source=source)
+    assert story(events)[:3] == [('open(left)', 'executed', 1),
+                                 ('take-out(apple, left)', 'withheld', 1),
+                                 ('open(right)', 'executed', 2)]
+    withheld = events.of(Stepped)[1].feedback.message
+    assert 'at apple,left, out of view, is believed false' in withheld
+
+
+def test_a_hidden_effect_is_assumed_unless_it_is_told_otherwise():
+    world = never_the_apple()
+    solved, events = play('ground', APPLE, level=Privileged.INITIAL, world=world,
+                          source=Fickle(world, 99))
+    assert solved and [plans for *_, plans in story(events)] == [1, 1, 1]
+    world = never_the_apple()
+    source = Fickle(world, 4, holding_apple=False, at_apple_left=True)
+    _, events = play('ground', APPLE, level=Privileged.ALWAYS, world=world, source=source)
+    assert story(events) == [('open(left)', 'executed', 1),
+                             ('take-out(apple, left)', 'executed', 1)]
+    assert len(events.of(Planned)) == 2  # nothing is withheld: the plan is known to be broken
+
+
+def test_what_is_out_of_view_is_remembered():
+    """What was seen in a container is still believed to be there when it is closed again."""
+    problem = DOMAIN.parse_problem('''(define (problem p) (:domain pantry)
+        (:objects apple cup - item left right - cupboard)
+        (:init (at apple left) (at cup right) (isopen left) (isopen right) (handempty))
+        (:goal (and (at apple left) (at cup table) (not (isopen left)))))''', 'p')
+    solved, events = play('ground', problem)
+    assert solved
+    last = events.of(BeliefUpdated)[-1].belief.state
+    assert Atom('at', ('apple', 'left')) in last
+
+
+def test_the_first_plan_may_be_made_from_what_is_told_alone():
+    """What is in view then counts as false, here that the hand is empty."""
+    _, events = play('ground', APPLE, level=Privileged.ALWAYS, first='told')
+    assert [event.result.status for event in events.of(Planned)] == [PlanningStatus.UNSOLVABLE]
+    assert not events.of(Asked)
+    hand = DOMAIN.parse_problem('''(define (problem p) (:domain pantry)
+        (:objects apple - item left - cupboard) (:init (at apple left) (isopen left) (handempty))
+        (:goal (not (isopen left))))''', 'p')
+
+    class Talkative:
+        def told(self, observation):
+            return {atom: atom in world.state() for atom in world.model.atoms}
+    world = MemoryWorld(DOMAIN, pantry_view)
+    solved, events = play('ground', hand, level=Privileged.INITIAL, world=world,
+                          source=Talkative(), first='told')
+    assert solved and story(events) == [('close(left)', 'executed', 1)]

@@ -218,6 +218,10 @@ def until_something_is_done(method, place, level):
 def test_what_is_hidden_makes_no_difference_until_it_is_told_or_found(method):
     stories = [until_something_is_done(method, place, NONE) for place in ('left', 'right')]
     assert stories[0] == stories[1] and stories[0]
+    if method != 'random':
+        left, right = (until_something_is_done(method, place, INITIAL)
+                       for place in ('left', 'right'))
+        assert left != right
 
 
 def test_every_line_of_results_says_what_was_told():

@@ -40,6 +40,9 @@ from sightplan.model import (
 FAINT = 1e-4
 """Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
 
+TOLD = 60.0
+"""Weight of a fact that the world itself grants [nats]: as good as certain."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -160,7 +163,8 @@ class Estimator:
              WorldSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Worlds] = {}
 
-    def estimate(self, evidence: Sequence[Evidence]) -> Estimate:
+    def estimate(self, evidence: Sequence[Evidence], told: Mapping[Atom, bool] | None = None,
+                 ) -> Estimate:
         """The state, marginals and best joint states given all answers.
 
         Readable answers about one atom on one image are one measurement (their weights are
@@ -169,12 +173,17 @@ class Estimator:
 
         Args:
             evidence: in the order in which it came; may contradict itself, may be empty.
+            told: facts that are as good as certain; those that it is not about are left out.
 
         Raises:
-            InputError: an atom is none of this problem's.
+            InputError: an atom of the evidence is none of this problem's.
         """
         start = time.perf_counter()
         scores, base = self.scores(evidence)
+        for atom, value in (told or {}).items():
+            if atom in self.number:
+                scores[self.number[atom]] = TOLD if value else -TOLD
+                base -= TOLD if value else 0.0  # where it is so it adds nothing
         posterior = self.solve(scores)
         weights = np.exp(posterior.scores - posterior.scores[0])
         worlds = tuple((self.state(row), float(w)) for row, w in zip(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import FAINT, Estimator, Evidence
+from sightplan.grounding.estimator import FAINT, TOLD, Estimator, Evidence
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -31,7 +31,6 @@ from sightplan.model import (
     param,
 )
 
-_TOLD = 60.0  # weight of a fact that the world itself grants [nats]
 _MOST_BRANCHES = 128  # courses of a batch of answers
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
 
@@ -158,7 +157,7 @@ class BeliefFilter:
         for atom, value in facts.items():
             column = self._estimator.number.get(atom)
             if column is not None:
-                weight = _TOLD if value else -_TOLD
+                weight = TOLD if value else -TOLD
                 if self._told[column] != weight:
                     self._told[column] = weight
                     self._scores = self._scores + weight * self._values[:, column]

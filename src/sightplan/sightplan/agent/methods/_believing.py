@@ -22,6 +22,7 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     PlanningStatus,
+    Privileged,
     State,
     StopReason,
     param,
@@ -182,13 +183,12 @@ class BelievingPolicy:
     # --- looking and asking ---------------------------------------------------------------------
 
     def _look(self, context: Context) -> None:
-        """Take a new picture, and what the world grants with it."""
-        if not self.needs_grounder:
-            self._publish(context)
-            return
-        self._observation = context.observe()
-        self._filter.look(self._observation.image_id)
-        self._filter.tell(self._observation.told)
+        """Take a new picture, and what is told with it; who asks nothing looks for that alone."""
+        if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
+            self._observation = context.observe()
+            if self.needs_grounder:
+                self._filter.look(self._observation.image_id)
+            self._filter.tell(self._observation.told)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
@@ -232,9 +232,8 @@ class BelievingPolicy:
 
     def _askable(self) -> list[Atom]:
         """Atoms that can matter, all of whose objects are in view as far as the world tells."""
-        visible = self._observation.visible_objects
-        return [atom for atom in self._filter.atoms if atom in self._relevant
-                and (visible is None or all(name in visible for name in atom.args))]
+        return [atom for atom in self._filter.atoms
+                if atom in self._relevant and self._observation.in_view(atom)]
 
     def _batch(self) -> int:
         """How many questions at once: half the bits that are open."""

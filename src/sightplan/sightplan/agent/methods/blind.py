@@ -2,6 +2,10 @@
 
 The same action model, the same constraints, the same use of what is executed and what is
 rejected, but never a question. What this solves, no vision-language model can take credit for.
+
+It uses no picture, nor what the world says is in view. What an episode grants as privileged
+information it is told like the others: it takes a look for these facts alone, and none at all in
+an episode that grants nothing.
 """
 
 from __future__ import annotations

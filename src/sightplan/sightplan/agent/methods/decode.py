@@ -15,7 +15,7 @@ from sightplan.agent.methods import ground
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.policy import Context
 from sightplan.grounding.estimator import Evidence
-from sightplan.model import Answer, param
+from sightplan.model import Answer, Observation, Verdict, param
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,11 @@ class Policy(ground.Policy):
         super().__init__(settings)
         self._estimators = Estimators(settings.calibration, settings.constraints)
 
-    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
+    def _correct(self, context: Context, look: Observation, answers: Sequence[Answer]) -> None:
         """Replace the belief by the most probable possible state.
+
+        What is out of view and was told is certain; what was believed of it earlier counts as
+        an answer; of what is not known at all the constraints alone decide.
 
         Raises:
             InputError: the calibration belongs to another model, wording, prompt or domain.
@@ -48,7 +51,10 @@ class Policy(ground.Policy):
         self._estimators.rates.check(context.answering_model, context.domain,
                                      context.answering_prompt)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
-        estimate = self._estimators.get(context).estimate(evidence)
+        evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
+                     for atom, value in self._belief.items()
+                     if not look.in_view(atom) and atom not in look.told]
+        estimate = self._estimators.get(context).estimate(evidence, look.told)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)

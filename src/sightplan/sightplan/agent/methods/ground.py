@@ -4,6 +4,10 @@ The method of the ViPlan paper (section 4.2, VLM-as-grounder): enumerate all gro
 check each action's preconditions before and its effects after, and enumerate and plan again on any
 mismatch. Where the reference implementation is known to be wrong this does the right thing;
 ``suites/viplan/README.md`` lists every deviation.
+
+Where the world says what is in view, questions are only about atoms whose objects all are. What is
+hidden is taken from what was told, else from what was seen or done earlier, else for false. With
+that a hidden precondition is compared; a hidden effect is assumed, unless it is told otherwise.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from sightplan.model import (
     Atom,
     Feedback,
     FeedbackStatus,
+    Observation,
     PlanningStatus,
     State,
     StopReason,
@@ -36,6 +41,10 @@ class Settings:
         'continue', 'An unreadable answer: "continue" leaves its atom as believed so far (false '
         'before anything is known, the expected effect after an action), "stop" ends the episode',
         choices=('continue', 'stop'))
+    first: str = param(
+        'ask', 'Before the first plan: "ask" enumerates all that is in view, "told" takes only '
+        'what the episode tells of what is out of view, and the rest for false (the code of the '
+        'paper does so, with the whole initial state)', choices=('ask', 'told'))
 
 
 class _UnreadableError(Exception):
@@ -65,21 +74,28 @@ class Policy:
         return len(self._queue)
 
     def begin(self, context: Context) -> Stop | None:
-        """Ask every ground atom and plan from the answers."""
+        """Ask every ground atom in view and plan from the answers."""
         self._forget()
+        if self._settings.first == 'told':
+            self._look(context)
+            return self._plan(context)
         return self._start_over(context)
 
     def decide(self, context: Context) -> Decision:
         """Check the next action's preconditions on a fresh look."""
         action = self._queue[0]
-        needed = context.model.preconditions(action)
+        needed = {literal.atom: literal.positive
+                  for literal in context.model.preconditions(action)}
         try:
-            wrong = self._check(context, AskPurpose.PRECONDITION, action,
-                                {literal.atom: literal.positive for literal in needed})
+            wrong, hidden = self._check(context, AskPurpose.PRECONDITION, action, needed)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
-        if wrong:
-            return Withhold(action, _mismatch('precondition', wrong))
+        unmet = [atom for atom in hidden if self._belief.get(atom, False) != needed[atom]]
+        if wrong or unmet:
+            return Withhold(action, 'precondition not as expected: ' + ', '.join([
+                *(f'{answer.atom} is {answer.verdict.value}' for answer in wrong),
+                *(f'{atom}, out of view, is believed {str(not needed[atom]).lower()}'
+                  for atom in unmet)]))
         return Act(action)
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
@@ -98,10 +114,10 @@ class Policy:
         for atom in effects:
             self._probabilities.pop(atom, None)
         try:
-            wrong = self._check(context, AskPurpose.EFFECT, action, effects)
+            wrong, hidden = self._check(context, AskPurpose.EFFECT, action, effects)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
-        if wrong:
+        if wrong or any(self._belief[atom] != effects[atom] for atom in hidden):
             return self._start_over(context)
         return None if self._queue else Stop(StopReason.PLAN_DONE)
 
@@ -115,14 +131,21 @@ class Policy:
         return frozenset(atom for atom, holds in self._belief.items() if holds)
 
     def _start_over(self, context: Context) -> Stop | None:
-        """Enumerate all ground atoms and make a new plan."""
+        """Enumerate all ground atoms in view and make a new plan."""
         self._queue.clear()
+        look = self._look(context)
+        atoms = [atom for atom in context.model.atoms if look.in_view(atom)]
         try:
-            answers = self._ask(context, context.model.atoms, AskPurpose.ENUMERATION)
+            answers = (self._ask(context, look, atoms, AskPurpose.ENUMERATION)
+                       if atoms else ())
             self._take(context, answers)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
-        self._correct(context, answers)
+        self._correct(context, look, answers)
+        return self._plan(context)
+
+    def _plan(self, context: Context) -> Stop | None:
+        """Plan from what is believed."""
         result = context.plan(self._state())
         if result.status is PlanningStatus.TIMEOUT:
             return Stop(StopReason.PLANNER_TIMEOUT, result.message)
@@ -131,24 +154,43 @@ class Policy:
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
 
-    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
-             expected: Sequence[bool | None] | None = None,
-             action: Action | None = None) -> tuple[Answer, ...]:
-        """Ask about a fresh look; all questions of the method go through here."""
-        return context.ask(atoms, purpose, expected, action)
+    def _look(self, context: Context) -> Observation:
+        """Take a look, and in what it tells of what is out of view."""
+        look = context.observe()
+        if look.told:
+            self._belief.update(look.told)
+            for atom in look.told:
+                self._probabilities.pop(atom, None)
+            context.believe(self._state(), self._probabilities)
+        return look
 
-    def _correct(self, context: Context, answers: Sequence[Answer]) -> None:
+    def _ask(self, context: Context, look: Observation, atoms: Sequence[Atom],
+             purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
+             action: Action | None = None) -> tuple[Answer, ...]:
+        """Ask about a look; all questions of the method go through here."""
+        return context.ask(atoms, purpose, expected, action, look)
+
+    def _correct(self, context: Context, look: Observation, answers: Sequence[Answer]) -> None:
         """After an enumeration, before planning: nothing here, the answers are the belief."""
 
     def _check(self, context: Context, purpose: AskPurpose, action: Action,
-               expected: dict[Atom, bool]) -> list[Answer]:
-        """Ask the atoms, take the answers in, and return those that differ from ``expected``."""
+               expected: dict[Atom, bool]) -> tuple[list[Answer], list[Atom]]:
+        """Look, ask the atoms in view, and take the answers in.
+
+        Returns:
+            the answers that differ from ``expected``, and the atoms out of view.
+        """
         if not expected:
-            return []
-        answers = self._ask(context, tuple(expected), purpose, tuple(expected.values()), action)
+            return [], []
+        look = self._look(context)
+        hidden = [atom for atom in expected if not look.in_view(atom)]
+        asked = {atom: value for atom, value in expected.items() if look.in_view(atom)}
+        if not asked:
+            return [], hidden
+        answers = self._ask(context, look, tuple(asked), purpose, tuple(asked.values()), action)
         self._take(context, answers)
         return [answer for answer in answers if answer.verdict is not Verdict.UNPARSED
-                and (answer.verdict is Verdict.YES) != expected[answer.atom]]
+                and (answer.verdict is Verdict.YES) != asked[answer.atom]], hidden
 
     def _take(self, context: Context, answers: Sequence[Answer]) -> None:
         """Write answers into the belief; an unreadable one leaves its atom as it was."""
@@ -165,8 +207,3 @@ class Policy:
                 if mass > 0.0:
                     self._probabilities[answer.atom] = answer.p_yes / mass
         context.believe(self._state(), self._probabilities)
-
-
-def _mismatch(kind: str, wrong: Sequence[Answer]) -> str:
-    return f'{kind} not as expected: ' + ', '.join(
-        f'{answer.atom} is {answer.verdict.value}' for answer in wrong)

@@ -49,10 +49,9 @@ class Policy(ground.Policy):
         self._checked = None
         return super().learn(context, action, feedback)
 
-    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
-             expected: Sequence[bool | None] | None = None,
+    def _ask(self, context: Context, look: Observation, atoms: Sequence[Atom],
+             purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> tuple[Answer, ...]:
-        look = context.observe()
         answers = context.ask(atoms, purpose, expected, action, look, self._memory)
         if purpose is AskPurpose.PRECONDITION:
             self._checked = look, answers
@@ -64,8 +63,8 @@ class Policy(ground.Policy):
         outcome = MemoryOf.FAILED
         if feedback.status is FeedbackStatus.WITHHELD:
             outcome = MemoryOf.WITHHELD
-        elif look.visible_objects is not None and any(
-                not {*answer.atom.args} <= {*look.visible_objects} for answer in answers):
+        elif not all(look.in_view(literal.atom)
+                     for literal in context.model.preconditions(action)):
             outcome = MemoryOf.UNOBSERVED
         pairs = [(context.domain.question(answer.atom).text, answer.verdict.value.capitalize())
                  for answer in answers if answer.verdict is not Verdict.UNPARSED]
