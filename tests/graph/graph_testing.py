@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,9 @@ from typing import Any
 
 from rosbags.rosbag2 import Reader
 
+from sightplan.domains import load_domain
+from sightplan.model import PlanningTask
+from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.records import RunStore
 
 LIMIT_S = 120.0
@@ -130,3 +134,21 @@ def read_bag(folder: Path) -> dict[str, int]:
         for connection, _, _ in reader.messages():
             counts[connection.topic] = counts.get(connection.topic, 0) + 1
     return counts
+
+
+def script(folder: Path, episodes: int, domain_name: str = 'blocksworld') -> Path:
+    """Replies of a model that plans well, after one reply that cannot be read."""
+    domain = load_domain(domain_name)
+    planner = FastDownwardPlanner(PlannerSettings(search='short'))
+    replies = {}
+    try:
+        for problem in domain.split_problems('simple')[:episodes]:
+            plan = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)), 60.).plan
+            steps = [{'action': a.name, 'parameters': list(a.args)} for a in plan]
+            replies[problem.name] = ['I see nothing.', {'plan': [{'action': 'fly'}]}, *(
+                {'plan': steps[number:]} for number in range(len(steps)))]
+    finally:
+        planner.close()
+    path = folder / 'script.json'
+    path.write_text(json.dumps({'replies': replies, 'repeat': 'last'}))
+    return path

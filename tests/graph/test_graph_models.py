@@ -8,31 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from graph_testing import LIMIT_S, read_bag, result
+from graph_testing import LIMIT_S, read_bag, result, script
 from rosbags.rosbag2 import Reader
 
-from sightplan.domains import load_domain
-from sightplan.model import PlanningTask
-from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.runner import RunSettings, run
-
-
-def script(folder: Path, episodes: int) -> Path:
-    """Replies of a model that plans well, after one reply that cannot be read."""
-    domain = load_domain('blocksworld')
-    planner = FastDownwardPlanner(PlannerSettings(search='short'))
-    replies = {}
-    try:
-        for problem in domain.split_problems('simple')[:episodes]:
-            plan = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)), 60.).plan
-            steps = [{'action': a.name, 'parameters': list(a.args)} for a in plan]
-            replies[problem.name] = ['I see blocks.', {'plan': [{'action': 'fly'}]}, *(
-                {'plan': steps[number:]} for number in range(len(steps)))]
-    finally:
-        planner.close()
-    path = folder / 'script.json'
-    path.write_text(json.dumps({'replies': replies, 'repeat': 'last'}))
-    return path
 
 
 def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.srv import Ground, ProposePlan, ResetWorld
@@ -38,6 +39,7 @@ from sightplan_nodes import agent, conversions, names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
+from sightplan_nodes.ports import Camera
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
@@ -372,6 +374,20 @@ def test_models_are_shown_the_labelled_picture() -> None:
         shown = {conversions.requested_look(request).image_id for request in requests}
         assert shown <= {m.image_id for m in looks if m.labelled is labelled}
         assert not shown & {m.image_id for m in looks if m.labelled is not labelled}
+
+
+def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
+    image = conversions.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
+    node = Node('viewer')
+    with spinning(node):
+        camera = Camera(node)
+        late = camera._subscription.callback
+        camera.watch(names.CAMERA_LABELLED, LIMIT_S)
+        late(serialize_message(image))
+        with pytest.raises(DeadlineError, match='no image on camera/image_labelled'):
+            camera.look(0, 0.05)
+        camera._subscription.callback(serialize_message(image))
+        assert camera.look(0, 0.05).stamp_ns == 5
 
 
 def test_an_episode_ends_at_the_goal_only_where_it_shall() -> None:
