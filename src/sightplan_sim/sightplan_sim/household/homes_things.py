@@ -1,0 +1,166 @@
+"""Small things put where a problem says, apart from each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+
+from sightplan_sim.household.homes_geometry import (
+    Box,
+    gap,
+    model_box,
+    near_limit,
+    placed_box,
+    region_local,
+    region_point,
+    swept_box,
+    to_home,
+)
+from sightplan_sim.household.homes_plan import NoRoomError
+from sightplan_sim.household.shapes import Model, Placed, Region, Vec3
+
+_SPACING = 0.012
+_TRIES = 60
+_ARM = 0.50
+"""Nothing is put further from the front edge of a surface [m]."""
+
+
+class Shelving:
+    """Puts things into cavities and onto surfaces.
+
+    Args:
+        rng: source of luck.
+        beside: pairs that must be next to each other.
+    """
+
+    def __init__(self, rng: Random, beside: Iterable[tuple[str, str]] = ()) -> None:
+        self._rng = rng
+        self._beside = {frozenset(pair) for pair in beside}
+        self._things: list[tuple[Placed, Box]] = []
+
+    @property
+    def things(self) -> tuple[Placed, ...]:
+        """What was put somewhere so far, in that order."""
+        return tuple(placed for placed, _ in self._things)
+
+    def stand(self, placed: Placed) -> None:
+        """Take notice of a thing that stands already (on the floor)."""
+        self._things.append((placed, placed_box(placed)))
+
+    def put_inside(self, name: str, model: Model, container: Placed) -> None:
+        """Put a thing into one of a container's cavities, near its front.
+
+        Raises:
+            NoRoomError: it does not fit in.
+        """
+        self._put(name, model, container, container.model.cavities, inside=True)
+
+    def put_ontop(self, name: str, model: Model, support: Placed, *, named: bool = True,
+                  opening: float = 0.0) -> None:
+        """Put a thing on one of a body's surfaces.
+
+        Args:
+            name: of the thing.
+            model: of the thing.
+            support: what it is put on.
+            named: whether that is an object of the problem.
+            opening: of its joints, if it has some.
+
+        Raises:
+            NoRoomError: there is no room left on it.
+        """
+        self._put(name, model, support, support.model.surfaces, inside=False, named=named,
+                  opening=opening)
+
+    def _put(self, name: str, model: Model, holder: Placed, regions: Sequence[Region], *,
+             inside: bool, named: bool = True, opening: float = 0.0) -> None:
+        for attempt in range(_TRIES):
+            region = self._region(regions, attempt)
+            yaw = self._yaw(attempt, holder)
+            box = to_home(model_box(model), Placed(name, model, (0.0, 0.0, 0.0), yaw - holder.yaw))
+            spot = (self._by_partner(name, model, holder, region, yaw)
+                    or self._spot(box, region, holder, inside=inside))
+            if spot is None or (inside and box.high[2] > 2 * region.half[2]):
+                continue
+            position = region_point(holder, region, spot)
+            placed = Placed(name, model, position, yaw, opening, holder.name if inside else '',
+                            '' if inside or not named else holder.name)
+            around = to_home(swept_box(model), placed)
+            if self._free(placed, around, holder, inside=inside):
+                self._things.append((placed, around))
+                return
+        raise NoRoomError(f'{name} {"inside" if inside else "on top of"} {holder.name}')
+
+    def _region(self, regions: Sequence[Region], attempt: int) -> Region:
+        if not regions:
+            raise NoRoomError('something without a surface')
+        if attempt < _TRIES // 2 and self._rng.random() < 0.6:
+            return regions[0]
+        return self._rng.choice(regions)
+
+    def _yaw(self, attempt: int, holder: Placed) -> float:
+        """Any at first; later along the holder's sides, where more fits."""
+        if attempt < _TRIES // 2:
+            return self._rng.uniform(-math.pi, math.pi)
+        return holder.yaw + self._rng.choice((0.0, math.pi / 2, math.pi, -math.pi / 2))
+
+    def _by_partner(self, name: str, model: Model, holder: Placed, region: Region, yaw: float,
+                    ) -> Vec3 | None:
+        """Beside what it must be next to, in the region's own frame."""
+        for partner, around in self._things:
+            if frozenset((name, partner.name)) in self._beside:
+                own = to_home(model_box(model), Placed(name, model, (0.0, 0.0, 0.0), yaw))
+                way = self._rng.randrange(4)
+                axis, sign = way % 2, 1 if way < 2 else -1
+                at = [around.centre[0] - own.centre[0], around.centre[1] - own.centre[1]]
+                at[axis] += sign * ((around.extents[axis] + own.extents[axis]) / 2
+                                    + 0.5 * near_limit(around, own))
+                x, y, _ = region_local(holder, region, (at[0], at[1], around.low[2]))
+                if abs(x) <= region.half[0] and abs(y) <= region.half[1]:
+                    return (x, y, -region.half[2])
+        return None
+
+    def _spot(self, box: Box, region: Region, holder: Placed, *, inside: bool) -> Vec3 | None:
+        """Where the thing's frame goes, in the region's own frame."""
+        low_x, high_x = -region.half[0] - box.low[0], region.half[0] - box.high[0]
+        low_y, high_y = -region.half[1] - box.low[1], region.half[1] - box.high[1]
+        if holder.model.mass:  # a thing on a thing: in its middle
+            return (0.0, 0.0, -region.half[2])
+        if low_x > high_x or low_y > high_y:
+            return None
+        front = model_front(holder.model, region)
+        if inside and region.link == 0 and front > 0.0:
+            high_y = low_y + 0.45 * (high_y - low_y)
+        elif not inside:
+            high_y = max(low_y, min(high_y, _ARM - front + low_y))
+        return (self._rng.uniform(low_x, high_x), self._rng.uniform(low_y, high_y),
+                -region.half[2])
+
+    def _free(self, placed: Placed, box: Box, holder: Placed, *, inside: bool) -> bool:
+        for other, taken in self._things:
+            if other.name == holder.name:
+                continue
+            distance = gap(box, taken)
+            level = box.low[2] < taken.high[2] + 0.02 and taken.low[2] < box.high[2] + 0.02
+            if frozenset((placed.name, other.name)) in self._beside:
+                if not 0.004 < distance < 0.8 * near_limit(box, taken):
+                    return False
+            elif distance < (near_limit(box, taken) + _SPACING if level else 0.004):
+                return False
+        return True
+
+
+def model_front(model: Model, region: Region) -> float:
+    """How far a fixed region's front edge lies behind the body's [m]."""
+    low = model_box(model).low[1]
+    return region.centre[1] - region.half[1] - low
+
+
+def capacity(model: Model, things: Mapping[str, Model]) -> Iterator[str]:
+    """Names of things that fit into none of a container's cavities, however they are turned."""
+    for name, thing in things.items():
+        w, d, h = swept_box(thing).extents
+        if not any(h <= 2 * c.half[2] and min(w, d) <= 2 * min(c.half[:2])
+                   and max(w, d) <= 2 * max(c.half[:2]) for c in model.cavities):
+            yield name
