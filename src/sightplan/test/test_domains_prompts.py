@@ -101,6 +101,28 @@ def test_told_facts_have_a_section_of_their_own_only_if_there_are_any():
     assert '\n\n\n' not in text + without
 
 
+def test_a_domain_chooses_which_of_the_facts_are_put_in_words(tmp_path):
+    told = {Atom('at', ('cup', 'left')): True, Atom('at', ('cup', 'high')): False,
+            Atom('isopen', ('left',)): True, Atom('isopen', ('high',)): False}
+
+    def lines(**chosen):
+        domain = Domain(changed(tmp_path / str(len(list(tmp_path.iterdir()))), 'prompts.yaml',
+                                lambda data: data.update(told=chosen)))
+        text = shown(domain.planning_prompt('plan', domain.split_problems('small')[0],
+                                            told=told))
+        assert ('# Known facts' in text) is ('- ' in text.partition('# Known facts')[2])
+        section = text.partition('# Known facts\n')[2].partition('\n\n')[0]
+        return [line for line in section.splitlines() if line]
+
+    there, away, opened, closed = lines()
+    assert 'is in' in there and 'is not in' in away
+    assert opened.endswith('open? Yes.') and closed.endswith('open? No.')
+    assert lines(predicates=['at'], only_true=True) == [there]
+    assert lines(only_true=True) == [there, opened]
+    assert lines(predicates=['isopen']) == [opened, closed]
+    assert lines(predicates=[]) == lines(predicates=['holding'], only_true=True) == []
+
+
 def test_only_who_must_say_when_it_is_done_is_asked_to():
     for name in PLANNING:
         free, bound = (all_of(name, stops_at_goal=stops) for stops in (False, True))
@@ -221,6 +243,12 @@ def drop(key):
     ('prompts.yaml', lambda d: d['actions']['open'].update(effects='it opens'),
      'actions.open.effects: is not a list'),
     ('prompts.yaml', lambda d: d.update(facts={'at': '{2}'}), 'facts.at: bad placeholder'),
+    ('prompts.yaml', lambda d: d.update(told=['at']), r"told: is \['at'\] .give predicates and"),
+    ('prompts.yaml', lambda d: d.update(told={'only': True}), 'told: is .*give predicates and'),
+    ('prompts.yaml', lambda d: d.update(told={'predicates': ['on']}),
+     r"told.predicates: is \['on'\] .*known: at, isopen"),
+    ('prompts.yaml', lambda d: d.update(told={'only_true': 'yes'}),
+     "told.only_true: is 'yes' .give true or false"),
     ('prompts/plan.yaml', lambda d: None, 'plan.yaml:1: kind: is None'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like='plan'), 'like: is .plan'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], system='{x}'),
