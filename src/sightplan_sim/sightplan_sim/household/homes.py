@@ -7,6 +7,7 @@ the facts of the problem's init hold, and no others.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
@@ -124,8 +125,7 @@ class _Builder:
         supports = [p for p in bodies.values() if p.name.startswith('seat ')]
         for name in self._wanted.kinds:
             if name in shelved:
-                shelving.put_ontop(name, self._models[name], self._rng.choice(supports),
-                                   named=False)
+                self._put_on_any(shelving, name, supports)
         self._put_things(shelving, bodies)
         bodies |= {placed.name: placed for placed in shelving.things}
         furnish(plan, self._rng, self._generator, frozenset(self._categories.values()))
@@ -267,17 +267,38 @@ class _Builder:
             order = [first, first, *order]
         return order
 
+    def _group(self, name: str) -> list[str]:
+        """Things that share a place, if they are to be put there in a row."""
+        wanted = self._wanted
+        group = [n for n in wanted.things if wanted.place(n) == wanted.place(name)
+                 and (n in wanted.inside) == (name in wanted.inside)]
+        tight = len(group) > 2 or self._attempt > 1
+        return group if tight and not wanted.beside else []
+
+    def _put_on_any(self, shelving: Shelving, name: str, supports: Sequence[Placed]) -> None:
+        for support in self._rng.sample(supports, len(supports)):
+            with contextlib.suppress(NoRoomError):
+                return shelving.put_ontop(name, self._models[name], support, named=False)
+        raise NoRoomError(name)
+
     def _put_things(self, shelving: Shelving, bodies: dict[str, Placed]) -> None:
         for name in self._wanted.furniture:
             if self._on_top(name):
                 shelving.put_ontop(name, self._models[name], bodies[self._wanted.ontop[name]],
                                    opening=self._item(name).opening)
                 bodies |= {placed.name: placed for placed in shelving.things}
+        done: set[str] = set()
         for name in self._wanted.things:
             where = self._wanted.place(name)
-            if not where:
+            if not where or name in done:
                 continue
             bodies |= {placed.name: placed for placed in shelving.things}
+            group = self._group(name)
+            if len(group) > 1 and not bodies[where].model.mass and shelving.put_row(
+                    {n: self._models[n] for n in group}, bodies[where],
+                    inside=name in self._wanted.inside):
+                done.update(group)
+                continue
             if name in self._wanted.inside:
                 shelving.put_inside(name, self._models[name], bodies[where])
             else:

@@ -107,7 +107,8 @@ def approaches(bodies: dict[str, Placed], floor: Floor, name: str) -> Iterator[S
     x, y, z = box.centre
     forward = (math.sin(fixed.yaw), -math.cos(fixed.yaw))
     sweep = (to_home(swept_box(target.model), target) if target.model.openable else None)
-    ignore = (name, *holders(bodies, name), *above)
+    carried = [other for other in bodies if name in holders(bodies, other)]
+    ignore = (name, *holders(bodies, name), *above, *carried)
     if target is fixed and not target.model.mass:  # furniture: from its front
         own = to_home(swept_box(target.model), target) if target.model.openable else box
         closed = placed_box(Placed(name, target.model, target.position, target.yaw))

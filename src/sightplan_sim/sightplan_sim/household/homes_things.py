@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
@@ -22,8 +23,8 @@ from sightplan_sim.household.shapes import Model, Placed, Region, Vec3
 
 _SPACING = 0.012
 _TRIES = 60
-_ARM = 0.50
-"""Nothing is put further from the front edge of a surface [m]."""
+_ARM = 0.46
+"""Nothing is put with its middle further from the front of what it is put on [m]."""
 
 
 class Shelving:
@@ -47,6 +48,58 @@ class Shelving:
     def stand(self, placed: Placed) -> None:
         """Take notice of a thing that stands already (on the floor)."""
         self._things.append((placed, placed_box(placed)))
+
+    def put_row(self, models: Mapping[str, Model], holder: Placed, *, inside: bool) -> bool:
+        """Put several things side by side, where they would not find room at random.
+
+        Args:
+            models: of the things, by name.
+            holder: what they are put in or on.
+            inside: whether that is in.
+
+        Returns:
+            Whether that was possible; if not, nothing is changed.
+        """
+        for region in holder.model.cavities if inside else holder.model.surfaces:
+            before = len(self._things)
+            if self._try_row(models, holder, region, inside=inside):
+                return True
+            del self._things[before:]
+        return False
+
+    def _try_row(self, models: Mapping[str, Model], holder: Placed, region: Region, *,
+                 inside: bool) -> bool:
+        names = list(models)
+        self._rng.shuffle(names)
+        turns, boxes = [], []
+        for name in names:
+            own = model_box(models[name])
+            turn = 0.0 if own.extents[0] < own.extents[1] else math.pi / 2
+            if own.extents[not turn] > 2 * region.half[1]:
+                turn = math.pi / 2 - turn
+            turns.append(turn + self._rng.choice((0.0, math.pi)))
+            boxes.append(to_home(own, Placed(name, models[name], (0.0, 0.0, 0.0), turns[-1])))
+        gaps = [near_limit(a, b) + 2 * _SPACING for a, b in itertools.pairwise(boxes)]
+        slack = 2 * region.half[0] - sum(b.extents[0] for b in boxes) - sum(gaps)
+        if slack < 0:
+            return False
+        cuts = sorted(self._rng.uniform(0.0, slack) for _ in names)
+        at, used = -region.half[0], 0.0
+        for name, turn, box, cut, more in zip(names, turns, boxes, cuts, [*gaps, 0.0],
+                                              strict=True):
+            at, used = at + cut - used, cut
+            spot = self._spot(box, region, holder, inside=inside)
+            if spot is None or (inside and box.high[2] > 2 * region.half[2]):
+                return False
+            position = region_point(holder, region, (at - box.low[0], spot[1], spot[2]))
+            placed = Placed(name, models[name], position, turn + holder.yaw, 0.0,
+                            holder.name if inside else '', '' if inside else holder.name)
+            around = placed_box(placed)
+            if not self._free(placed, around, holder, inside=inside):
+                return False
+            self._things.append((placed, around))
+            at += box.extents[0] + more
+        return True
 
     def put_inside(self, name: str, model: Model, container: Placed) -> None:
         """Put a thing into one of a container's cavities, near its front.
@@ -133,7 +186,7 @@ class Shelving:
         if inside and region.link == 0 and front > 0.0:
             high_y = low_y + 0.45 * (high_y - low_y)
         elif not inside:
-            high_y = max(low_y, min(high_y, _ARM - front + low_y))
+            high_y = max(low_y, min(high_y, _ARM - front - region.half[1]))
         return (self._rng.uniform(low_x, high_x), self._rng.uniform(low_y, high_y),
                 -region.half[2])
 
