@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 import pytest
 
-from sightplan_sim.blocksworld.lettering import glyph, letter_plate
 from sightplan_sim.blocksworld.scene import COLOURS, BlocksScene, Look, sample_look
+from sightplan_sim.lettering import glyph, letter_plate
 
 SCRIPT = '''
 import hashlib, numpy as np

@@ -32,7 +32,6 @@ from sightplan_sim.blocksworld.camera import (
     Layout,
     Optics,
 )
-from sightplan_sim.blocksworld.lettering import letter_plate
 from sightplan_sim.blocksworld.look import (
     COLOUR_NAMES,
     COLOURS,
@@ -45,6 +44,7 @@ from sightplan_sim.blocksworld.look import (
 )
 from sightplan_sim.blocksworld.table import Picture, Table
 from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_sim.lettering import letter_plate
 
 __all__ = [
     'BLOCK_M', 'COLOURS', 'COLOUR_NAMES', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',

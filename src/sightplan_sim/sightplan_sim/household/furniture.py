@@ -232,19 +232,19 @@ def fridge(category: str, rng: np.random.Generator) -> Model:
     base.append(between((-0.06, 0.06), (front + 0.06, front + 0.16), (h - t - 0.02, h - t - 0.004),
                         (1.0, 0.98, 0.85), solid=False))
     left = bool(rng.random() < 0.5)
-    x, z = (-hw + 0.002, hw - 0.002), (floor - 0.006, h - 0.002)
+    x, rise = (-hw + 0.002, hw - 0.002), (floor - 0.006, h - 0.002)
     handle_x = x[1] - 0.05 if left else x[0] + 0.05
     door = [
-        between(x, (-d / 2, front - 0.004), z, body),
-        between((x[0] + 0.03, x[1] - 0.03), (front - 0.004, front), (z[0] + 0.03, z[1] - 0.03),
-                inner, solid=False),
-        _handle((handle_x, -d / 2 - 0.02, (z[0] + z[1]) / 2), 0.5, CHROME, upright=True),
+        between(x, (-d / 2, front - 0.004), rise, body),
+        between((x[0] + 0.03, x[1] - 0.03), (front - 0.004, front),
+                (rise[0] + 0.03, rise[1] - 0.03), inner, solid=False),
+        _handle((handle_x, -d / 2 - 0.02, (rise[0] + rise[1]) / 2), 0.5, CHROME, upright=True),
     ]
     if rng.random() < 0.6:  # magnets and a note
         side = -0.12 if left else 0.12
-        door += [box((0.12, 0.003, 0.15), (side, -d / 2 - 0.001, z[1] - 0.35), (0.97, 0.95, 0.78),
-                     solid=False),
-                 box((0.03, 0.008, 0.03), (side, -d / 2 - 0.004, z[1] - 0.28), pick(rng, VIVID),
+        door += [box((0.12, 0.003, 0.15), (side, -d / 2 - 0.001, rise[1] - 0.35),
+                     (0.97, 0.95, 0.78), solid=False),
+                 box((0.03, 0.008, 0.03), (side, -d / 2 - 0.004, rise[1] - 0.28), pick(rng, VIVID),
                      solid=False)]
     rooms = [(shelves[0], shelves[1] - 0.014), (floor, shelves[0] - 0.014),
              (shelves[1], h - t - 0.01)]
@@ -501,7 +501,7 @@ def shelf(category: str, rng: np.random.Generator) -> Model:
 
     Nothing hangs over a listed surface, so that what stands on it is on top of the shelf.
     """
-    w, d, h = span(rng, 0.96, 1.24), span(rng, 0.46, 0.52), span(rng, 0.82, 0.94)
+    w, d, h = span(rng, 1.08, 1.36), span(rng, 0.46, 0.52), span(rng, 0.82, 0.94)
     wood = pick(rng, WOODS) if rng.random() < 0.75 else pick(rng, PAINTS)
     t, upper = 0.025, 0.32  # depth of the upper part
     hw, back = w / 2, d / 2

@@ -39,15 +39,37 @@ def _post(size: Vec3, at: Vec3 | None = None) -> Part:
     return mesh('cylinder', size, at or (0.0, 0.0, size[2] / 2), WHITE, solid=True, seen=False)
 
 
+def _walls(d: float, h: float, foot: float, floor: float, thick: float = 0.008) -> list[Part]:
+    """A hollow round thing to collide with: a floor and eight staves that lean outward.
+
+    Args:
+        d: diameter at the rim.
+        h: height of the rim.
+        foot: diameter at the bottom.
+        floor: thickness of the floor.
+        thick: of the staves.
+    """
+    parts = [_post((foot, foot, floor))]
+    lean = math.atan2((d - foot) / 2, h)
+    long = h / math.cos(lean)
+    reach = (d + foot) / 4 - thick / 2
+    for k in range(8):
+        a = math.pi / 4 * k
+        parts.append(box((thick, 0.42 * d, long - 0.6 * thick),
+                         (reach * math.cos(a), reach * math.sin(a), h / 2), WHITE, seen=False,
+                         rpy=(0.0, lean, a)))
+    return parts
+
+
 def bowl(category: str, rng: np.random.Generator) -> Model:
     """A hollow bowl on a foot."""
     d, h = span(rng, 0.18, 0.20), span(rng, 0.075, 0.085)
     rgb = pick(rng, ((0.20, 0.45, 0.75), (0.86, 0.36, 0.22), (0.25, 0.58, 0.48),
                      (0.93, 0.78, 0.30), (0.90, 0.90, 0.88)))
-    parts = [mesh('bowl', (d, d, h - 0.008), (0, 0, 0.008 + (h - 0.008) / 2), rgb, solid=True),
-             mesh('cylinder', (0.5 * d, 0.5 * d, 0.012), (0, 0, 0.006), shade(rgb, 0.85),
-                  solid=True),
-             mesh('torus', (d, d, 0.01), (0, 0, h - 0.003), shade(mix(rgb, WHITE, 0.5), 1.1))]
+    parts = [mesh('bowl', (d, d, h - 0.008), (0, 0, 0.008 + (h - 0.008) / 2), rgb),
+             mesh('cylinder', (0.5 * d, 0.5 * d, 0.012), (0, 0, 0.006), shade(rgb, 0.85)),
+             mesh('torus', (d, d, 0.01), (0, 0, h - 0.003), shade(mix(rgb, WHITE, 0.5), 1.1)),
+             *_walls(d, h, 0.5 * d, 0.014)]
     return still(category, parts, (d, d, h), mass=0.3)
 
 
@@ -128,7 +150,7 @@ def notebook(category: str, rng: np.random.Generator) -> Model:
              between((-0.08 * w, 0.28 * w), (0.20 * d, 0.22 * d), (h, h + 0.002), DARK,
                      solid=False)]
     for k in range(7):
-        parts.append(mesh('torus', (0.030, 0.030, 0.007), (-w / 2, (k - 3) * 0.13 * d, h / 2),
+        parts.append(mesh('fat_torus', (0.030, 0.030, 0.007), (-w / 2, (k - 3) * 0.13 * d, h / 2),
                           STEEL, rpy=lying('y')))
     return _leaf_top(category, parts, (w, d, h), 0.3)
 
@@ -290,10 +312,11 @@ def mug(category: str, rng: np.random.Generator) -> Model:
     """A mug with a handle."""
     d, h = span(rng, 0.088, 0.10), span(rng, 0.10, 0.11)
     rgb = pick(rng, (*VIVID[:5], WHITE))
-    parts = [mesh('cup', (d, d, h), (0, 0, h / 2), rgb, solid=True),
-             mesh('torus', (0.072, 0.072, 0.017), (d / 2 + 0.008, 0, 0.5 * h), rgb,
+    parts = [mesh('cup', (d, d, h), (0, 0, h / 2), rgb),
+             mesh('fat_torus', (0.072, 0.072, 0.017), (d / 2 + 0.008, 0, 0.5 * h), rgb,
                   rpy=lying('y')),
-             mesh('ring', (d, d, 0.002), (0, 0, h), shade(mix(rgb, WHITE, 0.6), 1.0))]
+             mesh('ring', (d, d, 0.002), (0, 0, h), mix(rgb, WHITE, 0.6)),
+             *_walls(d, h, d, 0.01)]
     return still(category, parts, (d, d, h), mass=0.3)
 
 
@@ -301,8 +324,9 @@ def cup(category: str, rng: np.random.Generator) -> Model:
     """A beaker, wider at the top, with a band."""
     d, h = span(rng, 0.088, 0.098), span(rng, 0.11, 0.125)
     rgb = pick(rng, VIVID)
-    parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb, solid=True),
-             mesh('torus', (d, d, 0.008), (0, 0, h - 0.002), WHITE)]
+    parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
+             mesh('torus', (d, d, 0.008), (0, 0, h - 0.002), WHITE),
+             *_walls(d, h, 0.72 * d, 0.01)]
     return still(category, parts, (d, d, h), mass=0.15)
 
 
@@ -355,7 +379,8 @@ def saucepan(category: str, rng: np.random.Generator) -> Model:
     d, h = span(rng, 0.19, 0.21), span(rng, 0.10, 0.12)
     rgb = pick(rng, (STEEL, (0.70, 0.16, 0.14), (0.20, 0.22, 0.25), (0.78, 0.46, 0.28)), 0.04)
     grip = 0.17
-    parts = [mesh('pot', (d, d, h), (0, 0, h / 2), rgb, solid=True),
+    parts = [mesh('pot', (d, d, h), (0, 0, h / 2), rgb),
+             *_walls(d, h, 0.94 * d, 0.01),
              mesh('torus', (1.03 * d, 1.03 * d, 0.010), (0, 0, h - 0.003), shade(rgb, 1.25)),
              mesh('ring', (0.94 * d, 0.94 * d, 0.002), (0, 0, 0.012), shade(rgb, 0.7)),
              box((grip, 0.030, 0.022), (d / 2 + grip / 2, 0, 0.80 * h), DARK),
@@ -369,7 +394,7 @@ def sandwich(category: str, rng: np.random.Generator) -> Model:
     crust = vary(rng, (0.72, 0.48, 0.24), 0.05)
     crumb = (0.97, 0.88, 0.68)
     green, cheese, ham = (0.30, 0.66, 0.20), (0.98, 0.78, 0.18), (0.93, 0.55, 0.52)
-    flat = (math.pi / 2, 0.0, 0.0)  # a wedge's profile is in its x-z plane
+    flat = (-math.pi / 2, 0.0, 0.0)  # a wedge's profile is in its x-z plane
     slice_h = 0.30 * h
     filling = 0.40 * h / 3
     layers = [(slice_h, crust, 1.0), (filling, ham, 1.03), (filling, cheese, 1.06),
@@ -560,7 +585,7 @@ def _rings(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
     z = 0.018
     for k in range(4):
         r = d * (0.96 - 0.15 * k)
-        parts.append(mesh('torus', (r, r, 0.036), (0, 0, z + 0.018), VIVID[int(order[k])]))
+        parts.append(mesh('fat_torus', (r, r, 0.036), (0, 0, z + 0.018), VIVID[int(order[k])]))
         z += 0.033
     parts += [_post((d, d, 0.06)), _post((0.7 * d, 0.7 * d, 0.10), (0, 0, 0.11))]
     return parts, (d, d, h)
@@ -638,10 +663,10 @@ def bucket(category: str, rng: np.random.Generator) -> Model:
     """A bucket with a wire handle laid aside."""
     d, h = span(rng, 0.20, 0.23), span(rng, 0.19, 0.22)
     rgb = pick(rng, VIVID[:5])
-    parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb, solid=True),
+    parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
              mesh('torus', (1.04 * d, 1.04 * d, 0.016), (0, 0, h - 0.006), shade(rgb, 1.2)),
              mesh('torus', (1.10 * d, 1.10 * d, 0.012), (0, -0.03, h + 0.03), STEEL,
-                  rpy=(0.5, 0.0, 0.0))]
+                  rpy=(0.5, 0.0, 0.0)), *_walls(d, h, 0.72 * d, 0.015)]
     return still(category, parts, (1.04 * d, 1.04 * d, h), mass=0.5)
 
 

@@ -1,0 +1,128 @@
+"""A pinhole camera that is carried about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan_sim.household.shapes import Station
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Camera:
+    """What does not change while the robot moves.
+
+    Attributes:
+        width: of the picture [px].
+        height: of the picture [px].
+        fov_deg: vertical field of view.
+    """
+
+    width: int = 480
+    height: int = 480
+    fov_deg: float = 90.0
+
+    @property
+    def focal_px(self) -> float:
+        """Focal length [px], the same in both directions."""
+        return self.height / 2 / math.tan(math.radians(self.fov_deg) / 2)
+
+    def matrix(self) -> Floats:
+        """(3, 3) pinhole matrix K; pixel (0, 0) is the centre of the top-left pixel."""
+        f = self.focal_px
+        return np.array([[f, 0.0, (self.width - 1) / 2],
+                         [0.0, f, (self.height - 1) / 2],
+                         [0.0, 0.0, 1.0]])
+
+    def sized(self, width: int, height: int) -> Camera:
+        """The same field of view in another number of pixels."""
+        return Camera(width, height, self.fov_deg)
+
+    def projection(self, near: float, far: float) -> list[float]:
+        """PyBullet's projection matrix, column by column, for TinyRenderer.
+
+        TinyRenderer samples at a pixel's left lower corner, not at its centre (measured against
+        projected corners): half a pixel to the left and down puts that right.
+
+        Args:
+            near: nearest depth that is drawn [m].
+            far: farthest [m].
+        """
+        f, w, h = self.focal_px, self.width, self.height
+        cx, cy = w / 2 - 0.5, h / 2 + 0.5
+        left, right = -cx / f * near, (w - cx) / f * near
+        bottom, top = (cy - h) / f * near, cy / f * near
+        depth = far - near
+        return [2 * near / (right - left), 0.0, 0.0, 0.0,
+                0.0, 2 * near / (top - bottom), 0.0, 0.0,
+                (right + left) / (right - left), (top + bottom) / (top - bottom),
+                -(far + near) / depth, -1.0,
+                0.0, 0.0, -2 * far * near / depth, 0.0]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A camera somewhere in a home.
+
+    Attributes:
+        camera: its optics.
+        position: (3,) optical centre [m].
+        axes: (3, 3) its x (right), y (down) and z (forward) axes as columns (REP 103).
+    """
+
+    camera: Camera
+    position: Floats
+    axes: Floats
+
+    @staticmethod
+    def of_robot(camera: Camera, station: Station, height_m: float = 1.2,
+                 tilt: float = math.radians(20.0), forward_m: float = 0.0) -> View:
+        """What a robot sees.
+
+        Args:
+            camera: its optics.
+            station: where the robot stands.
+            height_m: of the camera over the floor.
+            tilt: how far it looks down [rad].
+            forward_m: how far it sits before the middle of the base.
+        """
+        c, s = math.cos(station.yaw), math.sin(station.yaw)
+        ct, st = math.cos(tilt), math.sin(tilt)
+        forward, right = np.array([c * ct, s * ct, -st]), np.array([s, -c, 0.0])
+        position = np.array([station.x + forward_m * c, station.y + forward_m * s, height_m])
+        return View(camera, position, np.column_stack([right, np.cross(forward, right), forward]))
+
+    def sized(self, width: int, height: int) -> View:
+        """The same view in another number of pixels."""
+        return View(self.camera.sized(width, height), self.position, self.axes)
+
+    def to_optical(self, points_m: Floats) -> Floats:
+        """(..., 3) points of the home in the optical frame [m]."""
+        return np.asarray((np.asarray(points_m, dtype=np.float64) - self.position) @ self.axes)
+
+    def project(self, points_m: Floats) -> Floats:
+        """Project points of the home: pinhole model.
+
+        Args:
+            points_m: (N, 3) float64, metres.
+
+        Returns:
+            (N, 2) float64, pixels from the top-left pixel's centre; NaN behind the camera.
+        """
+        local = self.to_optical(points_m)
+        depth = np.where(local[:, 2] > 0, local[:, 2], np.nan)
+        k = self.camera.matrix()
+        return np.asarray(local[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
+                          + (k[0, 2], k[1, 2]))
+
+    def view_matrix(self) -> list[float]:
+        """PyBullet's view matrix (OpenGL: x right, y up, z backward), column by column."""
+        view = np.eye(4)
+        view[:3, :3] = (self.axes * (1.0, -1.0, -1.0)).T
+        view[:3, 3] = -view[:3, :3] @ self.position
+        return [float(v) for v in view.T.ravel()]

@@ -1,0 +1,388 @@
+"""Pictures of a home: PyBullet's TinyRenderer draws, OpenCV softens edges and darkens corners.
+
+A painter has a physics client of its own that holds nothing but what is seen, so that drawing and
+physics do not touch. All parts of a link are one mesh; colours come from a palette, a texture
+with one texel a colour. Structure and decor, which never move, are a single mesh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import WorldError
+from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_sim.household.camera import View
+from sightplan_sim.household.meshes import mesh_of, rotation
+from sightplan_sim.household.shapes import Home, Joint, Model, Part, Placed, Rgb
+
+Floats = NDArray[np.float64]
+Pose = tuple[Floats, Floats]
+"""Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
+
+NEAR_M, FAR_M = 0.04, 25.0
+AMBIENT, DIFFUSE = 0.62, 0.46
+_FARAWAY = (0.0, 0.0, -200.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A picture.
+
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        depth_m: (H, W) float32, along the optical axis; NaN where nothing is [m].
+        ids: (H, W) int32, index into ``Painter.names``; -1 where nothing is.
+    """
+
+    rgb: NDArray[np.uint8]
+    depth_m: NDArray[np.float32]
+    ids: NDArray[np.int32]
+
+
+class Painter:
+    """Draws one home at a time. Bodies are known by their names in the ``Home``."""
+
+    def __init__(self) -> None:
+        self._bullet = import_bullet()
+        self._client = -1
+        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._names: tuple[str, ...] = ('',)
+        self._links: dict[str, list[int]] = {}
+        self._shown: dict[str, tuple[list[Pose], bool]] = {}
+        self._lookup = np.full(1, -1, np.int32)
+        self._light: tuple[float, float, float] = (0.0, 0.0, 1.0)
+        self._background: Rgb = (1.0, 1.0, 1.0)
+
+    def close(self) -> None:
+        """Give the client back."""
+        if self._finalizer is not None:
+            self._finalizer()
+            self._finalizer = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Whose pixels ``Frame.ids`` count; the first, '', is structure and decor."""
+        return self._names
+
+    def build(self, home: Home, extra: Sequence[Placed] = ()) -> None:
+        """Put up a home in place of what was there, everything where it is at the start.
+
+        Args:
+            home: to draw.
+            extra: what else can be shown and moved, for example the robot's gripper.
+
+        Raises:
+            WorldError: two bodies have the same name, or there is no simulator to be had.
+        """
+        self.close()
+        bullet = self._bullet
+        self._client = bullet.connect(bullet.DIRECT)
+        if self._client < 0:
+            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
+        self._finalizer = weakref.finalize(self, bullet.disconnect, physicsClientId=self._client)
+        self._light, self._background = home.light, home.background
+        movers = (*home.furniture, *home.things, *extra)
+        still = [_at(part, pose) for placed in (*home.structure, *home.decor)
+                 for link, pose in zip(placed.model.links, poses_of(placed), strict=True)
+                 for part in link.parts if part.seen]
+        palette = _Palette([still, *([part for part in link.parts if part.seen]
+                                     for placed in movers for link in placed.model.links)])
+        texture = palette.load(bullet, self._client)
+        names, owners = [''], []
+        owners += [0] * len(self._bodies(still, palette, texture))
+        self._links, self._shown = {}, {}
+        for placed in movers:
+            if placed.name in self._links or not placed.name:
+                raise WorldError(f'home: two bodies are called {placed.name!r}')
+            ids = []
+            for link in placed.model.links:
+                made = self._bodies([part for part in link.parts if part.seen], palette, texture)
+                owners += [len(names)] * len(made)
+                ids.append(made[0] if made else -1)
+            names.append(placed.name)
+            self._links[placed.name] = ids
+            self.move(placed.name, poses_of(placed))
+        self._names = tuple(names)
+        self._lookup = np.array([*owners, -1], np.int32)  # body -1, the background, is the last
+
+    def move(self, name: str, poses: Sequence[Pose]) -> None:
+        """Put a body's links somewhere; it is shown from now on.
+
+        Args:
+            name: of the body.
+            poses: of each link's frame, in the order of the model's links.
+        """
+        for body, (origin, axes) in zip(self._links[name], poses, strict=True):
+            if body >= 0:
+                self._bullet.resetBasePositionAndOrientation(
+                    body, [float(v) for v in origin], _quaternion(axes),
+                    physicsClientId=self._client)
+        self._shown[name] = (list(poses), True)
+
+    def hide(self, names: Iterable[str]) -> None:
+        """Take bodies out of sight until they are moved."""
+        for name in names:
+            self._shown[name] = (self._shown[name][0], False)
+            for body in self._links[name]:
+                if body >= 0:
+                    self._bullet.resetBasePositionAndOrientation(
+                        body, _FARAWAY, (0.0, 0.0, 0.0, 1.0), physicsClientId=self._client)
+
+    @contextlib.contextmanager
+    def without(self, names: Iterable[str]) -> Any:
+        """Hide bodies for a while."""
+        hidden = [name for name in names if self._shown[name][1]]
+        self.hide(hidden)
+        try:
+            yield
+        finally:
+            for name in hidden:
+                self.move(name, self._shown[name][0])
+
+    def draw(self, view: View) -> Frame:
+        """Take a picture; see ``Frame``."""
+        with one_thread():
+            colour, depth, ids = self._render(view)
+            rgb = _shade(colour, depth, ids)
+        return Frame(rgb, depth, ids)
+
+    def segment(self, view: View) -> NDArray[np.int32]:
+        """(H, W) int32: ``Frame.ids`` without a picture."""
+        _, _, _, _, mask = self._image(view)
+        return self._ids(mask, view)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _bodies(self, parts: Sequence[Part], palette: _Palette, texture: int) -> list[int]:
+        """A body that shows some parts in one mesh; none for no parts."""
+        if not parts:
+            return []
+        bullet, client = self._bullet, self._client
+        vertices, normals, uvs, indices = _SCRATCH.fill(*palette.bake(parts))
+        shape = bullet.createVisualShape(
+            bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
+            rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0), physicsClientId=client)
+        body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1,
+                                           physicsClientId=client)
+        if shape < 0 or body < 0:
+            raise WorldError(f'PyBullet made no mesh of {len(parts)} parts')
+        bullet.changeVisualShape(body, -1, textureUniqueId=texture, physicsClientId=client)
+        return [body]
+
+    def _image(self, view: View) -> tuple[Any, ...]:
+        bullet, camera = self._bullet, view.camera
+        found: tuple[Any, ...] = bullet.getCameraImage(
+            camera.width, camera.height, viewMatrix=view.view_matrix(),
+            projectionMatrix=camera.projection(NEAR_M, FAR_M), lightDirection=self._light,
+            lightColor=(1.0, 1.0, 1.0), lightDistance=10.0, shadow=0, lightAmbientCoeff=AMBIENT,
+            lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0,
+            renderer=bullet.ER_TINY_RENDERER, physicsClientId=self._client)
+        return found
+
+    def _ids(self, mask: Any, view: View) -> NDArray[np.int32]:
+        shape = (view.camera.height, view.camera.width)
+        return self._lookup[np.asarray(mask, np.int32).reshape(shape)]
+
+    def _render(self, view: View) -> tuple[NDArray[np.uint8], NDArray[np.float32],
+                                           NDArray[np.int32]]:
+        _, _, colour, buffer, mask = self._image(view)
+        shape = (view.camera.height, view.camera.width)
+        rgb = np.asarray(colour, np.uint8).reshape(*shape, 4)[:, :, :3].copy()
+        ids = self._ids(mask, view)
+        buffer = np.asarray(buffer, np.float32).reshape(shape)
+        depth = np.float32(FAR_M * NEAR_M) / (np.float32(FAR_M)
+                                              - np.float32(FAR_M - NEAR_M) * buffer)
+        nothing = ids < 0
+        depth[nothing] = np.nan
+        rgb[nothing] = [round(255 * v) for v in self._background]
+        return rgb, depth, ids
+
+
+def poses_of(placed: Placed) -> list[Pose]:
+    """Where the links of a placed model are at the start."""
+    axes = rotation((0.0, 0.0, placed.yaw))
+    origin = np.array(placed.position, dtype=np.float64)
+    poses = []
+    for link in placed.model.links:
+        at, turn = joint_pose(link.joint, placed.opening)
+        poses.append((origin + axes @ at, axes @ turn))
+    return poses
+
+
+def joint_pose(joint: Joint | None, share: float) -> Pose:
+    """A link's frame in its body's, at a share of the joint's range."""
+    if joint is None:
+        return np.zeros(3), np.eye(3)
+    value, (x, y, z) = share * joint.upper, joint.axis
+    if joint.kind == 'slide':
+        return np.array(joint.origin) + value * np.array(joint.axis), np.eye(3)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.array(joint.origin), (np.eye(3) + math.sin(value) * cross
+                                    + (1 - math.cos(value)) * cross @ cross)
+
+
+def triangles(model: Model) -> int:
+    """How many triangles a model shows."""
+    return sum(len(mesh_of(part).triangles) for link in model.links for part in link.parts
+               if part.seen)
+
+
+class _Palette:
+    """All colours of a home in one small texture."""
+
+    def __init__(self, groups: Iterable[Sequence[Part]]) -> None:
+        colours = dict.fromkeys(_byte(part.rgb) for parts in groups for part in parts)
+        self._side = max(2, math.ceil(math.sqrt(len(colours))))
+        self._at = {colour: index for index, colour in enumerate(colours)}
+
+    def load(self, bullet: Any, client: int) -> int:
+        """Hand the texture to PyBullet, which reads files only."""
+        side = self._side
+        texels = np.zeros((side * side, 3), np.uint8)
+        for (r, g, b), index in self._at.items():
+            texels[index] = (b, g, r)
+        image = texels.reshape(side, side, 3)[::-1]  # v counts from the bottom
+        handle, path = tempfile.mkstemp(suffix='.png', prefix='palette')
+        try:
+            with os.fdopen(handle, 'wb') as file:
+                file.write(cv2.imencode('.png', image)[1].tobytes())
+            texture: int = bullet.loadTexture(path, physicsClientId=client)
+        finally:
+            os.unlink(path)
+        return texture
+
+    def bake(self, parts: Sequence[Part]) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+        """Vertices (N, 3), normals (N, 3), uvs (N, 2) and indices (3 M,) of some parts."""
+        meshes = [mesh_of(part) for part in parts]
+        counts = [len(mesh.vertices) for mesh in meshes]
+        starts = np.cumsum([0, *counts[:-1]])
+        side = self._side
+        texels = [divmod(self._at[_byte(part.rgb)], side) for part in parts]
+        uvs = np.array([((column + 0.5) / side, (row + 0.5) / side) for row, column in texels])
+        return (np.concatenate([mesh.vertices for mesh in meshes]),
+                np.concatenate([mesh.normals for mesh in meshes]), np.repeat(uvs, counts, axis=0),
+                np.concatenate([mesh.triangles.ravel() + start
+                                for mesh, start in zip(meshes, starts, strict=True)]))
+
+
+class _Scratch:
+    """Lists that are filled again for every mesh.
+
+    PyBullet 3.2.7 never lets go of the lists it is given nor of their rows (createVisualShape
+    takes two references and returns none), so every mesh gets the same ones.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[list[list[float]]] = [[], [], []]
+        self._lists: list[list[list[float]]] = [[], [], []]
+        self._numbers: list[int] = []
+        self._indices: list[int] = []
+
+    def fill(self, vertices: Floats, normals: Floats, uvs: Floats, indices: NDArray[np.int64],
+             ) -> tuple[list[list[float]], list[list[float]], list[list[float]], list[int]]:
+        """Lists with these values, good until the next call."""
+        for rows, out, values in zip(self._rows, self._lists, (vertices, normals, uvs),
+                                     strict=True):
+            while len(rows) < len(values):
+                rows.append([])
+            for row, value in zip(rows, values.tolist(), strict=False):
+                row[:] = value
+            out[:] = rows[:len(values)]
+        self._numbers += range(len(self._numbers), len(vertices))
+        numbers = self._numbers
+        self._indices[:] = [numbers[index] for index in indices.tolist()]
+        one, two, three = self._lists
+        return one, two, three, self._indices
+
+
+_SCRATCH = _Scratch()
+
+
+def _byte(rgb: Rgb) -> tuple[int, int, int]:
+    r, g, b = (min(255, max(0, round(255 * v))) for v in rgb)
+    return r, g, b
+
+
+def _at(part: Part, pose: Pose) -> Part:
+    """A part of a link in the home's frame."""
+    origin, axes = pose
+    x, y, z = (float(v) for v in origin + axes @ np.array(part.position))
+    turn = axes @ rotation(part.rpy)
+    roll = math.atan2(turn[2, 1], turn[2, 2])
+    pitch = math.asin(min(1.0, max(-1.0, -turn[2, 0])))
+    yaw = math.atan2(turn[1, 0], turn[0, 0])
+    if abs(turn[2, 0]) > 1 - 1e-9:  # looking straight up or down: roll and yaw are one
+        roll, yaw = 0.0, math.atan2(-turn[0, 1], turn[1, 1])
+    return Part(part.kind, part.size, (x, y, z), part.rgb, (roll, pitch, yaw))
+
+
+def _quaternion(axes: Floats) -> list[float]:
+    """x, y, z, w of a rotation matrix (Shepperd's method)."""
+    trace = float(np.trace(axes))
+    squares = [axes[0, 0], axes[1, 1], axes[2, 2], trace]
+    k = int(np.argmax(squares))
+    q: Floats = np.zeros(4)
+    if k == 3:
+        q[3] = 1.0 + trace
+        q[:3] = (axes[2, 1] - axes[1, 2], axes[0, 2] - axes[2, 0], axes[1, 0] - axes[0, 1])
+    else:
+        i, j, n = k, (k + 1) % 3, (k + 2) % 3
+        q[i] = 1.0 + axes[i, i] - axes[j, j] - axes[n, n]
+        q[j], q[n] = axes[j, i] + axes[i, j], axes[n, i] + axes[i, n]
+        q[3] = axes[n, j] - axes[j, n]
+    return [float(v) for v in q / math.hypot(*q)]
+
+
+def _shade(rgb: NDArray[np.uint8], depth: NDArray[np.float32], ids: NDArray[np.int32],
+           ) -> NDArray[np.uint8]:
+    """Darken where surfaces meet and soften the steps along edges."""
+    return _soften(_darken(rgb, depth), depth, ids)
+
+
+def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Depth darkening (after Luft, Colditz and Deussen 2006) on the inverse depth.
+
+    A plane's inverse depth is linear in the picture, so that blurring does not change it; where
+    surfaces meet in a hollow, what is around a pixel is nearer than the pixel.
+    """
+    h, w = depth.shape
+    small = (max(8, w // 3), max(8, h // 3))
+    inverse = np.asarray(cv2.resize(1.0 / np.nan_to_num(depth, nan=FAR_M), small,
+                                    interpolation=cv2.INTER_AREA), np.float32)
+    sigma = small[1] / 30
+    wide = cv2.GaussianBlur(inverse, (0, 0), sigma)
+    narrow = cv2.GaussianBlur(inverse, (0, 0), sigma / 3)
+    hollow = (wide - inverse) / inverse * 2.2 + (narrow - inverse) / inverse * 3.0
+    shade = 1.0 - np.clip(hollow, -0.06, 0.26)
+    shade = cv2.resize(cv2.GaussianBlur(shade.astype(np.float32), (0, 0), 0.8), (w, h),
+                       interpolation=cv2.INTER_LINEAR)
+    return np.asarray(cv2.multiply(rgb, cv2.merge([shade, shade, shade]), dtype=cv2.CV_8U))
+
+
+def _soften(rgb: NDArray[np.uint8], depth: NDArray[np.float32], ids: NDArray[np.int32],
+            ) -> NDArray[np.uint8]:
+    """Blend pixels on the edges of bodies, and on other sharp steps, with their neighbours."""
+    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+    kernel = np.ones((3, 3), np.uint8)
+    edge = cv2.morphologyEx(grey, cv2.MORPH_GRADIENT, kernel) > 18
+    blurred = cv2.GaussianBlur(rgb, (3, 3), 0.7)
+    out = rgb.copy()
+    out[edge] = blurred[edge]
+    return out
