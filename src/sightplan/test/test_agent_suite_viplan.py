@@ -144,6 +144,40 @@ def test_published_accuracies_failures_and_means():
     assert suite.published('household', 'plan', 'mean of five', 'all').sem == .05
 
 
+@pytest.mark.parametrize(('method', 'model', 'split', 'measure', 'value', 'error', 'source'), [
+    # Of the paper's tables 10, 18 and 19: the first and the last row, and some between.
+    ('ground', 'AyaVision 32B', 'simple', 'holding', .79, .04, 'tables 10 and 18'),
+    ('ground', 'AyaVision 8B', 'hard', 'open', .79, .04, 'tables 10 and 18'),
+    ('ground', 'Gemma-3 27B', 'medium', 'ontop', .94, .00, 'tables 10 and 18'),
+    ('ground', 'gpt-4.1', 'medium', 'inside', .94, .02, 'tables 10 and 18'),
+    ('ground', 'Qwen3-VL 32B', 'hard', 'reachable', .65, .02, 'tables 10 and 18'),
+    ('ground', 'Qwen3-VL 8B', 'hard', 'reachable', .72, .02, 'tables 10 and 18'),
+    ('ground', 'InternVL3 78B', 'simple', 'accuracy', .71, .01, 'tables 10 and 18'),
+    ('ground', 'Gemma-3 27B', 'hard', 'success', .08, .05, 'tables 10 and 18'),
+    ('ground_cot', 'Qwen3-VL 8B', 'simple', 'holding', .85, .03, 'tables 10 and 19'),
+    ('ground_cot', 'Qwen3-VL 30B A3B', 'hard', 'nextto', .72, .01, 'tables 10 and 19'),
+    ('ground_cot', 'InternVL3.5 38B', 'hard', 'success', .12, .06, 'tables 10 and 19')])
+def test_published_household_numbers_are_the_papers(method, model, split, measure, value, error,
+                                                    source):
+    found = load_suite('viplan').published('household', method, model, split, measure)
+    assert (found.value, found.sem, found.source) == (value, error, source)
+
+
+def test_household_accuracies_are_there_for_every_model_split_and_predicate():
+    data = json.loads((load_suite('viplan').folder / 'published.json').read_text())
+    predicates = load_domain('household').schema.predicates
+    for table in data['tables']:
+        if table['domain'] == 'household' and table['source'].startswith('tables 10'):
+            assert len(table['models']) == {'ground': 24, 'ground_cot': 23}[table['method']]
+            for rows in table['models'].values():
+                assert set(rows) == set(SPLITS)
+                for cells in rows.values():
+                    assert set(cells) == {'success', 'accuracy', *predicates}
+                    # The whole is a mean of the parts, whatever their weights.
+                    parts = [cells[predicate][0] for predicate in predicates]
+                    assert min(parts) <= cells['accuracy'][0] <= max(parts)
+
+
 def test_every_confusion_table_has_published_numbers_beside_it():
     suite = load_suite('viplan')
     for name in table_names()[1:]:

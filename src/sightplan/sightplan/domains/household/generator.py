@@ -97,9 +97,16 @@ def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
     common = given.get('any') or {}
     starts = tuple({key: tuple(places) for key, places in {**common, **start}.items()}
                    for start in given['start'] or [{}])
+    movable = {thing for thing, kind in objects.items() if kind == 'movable'}
+    known = {FLOOR, *(f'{relation} {place}' for relation in ('ontop', 'inside')
+                      for place in objects)}
     for start in starts:
-        if set(start) - {'open'} != {o for o, kind in objects.items() if kind == 'movable'}:
+        if set(start) - {'open'} != movable:
             raise ValueError('a start does not say where every movable thing is, and no other')
+        for key, places in start.items():
+            for place in places:
+                if place not in (objects if key == 'open' else known):
+                    raise ValueError(f'{key}: {place!r} is no place or container')
     return Task(split, name, int(given['instances']), int(given['actions']),
                 int(given.get('paper_actions', given['actions'])), objects,
                 tuple(_literal(text) for text in given['goal']), starts)
