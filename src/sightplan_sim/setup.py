@@ -23,5 +23,8 @@ setup(
     install_requires=['setuptools'],
     extras_require={'test': ['pytest']},
     # A world is found by the name of the domain it shows.
-    entry_points={'sightplan.worlds': ['blocksworld = sightplan_sim.blocksworld:make_world']},
+    entry_points={'sightplan.worlds': [
+        'blocksworld = sightplan_sim.blocksworld:make_world',
+        'household = sightplan_sim.household:make_world',
+    ]},
 )

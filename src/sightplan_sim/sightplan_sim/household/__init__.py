@@ -1,1 +1,9 @@
-"""Household: homes with furniture that opens, small things, and a robot with a head camera."""
+"""Household: homes of one to three rooms, and a robot that fetches and carries in them.
+
+``make_world`` is the entry point of group ``sightplan.worlds``.
+"""
+
+from sightplan_sim.household.settings import Settings
+from sightplan_sim.household.world import HouseholdWorld, make_world
+
+__all__ = ['HouseholdWorld', 'Settings', 'make_world']

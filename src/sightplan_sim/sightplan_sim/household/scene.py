@@ -23,7 +23,7 @@ from sightplan_sim.household.shapes import BASE, Home, Joint, Model, Part, Place
 
 Floats = NDArray[np.float64]
 
-FLOOR = 'floor'
+FLOOR = 'ground'
 """Name of the ground under everything."""
 
 CONTACT_M = 0.003
@@ -91,19 +91,19 @@ class _Body:
         self.openings = [placed.opening if link.joint else 0.0 for link in placed.model.links]
         self.parked = False
         parts = [(index, part) for index, own in enumerate(self.links) for part in own]
-        self._link_of = np.array([index for index, _ in parts], dtype=np.int64)
+        self.link_of = np.array([index for index, _ in parts], dtype=np.int64)
         self._local_centre = np.array([part.position for _, part in parts]).reshape(-1, 3)
         self._local_turn = np.array([euler(part.rpy) for _, part in parts]).reshape(-1, 3, 3)
         self.half = np.array([part.size for _, part in parts]).reshape(-1, 3) / 2
-        self.round = np.array([part.kind == 'sphere' for _, part in parts], dtype=bool)
-        self.barrel = np.array([part.kind == 'cylinder' for _, part in parts], dtype=bool)
+        self.round = np.array([_solid(part) == 'sphere' for _, part in parts], dtype=bool)
+        self.barrel = np.array([_solid(part) == 'cylinder' for _, part in parts], dtype=bool)
         self.refresh()
 
     def refresh(self) -> None:
         """Reckon where its parts are."""
         frames = [self.frame(index) for index in range(len(self.links))]
-        turns = np.array([rotation for _, rotation in frames])[self._link_of]
-        origins = np.array([origin for origin, _ in frames])[self._link_of]
+        turns = np.array([rotation for _, rotation in frames])[self.link_of]
+        origins = np.array([origin for origin, _ in frames])[self.link_of]
         self.part_turn = turns @ self._local_turn
         self.part_centre = origins + np.einsum('nij,nj->ni', turns, self._local_centre)
         spread = np.abs(self.part_turn) @ self.half[:, :, None]
@@ -143,6 +143,7 @@ class Scene:
             self, self._bullet.disconnect, physicsClientId=self._client)
         self._bodies: dict[str, _Body] = {}
         self._names: dict[int, str] = {}
+        self._movers: tuple[str, ...] = ()
 
     def close(self) -> None:
         """Give the client back; the scene cannot be used afterwards."""
@@ -181,6 +182,7 @@ class Scene:
                 self._names[body.ids[-1]] = placed.name
             self._put(body)
         self._names.pop(-1, None)
+        self._movers = tuple(placed.name for placed in (*home.furniture, *home.things))
 
     # --- what there is ------------------------------------------------------------------------
 
@@ -193,6 +195,22 @@ class Scene:
     def things(self) -> tuple[str, ...]:
         """Those that can be moved."""
         return tuple(name for name, body in self._bodies.items() if body.thing)
+
+    @property
+    def movers(self) -> tuple[str, ...]:
+        """The problem's objects: furniture and things, without structure and decor."""
+        return self._movers
+
+    def frames(self, name: str) -> list[tuple[Floats, Floats]]:
+        """Origin [m] and axes of each link's frame."""
+        body = self._bodies[name]
+        return [body.frame(link) for link in range(len(body.links))]
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """Those that open and have room inside."""
+        return tuple(name for name, body in self._bodies.items()
+                     if body.model.cavities and body.model.openable)
 
     def model(self, name: str) -> Model:
         """What a body is."""
@@ -228,12 +246,16 @@ class Scene:
         """The room inside a container."""
         return self._regions(name, self._bodies[name].model.cavities)
 
-    def box(self, name: str) -> Box:
-        """The body's parts in one box along the axes of its own frame."""
+    def box(self, name: str, links: Sequence[int] | None = None) -> Box:
+        """The solid parts of a body, or of some of its links, in one box along its own axes."""
         body = self._bodies[name]
-        local = (body.part_centre - body.position) @ body.rotation
-        turns = body.rotation.T @ body.part_turn
-        spread = (np.abs(turns) @ body.half[:, :, None])[:, :, 0]
+        chosen = np.ones(len(body.half), dtype=bool) if links is None \
+            else np.isin(body.link_of, links)
+        local = (body.part_centre[chosen] - body.position) @ body.rotation
+        turns = body.rotation.T @ body.part_turn[chosen]
+        spread = (np.abs(turns) @ body.half[chosen, :, None])[:, :, 0]
+        if not len(local):
+            local = spread = np.zeros((1, 3))
         low, high = (local - spread).min(axis=0), (local + spread).max(axis=0)
         return Box(body.position + body.rotation @ ((low + high) / 2), body.rotation,
                    (high - low) / 2)
@@ -384,18 +406,37 @@ class Scene:
                 found.append(other.name)
         return found
 
-    def first_hits(self, starts: Floats, ends: Floats) -> list[str]:
+    def first_hits(self, starts: Floats, ends: Floats, ignore: Iterable[str] = (),
+                   ) -> list[str]:
         """The first body on each segment, '' for none.
+
+        A primitive that a segment starts in is not seen by it.
 
         Args:
             starts: (N, 3) [m].
             ends: (N, 3) [m].
+            ignore: bodies that segments pass through.
         """
-        if not len(starts):
-            return []
-        hits = self._bullet.rayTestBatch(starts.tolist(), ends.tolist(), numThreads=1,
-                                         physicsClientId=self._client)
-        return [self._names.get(hit[0], '') for hit in hits]
+        found = [''] * len(starts)
+        skip = {*ignore}
+        rest, starts = list(range(len(starts))), starts.copy()
+        while rest:
+            hits = self._bullet.rayTestBatch(
+                starts[rest].tolist(), ends[rest].tolist(), numThreads=1,
+                physicsClientId=self._client)
+            again = []
+            for ray, hit in zip(rest, hits, strict=True):
+                found[ray] = self._names.get(hit[0], '')
+                if found[ray] in skip:
+                    found[ray] = ''
+                    way = ends[ray] - starts[ray]
+                    length = float(np.linalg.norm(way))
+                    passed = hit[2] * length + 0.001
+                    if passed < length:
+                        starts[ray] = starts[ray] + way * (passed / length)
+                        again.append(ray)
+            rest = again
+        return found
 
     def crossed(self, name: str, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
         """(N,) whether segments meet a body, whatever else is in their way.
@@ -409,6 +450,23 @@ class Scene:
         """
         body = self._bodies[name]
         return crossed(body.part_centre, body.part_turn, body.half, starts, ends)
+
+    def disc_meets(self, name: str, links: Iterable[int], points: Floats, radius: float,
+                   low: float, high: float) -> NDArray[np.bool_]:
+        """(N,) whether upright cylinders stand in some links of a body; see ``free_disc``.
+
+        Args:
+            name: of the body.
+            links: indices of its links.
+            points: (N, 2) axes of the cylinders [m].
+            radius: theirs [m].
+            low: height of their bottoms [m].
+            high: height of their tops [m].
+        """
+        body = self._bodies[name]
+        chosen = (np.isin(body.link_of, list(links)) & (body.part_high[:, 2] > low)
+                  & (body.part_low[:, 2] < high))
+        return _disc_meets(body, chosen, points, radius)
 
     def free_disc(self, points: Floats, radius: float, low: float, high: float,
                   ) -> NDArray[np.bool_]:
@@ -476,7 +534,7 @@ class Scene:
         bullet = self._bullet
         kinds = {'sphere': bullet.GEOM_SPHERE, 'cylinder': bullet.GEOM_CYLINDER}
         shape = bullet.createCollisionShapeArray(
-            shapeTypes=[kinds.get(part.kind, bullet.GEOM_BOX) for part in parts],
+            shapeTypes=[kinds.get(_solid(part), bullet.GEOM_BOX) for part in parts],
             halfExtents=[[extent / 2 for extent in part.size] for part in parts],
             radii=[part.size[0] / 2 for part in parts],
             lengths=[part.size[2] for part in parts],
@@ -567,6 +625,16 @@ def matrix(q: Sequence[float]) -> Floats:
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+
+
+def _solid(part: Part) -> str:
+    """What a part is to physics: round meshes (bowls, plates) are cylinders, others boxes."""
+    x, y, z = part.size
+    if part.kind == 'box' or abs(x - y) > 0.02 * x:
+        return 'box'
+    if part.kind == 'sphere':
+        return 'sphere' if abs(x - z) <= 0.02 * x else 'box'
+    return 'cylinder'
 
 
 def _centre(parts: Sequence[Part]) -> Floats:

@@ -1,0 +1,404 @@
+"""What the seven actions do: end states are sampled without collisions, and physics settles them.
+
+An action tries end states until one is found in which all that its PDDL promises is true; if
+none is, the best of them is what became of it, and the action has failed if its main effect is
+not there. What can go wrong for real: no free place, something in a leaf's way, a thing that
+rolls off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sightplan.model import Action, Atom, Problem, State
+from sightplan_sim.household.placing import Placing, Spot
+from sightplan_sim.household.predicates import (
+    OPEN_SHARE,
+    contents,
+    reachable,
+    supports,
+    true_atoms,
+)
+from sightplan_sim.household.robot import Robot
+from sightplan_sim.household.scene import Scene, Snapshot
+from sightplan_sim.household.shapes import Home
+from sightplan_sim.household.stations import ANKLE_M, Stations
+
+RELEASES = 5
+"""How many spots are tried physically before a placement is given up."""
+LOOKS = 8
+"""How many stations are tried with a picture before a navigation is given up."""
+STEP_ASIDE_M = 0.7
+"""How far the robot steps aside to open, to close, or to see what it opened [m]."""
+SWEEP = 6
+"""Steps in which a leaf's way is tested."""
+SWEEP_DEPTH_M = 0.01
+"""A leaf that is deeper in something than this is stopped by it."""
+WIDE = (0.80, 1.0)
+"""Share of its range to which a joint is opened."""
+RELEASE_M_S = 0.03
+"""Spread of a thing's speed when it is let go [m/s]."""
+
+Sees = Callable[[Robot], frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an action.
+
+    Attributes:
+        robot: its state afterwards; the scene is changed in place.
+        text: ``success``, ``failed:<why>``, ``no_op`` or ``bungled:<what>``.
+    """
+
+    robot: Robot
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Ending:
+    """An end state: the robot and where everything is."""
+
+    robot: Robot
+    scene: Snapshot
+
+
+class Actions:
+    """Carries out actions in a scene.
+
+    Args:
+        scene: the home's bodies.
+        home: its rooms.
+        problem: whose objects and types they are.
+        half_fov: half the camera's field of view [rad].
+        sees: what is visible for a robot in the scene as it is.
+        reference: whether ``reachable`` is the reference's (see ``predicates.reachable``).
+    """
+
+    def __init__(self, scene: Scene, home: Home, problem: Problem, half_fov: float, sees: Sees,
+                 reference: bool = False) -> None:
+        self._scene = scene
+        self._problem = problem
+        self._sees = sees
+        self._reference = reference
+        self._stations = Stations(scene, home, half_fov)
+        self._placing = Placing(scene, self._stations)
+        self._realise: Mapping[str, Callable[..., Iterator[Robot]]] = {
+            'navigate-to': self._navigate, 'grasp': self._grasp, 'place-on': self._place_on,
+            'place-next-to': self._place_next_to, 'place-inside': self._place_inside,
+            'open-container': self._open, 'close-container': self._close}
+        self._bungles: Mapping[str, Callable[..., tuple[Robot, str]]] = {
+            'navigate-to': self._stray, 'grasp': self._knock, 'place-on': self._drop,
+            'place-next-to': self._drop, 'place-inside': self._drop,
+            'open-container': self._hardly_open, 'close-container': self._leave_ajar}
+
+    def state(self, robot: Robot) -> State:
+        """Everything that holds now."""
+        return true_atoms(self._scene, robot, self._problem,
+                          self._sees(robot) if self._reference else None)
+
+    def perform(self, action: Action, robot: Robot, expected: Mapping[Atom, bool],
+                rng: np.random.Generator) -> Outcome:
+        """Carry out a legal action.
+
+        Args:
+            action: a known action with known objects, legal in the present state.
+            robot: its state before.
+            expected: what the action's PDDL promises, the main effect first.
+            rng: source of chance for this action alone.
+        """
+        main = main_effect(action)
+        start = _Ending(robot, self._scene.snapshot())
+        best: tuple[tuple[bool, int, int], _Ending] | None = None
+        why = 'no free place'
+        for after in self._realise[action.name](robot, rng, *action.args):
+            state = self.state(after)
+            wrong = [atom for atom, value in expected.items() if (atom in state) is not value]
+            missed = main in wrong
+            seen: frozenset[str] = frozenset()
+            if action.name in ('navigate-to', 'open-container') and not missed:
+                seen = self._sees(after)
+                wanted = {name for atom in expected for name in atom.args
+                          if expected[atom] and atom.predicate == 'reachable'} or set(action.args)
+                hidden = len(wanted - seen)
+                missed |= action.name == 'navigate-to' and action.args[0] not in seen
+            else:
+                hidden = 0
+            cost = (missed, len(wrong), hidden)
+            if best is None or cost < best[0]:
+                best = (cost, _Ending(after, self._scene.snapshot()))
+            if cost == (False, 0, 0):
+                break
+            why = _why(action, missed)
+            self._scene.restore(start.scene)
+        if best is None or (best[0][0] and action.name in (
+                'navigate-to', 'open-container', 'close-container')):
+            self._scene.restore(start.scene)
+            return Outcome(robot, f'failed:{self._blocked or why}')
+        self._scene.restore(best[1].scene)
+        if best[0][0]:
+            after = self._within_grasp(best[1].robot, action, rng)
+            return Outcome(after, f'failed:{why}')
+        return Outcome(best[1].robot, 'success')
+
+    def bungle(self, action: Action, robot: Robot, rng: np.random.Generator) -> Outcome:
+        """Let a legal action go wrong."""
+        after, what = self._bungles[action.name](robot, rng, *action.args)
+        return Outcome(after, f'bungled:{what}')
+
+    # --- end states: each changes the scene, yields, and finds it restored ---------------------
+
+    _blocked = ''
+
+    def _navigate(self, robot: Robot, rng: np.random.Generator, target: str) -> Iterator[Robot]:
+        self._blocked = ''
+        if target == robot.held:
+            yield replace(robot, zone=frozenset({target}))
+            return
+        zone = self._zone(target, robot)
+        looks = 0
+        for view in self._stations.facing(robot, target, rng):
+            there = replace(robot, station=view.station, zone=zone)
+            if self._reference or reachable(self._scene, there, target):
+                yield there
+                looks += 1
+                if looks >= LOOKS:
+                    return
+
+    def _grasp(self, robot: Robot, rng: np.random.Generator, thing: str) -> Iterator[Robot]:
+        self._blocked = ''
+        above = self._leaning(thing)
+        self._scene.park(thing)
+        self._scene.settle(above)
+        yield replace(robot, held=thing)
+
+    def _place_on(self, robot: Robot, rng: np.random.Generator, thing: str, support: str,
+                  ) -> Iterator[Robot]:
+        return self._release(robot, thing, self._placing.on(robot, thing, support, rng), rng)
+
+    def _place_next_to(self, robot: Robot, rng: np.random.Generator, thing: str, other: str,
+                       ) -> Iterator[Robot]:
+        return self._release(robot, thing, self._placing.beside(robot, thing, other, rng), rng)
+
+    def _place_inside(self, robot: Robot, rng: np.random.Generator, thing: str, container: str,
+                      ) -> Iterator[Robot]:
+        return self._release(robot, thing, self._placing.inside(robot, thing, container, rng), rng)
+
+    def _open(self, robot: Robot, rng: np.random.Generator, container: str) -> Iterator[Robot]:
+        self._blocked = ''
+        scene = self._scene
+        held = contents(scene, container, scene.things)
+        links = self._links_to_open(container, held, rng)
+        goals = {link: float(rng.uniform(*WIDE)) for link in links}
+        robot = replace(robot, zone=robot.zone.union(held))
+        for scale in (1.0, 0.75, 0.5, 0.3):
+            ways = self._swing(robot, container, {k: scale * v for k, v in goals.items()}, held,
+                               rng)
+            for after in ways:
+                self._blocked = ''
+                yield after
+            if not self._blocked.startswith('in its way'):
+                return
+
+    def _close(self, robot: Robot, rng: np.random.Generator, container: str) -> Iterator[Robot]:
+        self._blocked = ''
+        scene = self._scene
+        held = contents(scene, container, scene.things)
+        goals = {link: 0.0 for link, share in enumerate(scene.openings(container)) if share > 0.0}
+        robot = replace(robot, zone=robot.zone.difference(held))
+        yield from self._swing(robot, container, goals, held, rng)
+
+    # --- bungles ------------------------------------------------------------------------------
+
+    def _stray(self, robot: Robot, rng: np.random.Generator, target: str) -> tuple[Robot, str]:
+        del target
+        station = self._stations.anywhere(robot, rng) or robot.station
+        return replace(robot, station=station, zone=frozenset()), 'went astray'
+
+    def _knock(self, robot: Robot, rng: np.random.Generator, thing: str) -> tuple[Robot, str]:
+        above = self._leaning(thing)
+        below = [name for name in supports(self._scene, thing)
+                 if name in self._problem.objects and self._scene.surfaces(name)]
+        if below and rng.random() < 0.6:
+            spots: Iterable[Spot] = self._placing.on(robot, thing, below[-1], rng)
+            if self._let_go(thing, spots, rng, above):
+                return robot, 'knocked aside'
+        self._let_go(thing, self._placing.floor(robot, thing, rng), rng, above)
+        return robot, 'knocked to the floor'
+
+    def _drop(self, robot: Robot, rng: np.random.Generator, thing: str, _: str,
+              ) -> tuple[Robot, str]:
+        self._let_go(thing, self._placing.floor(robot, thing, rng), rng)
+        return replace(robot, held=''), 'dropped'
+
+    def _hardly_open(self, robot: Robot, rng: np.random.Generator, container: str,
+                     ) -> tuple[Robot, str]:
+        held = contents(self._scene, container, self._scene.things)
+        for link in self._links_to_open(container, held, rng):
+            share = float(rng.uniform(0.1, 0.9)) * OPEN_SHARE
+            self._scene.set_opening(container, link, share, self._carried(container, link, held))
+        return robot, 'stayed shut'
+
+    def _leave_ajar(self, robot: Robot, rng: np.random.Generator, container: str,
+                    ) -> tuple[Robot, str]:
+        held = contents(self._scene, container, self._scene.things)
+        for link, share in enumerate(self._scene.openings(container)):
+            if share > OPEN_SHARE:
+                left = max(float(rng.uniform(0.3, 0.7)) * share, 1.5 * OPEN_SHARE)
+                self._scene.set_opening(container, link, left,
+                                        self._carried(container, link, held))
+        return robot, 'left ajar'
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _zone(self, target: str, robot: Robot) -> frozenset[str]:
+        """The work zone after navigating to something."""
+        scene = self._scene
+        zone = {target}
+        if any(share > OPEN_SHARE for share in scene.openings(target)):
+            zone.update(contents(scene, target, (n for n in scene.things if n != robot.held)))
+        return frozenset(zone)
+
+    def _leaning(self, thing: str) -> list[str]:
+        """Things that may move when a thing is taken away: what touches it, and so on."""
+        found: list[str] = []
+        rest = [thing]
+        while rest:
+            here = rest.pop()
+            for name in self._scene.near(here, 0.01):
+                if name != thing and name not in found and self._scene.touching(name, here):
+                    found.append(name)
+                    rest.append(name)
+        return found
+
+    def _release(self, robot: Robot, thing: str, spots: Iterable[Spot],
+                 rng: np.random.Generator) -> Iterator[Robot]:
+        """Put a thing down at one spot after another and let it settle."""
+        self._blocked = ''
+        for number, spot in enumerate(spots):
+            if number >= RELEASES:
+                return
+            self._settle(thing, spot, rng)
+            yield replace(robot, held='')
+
+    def _settle(self, thing: str, spot: Spot, rng: np.random.Generator,
+                others: Iterable[str] = ()) -> None:
+        self._scene.move(thing, spot.position, spot.rotation)
+        push = np.append(rng.normal(0.0, RELEASE_M_S, 2), 0.0)
+        self._scene.settle([thing, *self._scene.near(thing, 0.02), *others], {thing: push})
+
+    def _let_go(self, thing: str, spots: Iterable[Spot], rng: np.random.Generator,
+                others: Iterable[str] = ()) -> bool:
+        """Put a thing down at the first spot."""
+        for spot in spots:
+            self._settle(thing, spot, rng, others)
+            return True
+        return False
+
+    def _within_grasp(self, robot: Robot, action: Action, rng: np.random.Generator) -> Robot:
+        """After a placement that failed: what rolled out of every reach is taken to lie nearby."""
+        thing = action.args[0]
+        probe = replace(robot, zone=frozenset({thing}))
+        stations = (view.station for view in self._stations.facing(robot, thing, rng))
+        if not any(reachable(self._scene, replace(probe, station=station), thing)
+                   for station in stations):
+            self._let_go(thing, self._placing.floor(robot, thing, rng), rng)
+        return robot
+
+    def _links_to_open(self, container: str, held: list[str], rng: np.random.Generator,
+                       ) -> list[int]:
+        """All leaves; of drawers those with something in them, else one."""
+        scene = self._scene
+        model = scene.model(container)
+        leaves = [i for i, link in enumerate(model.links)
+                  if link.joint is not None and link.joint.kind != 'slide']
+        drawers = [i for i, link in enumerate(model.links)
+                   if link.joint is not None and link.joint.kind == 'slide']
+        full = [link for link in drawers if self._carried(container, link, held)]
+        if drawers and not full:
+            full = [drawers[int(rng.integers(len(drawers)))]]
+        return leaves + full
+
+    def _carried(self, container: str, link: int, held: Iterable[str]) -> list[str]:
+        """Which of a container's contents move with one of its links."""
+        scene = self._scene
+        rooms = [room for room in scene.cavities(container) if room.link == link != 0]
+        return [name for name in held
+                if any(room.contains(scene.centre(name), 0.02) for room in rooms)]
+
+    def _swing(self, robot: Robot, container: str, goals: Mapping[int, float],
+               held: list[str], rng: np.random.Generator) -> Iterator[Robot]:
+        """Move links to shares of their ranges, from where the robot stands or a step aside.
+
+        Stops without an end state, with the reason in ``_blocked``, if something is in the way.
+        """
+        scene = self._scene
+        begin = scene.openings(container)
+        carried = {link: self._carried(container, link, held) for link in goals}
+        views = list(self._stations.facing(robot, container, rng, near=STEP_ASIDE_M))
+        stations = [robot.station, *(view.station for view in views)]
+        points = np.array([(s.x, s.y) for s in stations])
+        free = np.ones(len(points), dtype=bool)
+        start = scene.snapshot()
+        for step in range(1, SWEEP + 1):
+            part = step / SWEEP
+            for link, goal in goals.items():
+                scene.set_opening(container, link, begin[link] + part * (goal - begin[link]),
+                                  carried[link])
+            stopped = scene.overlaps(container, list(goals), SWEEP_DEPTH_M,
+                                     ignore=[name for own in carried.values() for name in own])
+            if stopped:
+                scene.restore(start)
+                self._blocked = f'in its way is {stopped[0]}'
+                return
+            free &= ~scene.disc_meets(container, goals, points, robot.body.radius, ANKLE_M,
+                                      robot.body.height)
+        after = scene.snapshot()
+        scene.restore(start)
+        if not free.any():
+            self._blocked = 'the robot is in its way'
+            return
+        tries = 0
+        for station, ok in zip(stations, free, strict=True):
+            if not ok:
+                continue
+            there = replace(robot, station=station)
+            scene.restore(after)
+            if station is not robot.station and not reachable(scene, there, container):
+                scene.restore(start)
+                continue
+            yield there
+            scene.restore(start)
+            tries += 1
+            if tries >= LOOKS:
+                return
+
+
+def main_effect(action: Action) -> Atom:
+    """The one effect without which an action has failed."""
+    name, args = action.name, action.args
+    match name:
+        case 'grasp':
+            return Atom('holding', args)
+        case 'place-on':
+            return Atom('ontop', args)
+        case 'place-next-to':
+            return Atom('nextto', args)
+        case 'place-inside':
+            return Atom('inside', args)
+        case 'navigate-to':
+            return Atom('reachable', args)
+    return Atom('open', args)
+
+
+def _why(action: Action, missed: bool) -> str:
+    if not missed:
+        return ''
+    if action.name.startswith('place'):
+        return 'did not stay'
+    return 'not in sight or in reach' if action.name == 'navigate-to' else 'did not work'
+
+

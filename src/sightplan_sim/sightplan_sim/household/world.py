@@ -1,0 +1,467 @@
+"""The household world: a home of rigid bodies, and a robot that looks, fetches and bungles."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import hashlib
+import importlib.metadata
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import load_domain
+from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.model import (
+    Action,
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    Problem,
+    State,
+    WorldError,
+    check_settings,
+)
+from sightplan_sim.camera_info import CameraInfo
+from sightplan_sim.clock import WorldClock
+from sightplan_sim.household import predicates
+from sightplan_sim.household.actions import Actions, Outcome
+from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.homes import make_home
+from sightplan_sim.household.render import Painter
+from sightplan_sim.household.robot import (
+    GRIPPER,
+    Robot,
+    RobotBody,
+    gripper_bodies,
+    gripper_poses,
+    held_name,
+)
+from sightplan_sim.household.scene import Scene
+from sightplan_sim.household.settings import Settings
+from sightplan_sim.household.shapes import Home
+
+RESET_S = 1.0
+OBSERVE_S = 1 / 30
+REJECT_S = 0.1
+ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
+OTHER_ACT_S = 3.0
+"""Nominal durations by which simulated time advances."""
+
+SEGMENT_PX = 240
+"""Side of the picture in which it is decided what is visible, whatever the settings."""
+HOME_TRIES = 6
+"""Homes that are tried for a problem until one begins as the problem says."""
+_HOMES_KEPT = 4
+_NEXT_HOME = 1_000_003
+
+
+class HouseholdWorld:
+    """Implements the ports World and TruthSource over a scene of rigid bodies.
+
+    Which home it is, and how it looks, depends on the problem and the setting ``home`` alone;
+    what the robot's actions come to, on the episode's seed and the problem's name. All methods
+    may be called from several threads.
+
+    Failure model (after ViPlan's for blocksworld): a legal action fails with the episode's
+    probability; then with .5 nothing happens, else it is bungled: the robot drives elsewhere,
+    knocks the thing away, drops it on the floor, or moves the leaf too little. Without that
+    luck, an action can still fail, as arms and floors have it (see ``actions``).
+
+    Args:
+        settings: robot and picture.
+        clock_ns: source of time [ns]; None simulates time.
+
+    Attributes:
+        settings: as given.
+        renderer: what draws the pictures, with its version, for the records of a run.
+        pictures: whether there is anything to be seen in them.
+        labels: whether labels may be drawn into them.
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, settings: Settings | None = None,
+                 clock_ns: Callable[[], int] | None = None) -> None:
+        self.settings = settings or Settings()
+        check_settings(self.settings)
+        s = self.settings
+        self._lock = threading.RLock()
+        self._clock = WorldClock(clock_ns)
+        self._body = RobotBody(
+            camera_height=s.camera_height_m, camera_forward=s.camera_forward_m,
+            tilt=math.radians(s.tilt_deg), shoulder_height=s.shoulder_height_m, reach=s.reach_m)
+        self._camera = Camera(s.width, s.height, s.fov_deg)
+        self._scene = Scene()
+        self._painter = Painter()
+        self._painted: Home | None = None
+        self._homes: OrderedDict[tuple[str, str], Home] = OrderedDict()
+        self.pictures = s.pictures != 'none'
+        self.labels = s.labels and self.pictures
+        version = importlib.metadata.version('pybullet')
+        self.renderer = (f'PyBullet TinyRenderer {version}, {s.width}x{s.height}, OpenCV '
+                         f'{cv2.__version__}') if self.pictures else 'none'
+        self._episode: _Episode | None = None
+
+    def close(self) -> None:
+        """Give the simulator back."""
+        with self._lock:
+            self._episode = None
+            self._painter.close()
+            self._scene.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- port World ---------------------------------------------------------------------------
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        """Build the problem's home; chance in actions is drawn from seed and name.
+
+        Raises:
+            WorldError: the problem is none of this world, no home begins as it says (names the
+                facts), or the failure probability is not in [0, 1].
+        """
+        if not 0.0 <= spec.failure_probability <= 1.0:
+            raise WorldError(f'episode {spec.episode_id}: failure probability '
+                             f'{spec.failure_probability} is not in [0, 1]')
+        problem = _checked(spec.problem)
+        with self._lock:
+            self._episode = None  # whatever goes wrong, the old episode is over
+            home = self._build(problem)
+            if self._painted is not home:
+                self._painter.build(home, gripper_bodies(home.things))
+                self._painted = home
+            reference = self.settings.navigation == 'reference'
+            actions = Actions(self._scene, home, problem,
+                              math.radians(self.settings.fov_deg) / 2, self._visible, reference)
+            episode = _Episode(spec, home, load_domain('household').model(problem), actions,
+                               Robot(self._body, home.start), _generator(spec, 'failures'))
+            self._clock.advance(RESET_S)
+            episode.stamps_ns.append(self._clock.now_ns())
+            episode.states.append(actions.state(episode.robot))
+            self._episode = episode
+
+    def observe(self) -> Observation:
+        """Take a picture; between actions it is the same picture with a new stamp.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            episode = self._current()
+            stamp_ns = self._clock.advance(OBSERVE_S)
+            if episode.look is None:
+                episode.look = self._look(episode)
+            return dataclasses.replace(episode.look, stamp_ns=stamp_ns)
+
+    def execute(self, action: Action) -> Feedback:
+        """Carry out an action, or bungle it; the feedback never tells which.
+
+        An unknown action or object and an illegal action are REJECTED, and nothing moves.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            episode = self._current()
+            before = episode.states[-1]
+            try:
+                episode.model.check(action)
+            except InputError as error:
+                return self._reject(episode, str(error))
+            anywhere = self.settings.navigation == 'reference' and action.name == 'navigate-to'
+            if not anywhere and not episode.model.applicable(action, before):
+                return self._reject(episode, 'not legal')
+            fails, kind, _ = episode.failures.random(3)
+            rng = _generator(episode.spec, f'action {episode.legal}')
+            episode.legal += 1
+            if fails >= episode.spec.failure_probability:
+                outcome = episode.actions.perform(
+                    action, episode.robot, episode.model.effects(action, before), rng)
+            elif kind < 0.5:
+                outcome = Outcome(episode.robot, 'no_op')
+            else:
+                outcome = episode.actions.bungle(action, episode.robot, rng)
+            episode.robot = outcome.robot
+            episode.look = None
+            return self._finish(episode, outcome.text, FeedbackStatus.EXECUTED, '',
+                                ACT_S.get(action.name, OTHER_ACT_S))
+
+    # --- port TruthSource ---------------------------------------------------------------------
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms now or at a time of this episode.
+
+        Args:
+            stamp_ns: a time on the world's clock [ns]; None is now.
+
+        Raises:
+            WorldError: there was no reset, or the time is before it or still to come.
+        """
+        with self._lock:
+            episode = self._current()
+            if stamp_ns is None:
+                return episode.states[-1]
+            now_ns = self._clock.now_ns()
+            if not episode.stamps_ns[0] <= stamp_ns <= now_ns:
+                raise WorldError(
+                    f'no state at {stamp_ns} ns: episode {episode.spec.episode_id} has lasted '
+                    f'from {episode.stamps_ns[0]} to {now_ns} ns so far')
+            return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
+
+    def last_outcome(self) -> str:
+        """What really became of the last action of this episode.
+
+        Returns:
+            ``success``; ``failed:<why>``, without bad luck; ``no_op``; ``bungled:<what>``;
+            ``illegal``; '' before the first action.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            return self._current().outcome
+
+    # --- beyond the ports ---------------------------------------------------------------------
+
+    def now_ns(self) -> int:
+        """The world's time [ns]."""
+        with self._lock:
+            return self._clock.now_ns()
+
+    def camera_info(self) -> CameraInfo:
+        """Calibration of the camera: the same in every episode."""
+        return CameraInfo(self._camera.width, self._camera.height, self._camera.matrix(),
+                          np.zeros(5), self.settings.frame_id)
+
+    def camera_pose(self) -> NDArray[np.float64]:
+        """(4, 4) pose of the optical frame in the home [m], now.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            robot = self._current().robot
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = robot.optical_axes, robot.eye
+        return pose
+
+    def overview(self, size: int = 480) -> NDArray[np.uint8]:
+        """(size, size, 3) uint8: the home from above, over the walls, without the robot.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            episode = self._current()
+            self._pose(episode.robot)
+            with self._painter.without((*GRIPPER, held_name(episode.robot.held))
+                                       if episode.robot.held else GRIPPER):
+                return self._painter.draw(_bird(episode.home, size)).rgb
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _current(self) -> _Episode:
+        if self._episode is None:
+            raise WorldError('no episode: reset the world first')
+        return self._episode
+
+    def _build(self, problem: Problem) -> Home:
+        """Put up a home that begins as the problem says."""
+        key = (problem.name, repr((sorted(map(str, problem.init)), dict(problem.objects),
+                                   problem.goal)))
+        wrong = ''
+        for attempt in range(HOME_TRIES):
+            home = self._homes.get(key) or make_home(
+                problem, self.settings.home + attempt * _NEXT_HOME)
+            self._scene.build(home)
+            wrong = _unlike(problem, predicates.true_atoms(
+                self._scene, Robot(self._body, home.start), problem))
+            if not wrong:
+                self._homes[key] = home
+                while len(self._homes) > _HOMES_KEPT:
+                    self._homes.popitem(last=False)
+                return home
+        raise WorldError(f'{problem.source or problem.name}: no home begins as (:init ...) says: '
+                         f'{wrong} (change the fact, or the world option home)')
+
+    def _view(self, robot: Robot) -> View:
+        return View(self._camera, robot.eye, robot.optical_axes)
+
+    def _pose(self, robot: Robot) -> None:
+        """Bring what is drawn to where it is."""
+        for name in self._scene.movers:
+            if name == robot.held:
+                self._painter.hide([name])
+            else:
+                self._painter.move(name, self._scene.frames(name))
+        model = self._scene.model(robot.held) if robot.held else None
+        shown = gripper_poses(robot, model)
+        self._painter.hide([held_name(name) for name in self._scene.things
+                            if held_name(name) not in shown])
+        for name, pose in shown.items():
+            self._painter.move(name, [pose])
+
+    def _visible(self, robot: Robot) -> frozenset[str]:
+        """What is in view, of furniture and things."""
+        self._pose(robot)
+        view = self._view(robot).sized(SEGMENT_PX, SEGMENT_PX)
+        with self._painter.without(GRIPPER):
+            ids = self._painter.segment(view)
+        counts = np.bincount(ids[ids > 0], minlength=len(self._painter.names))
+        pixels = {name: int(count) for name, count in zip(self._painter.names, counts, strict=True)
+                  if count and name in self._scene.names}
+        hulls = {name: predicates.hull_px(view, self._scene.box(name)) for name in pixels}
+        found = predicates.visible(pixels, hulls, self.settings.visible_share)
+        return found | {robot.held} if robot.held else found
+
+    def _look(self, episode: _Episode) -> Observation:
+        robot = episode.robot
+        seen = self._visible(robot)
+        visible = tuple(name for name in episode.spec.problem.objects if name in seen)
+        if not self.pictures:
+            return Observation(image=self._digest(episode), frame_id=self.settings.frame_id,
+                               visible_objects=visible)
+        frame = self._painter.draw(self._view(robot))
+        image, depth = frame.rgb, frame.depth_m
+        names = self._painter.names
+        hand = [index for index, name in enumerate(names)
+                if name in GRIPPER or name.startswith('held ')]
+        near = np.isin(frame.ids, hand)
+        depth[near] = np.nan  # drawn shrunk: no depth of theirs is true
+        labelled = image
+        if self.settings.labels:
+            labelled = self._labelled(image, frame.ids, robot, visible)
+        for array in (image, depth, labelled):
+            array.setflags(write=False)  # handed out more than once
+        return Observation(image=labelled, frame_id=self.settings.frame_id, depth_m=depth,
+                           visible_objects=visible,
+                           unlabelled=None if labelled is image else image)
+
+    def _labelled(self, image: NDArray[np.uint8], ids: NDArray[np.int32], robot: Robot,
+                  visible: tuple[str, ...]) -> NDArray[np.uint8]:
+        return image
+
+    def _digest(self, episode: _Episode) -> NDArray[np.uint8]:
+        """2x2 pixels of a hash over all that a picture depends on."""
+        robot = episode.robot
+        digest = hashlib.sha256(repr((
+            episode.spec.problem.name, self._camera, robot.station, robot.held)).encode())
+        for name in self._scene.movers:
+            for origin, axes in self._scene.frames(name):
+                digest.update(np.round(np.append(origin, axes.ravel()), 6).tobytes())
+        return np.frombuffer(digest.digest()[:12], np.uint8).reshape(2, 2, 3)
+
+    def _reject(self, episode: _Episode, message: str) -> Feedback:
+        return self._finish(episode, 'illegal', FeedbackStatus.REJECTED, message, REJECT_S)
+
+    def _finish(self, episode: _Episode, outcome: str, status: FeedbackStatus, message: str,
+                duration_s: float) -> Feedback:
+        episode.outcome = outcome
+        stamp_ns = self._clock.advance(duration_s)
+        if status is FeedbackStatus.EXECUTED:
+            state = episode.actions.state(episode.robot)
+            if state != episode.states[-1]:
+                episode.stamps_ns.append(stamp_ns)
+                episode.states.append(state)
+        return Feedback(status, message, stamp_ns)
+
+
+@dataclass
+class _Episode:
+    """What changes between one reset and the next."""
+
+    spec: EpisodeSpec
+    home: Home
+    model: InstantiatedModel
+    actions: Actions
+    robot: Robot
+    failures: np.random.Generator
+    legal: int = 0
+    stamps_ns: list[int] = dataclasses.field(default_factory=list)
+    states: list[State] = dataclasses.field(default_factory=list)
+    outcome: str = ''
+    look: Observation | None = None
+
+
+def _checked(problem: Problem) -> Problem:
+    """A problem of this world, with the domain's text if it came without.
+
+    Raises:
+        WorldError: it is another domain's, or says what no start of this world can be.
+    """
+    where = problem.source or problem.name
+    if problem.domain != 'household':
+        raise WorldError(f'{where}: a problem of domain {problem.domain!r}; this world shows '
+                         'household')
+    for atom in sorted(problem.init):
+        if atom.predicate in ('reachable', 'holding'):
+            raise WorldError(f'{where}: init has ({atom.predicate} {atom.args[0]}): at the start '
+                             'nothing is in reach and the gripper is empty (leave it out)')
+    if problem.domain_pddl:
+        return problem
+    return dataclasses.replace(problem, domain_pddl=load_domain('household').pddl)
+
+
+def _unlike(problem: Problem, state: State) -> str:
+    """How a state differs from a problem's init, in words; '' if it does not."""
+    missing, extra = sorted(problem.init - state), sorted(state - problem.init)
+    said = [f'({atom}) does not hold' for atom in missing]
+    said += [f'({atom}) holds, but is not said' for atom in extra]
+    return '; '.join(said[:4])
+
+
+def _generator(spec: EpisodeSpec, purpose: str) -> np.random.Generator:
+    """A source of chance of its own for each purpose, the same in every process."""
+    text = f'household/{purpose}/{spec.seed}/{spec.problem.name}'
+    digest = hashlib.sha256(text.encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], 'little'))
+
+
+def _bird(home: Home, size: int) -> View:
+    """From above and a little from the front, so that all rooms fit."""
+    low = np.array([room.low for room in home.rooms]).min(axis=0)
+    high = np.array([room.high for room in home.rooms]).max(axis=0)
+    middle, half = (low + high) / 2, float((high - low).max()) / 2 + 0.3
+    fov_deg, pitch = 40.0, math.radians(68.0)
+    forward = np.array([0.0, math.cos(pitch), -math.sin(pitch)])
+    right = np.array([1.0, 0.0, 0.0])
+    way = half / math.tan(math.radians(fov_deg) / 2) + 1.5
+    eye = np.append(middle, 0.8) - way * forward
+    axes = np.column_stack([right, np.cross(forward, right), forward])
+    return View(Camera(size, size, fov_deg), eye, axes)
+
+
+def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> HouseholdWorld:
+    """Make a world from named settings: what the entry point ``household`` gives.
+
+    Args:
+        clock_ns: source of time [ns], None simulates it.
+        **settings: fields of ``Settings``.
+
+    Returns:
+        The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
+
+    Raises:
+        InputError: a setting is unknown or out of bounds; names it.
+    """
+    known = [field.name for field in dataclasses.fields(Settings)]
+    for name in settings:
+        if name not in known:
+            raise InputError(f'unknown setting {name!r} of world household '
+                             f'(known: {", ".join(known)})')
+    return HouseholdWorld(Settings(**settings), clock_ns)
