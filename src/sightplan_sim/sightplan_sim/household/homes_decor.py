@@ -58,8 +58,7 @@ def loose_support(plan: Plan, rng: Random, generator: np.random.Generator, name:
     kinds = support_kinds(categories)
     fitting = [k for room in plan.rooms for k in _SEATS.get(room.kind, ()) if k in kinds]
     kind = rng.choice(fitting or kinds)
-    return Item(name, make_decor(kind, generator), named=False,
-                how='any' if kind in _FREE else 'wall')
+    return Item(name, make_decor(kind, generator), how='any' if kind in _FREE else 'wall')
 
 
 def furnish(plan: Plan, rng: Random, generators: Generators, categories: frozenset[str]) -> None:
@@ -87,7 +86,7 @@ def _add(plan: Plan, rng: Random, generator: np.random.Generator, name: str, kin
         height = rng.uniform(1.35, 1.5)
     if kind == 'rug':
         how = 'free'
-    item = Item(name, model, named=False, how=how, fronted=False, floor=height)
+    item = Item(name, model, spaced=False, how=how, fronted=False, floor=height)
     try:
         plan.add(item, [room], tries=25)
     except NoRoomError:

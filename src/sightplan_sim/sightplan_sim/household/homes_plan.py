@@ -50,7 +50,8 @@ class Item:
 
     Attributes:
         name, model, opening: as in Placed.
-        named: whether it is an object of the problem.
+        spaced: whether it stays so far from others of its kind, as it opens and closes, that
+            they never count as next to each other: the problem's objects do.
         how: ``wall``, ``free``, ``any`` (either), or ``in wall``.
         fronted: whether a robot must be able to stand before it.
         closed, swept: boxes in its own frame.
@@ -60,7 +61,7 @@ class Item:
     name: str
     model: Model
     opening: float = 0.0
-    named: bool = True
+    spaced: bool = True
     how: str = 'wall'
     fronted: bool = True
     floor: float = 0.0
@@ -69,7 +70,7 @@ class Item:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'closed', model_box(self.model))
-        object.__setattr__(self, 'swept', swept_box(self.model) if self.named
+        object.__setattr__(self, 'swept', swept_box(self.model) if self.spaced
                            else self.closed)
 
     def front(self) -> Box:
@@ -91,7 +92,7 @@ class Body:
         room: index of its room.
         swept: box around all that it sweeps, in the home's frame.
         zones: what must stay free for it.
-        named: whether it is an object of the problem.
+        spaced: as in Item.
         side: of the room, where it stands at or in a wall; else ''.
     """
 
@@ -99,7 +100,7 @@ class Body:
     room: int
     swept: Box
     zones: tuple[Rect, ...]
-    named: bool
+    spaced: bool
     side: str = ''
 
 
@@ -272,7 +273,7 @@ class Plan:
                 low, high = item.closed.low, item.closed.high
                 behind = Box((low[0], high[1], 0.0), (high[0], high[1] + 0.8, 1.0))
                 zones.append(to_home(behind, placed).rect)
-        return Body(placed, room, to_home(item.swept, placed), tuple(zones), item.named, side)
+        return Body(placed, room, to_home(item.swept, placed), tuple(zones), item.spaced, side)
 
     def _fits(self, body: Body, item: Item) -> bool:
         room = self.rooms[body.room]
@@ -317,14 +318,14 @@ class Plan:
         pair = frozenset((body.placed.name, other.placed.name))
         if pair in self._beside:
             return gap(placed_box(body.placed), placed_box(other.placed)) > 0.008
-        if body.named and other.named:
+        if body.spaced and other.spaced:
             return gap(body.swept, other.swept) > near_limit(body.swept, other.swept) + _SPACING
         return not body.swept.meets(other.swept, 0.05)
 
 
 def _flat(body: Body) -> bool:
     """Whether one walks over it."""
-    return -1.0 < body.swept.high[2] < 0.02
+    return not body.spaced and -1.0 < body.swept.high[2] < 0.02
 
 
 def make_rooms(rng: Random, kinds: Sequence[str], scale: float) -> tuple[Room, ...]:

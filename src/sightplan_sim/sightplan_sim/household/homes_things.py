@@ -23,6 +23,8 @@ from sightplan_sim.household.shapes import Model, Placed, Region, Vec3
 
 _SPACING = 0.012
 _TRIES = 60
+_OVERHANG = 0.12
+"""How far a long thing may jut out over a surface's usable part [m]."""
 _ARM = 0.46
 """Nothing is put with its middle further from the front of what it is put on [m]."""
 
@@ -75,11 +77,11 @@ class Shelving:
         for name in names:
             own = model_box(models[name])
             turn = 0.0 if own.extents[0] < own.extents[1] else math.pi / 2
-            if own.extents[not turn] > 2 * region.half[1]:
+            if own.extents[not turn] > 2 * region.half[1] + (0.0 if inside else _OVERHANG):
                 turn = math.pi / 2 - turn
             turns.append(turn + self._rng.choice((0.0, math.pi)))
             boxes.append(to_home(own, Placed(name, models[name], (0.0, 0.0, 0.0), turns[-1])))
-        gaps = [near_limit(a, b) + 2 * _SPACING for a, b in itertools.pairwise(boxes)]
+        gaps = [near_limit(a, b) + 1.5 * _SPACING for a, b in itertools.pairwise(boxes)]
         slack = 2 * region.half[0] - sum(b.extents[0] for b in boxes) - sum(gaps)
         if slack < 0:
             return False
@@ -180,6 +182,8 @@ class Shelving:
         low_y, high_y = -region.half[1] - box.low[1], region.half[1] - box.high[1]
         if holder.model.mass:  # a thing on a thing: in its middle
             return (0.0, 0.0, -region.half[2])
+        if low_y > high_y and not inside and low_y <= high_y + _OVERHANG:
+            low_y = high_y  # what is too long, such as a handle, juts out at the front
         if low_x > high_x or low_y > high_y:
             return None
         front = model_front(holder.model, region)
