@@ -1,4 +1,4 @@
-"""A plain stroke font of our own for name plates, so that every OpenCV draws the same letters.
+"""A plain stroke font of our own for plates and labels: every OpenCV draws the same letters.
 
 (OpenCV 4 and 5 write in different fonts.) A glyph is some strokes on a grid: x to the right from
 0, y up from the baseline at 0; small letters are 4 high, capitals and digits 6.
@@ -87,6 +87,12 @@ _UNKNOWN: tuple[Stroke, ...] = (_line((0, 0), (4, 0), (4, 6), (0, 6), (0, 0)),)
 def glyph(letter: str) -> tuple[Stroke, ...]:
     """The strokes of a letter; capitals are drawn small, unknown ones as a box."""
     return _GLYPHS.get(letter.lower(), _UNKNOWN)
+
+
+def text_aspect(text: str) -> float:
+    """Width over height of the plate that a text fills best."""
+    width = sum(max(x for stroke in glyph(letter) for x, _ in stroke) + _GAP for letter in text)
+    return 0.80 * (width - _GAP + _WEIGHT) / (0.88 * (_ASCENT - _DESCENT + _WEIGHT))
 
 
 @functools.lru_cache(maxsize=256)

@@ -44,11 +44,11 @@ def plant(category: str, rng: np.random.Generator) -> Model:
              mesh('cylinder', (0.86 * d, 0.86 * d, 0.01), (0, 0, 0.92 * pot), (0.25, 0.17, 0.11)),
              mesh('cylinder', (0.03, 0.03, h - pot), (0, 0, (h + pot) / 2 - 0.1), WOODS[2]),
              mesh('cylinder', (d, d, h), (0, 0, h / 2), rgb, solid=True, seen=False)]
-    for k in range(9):
+    for k in range(11):
         turn = 2.4 * k + float(rng.uniform(-0.3, 0.3))
-        up = pot + 0.12 + (h - pot - 0.15) * k / 8
-        out = 0.16 - 0.012 * k
-        parts.append(mesh('sphere', (0.34 - 0.015 * k, 0.12, 0.05),
+        up = pot + 0.12 + (h - pot - 0.15) * k / 10
+        out = 0.17 - 0.011 * k
+        parts.append(mesh('leaf', (0.36 - 0.013 * k, 0.15, 0.05),
                           (out * float(np.cos(turn)), out * float(np.sin(turn)), up),
                           shade(green, 0.8 + 0.05 * k), rpy=(0.0, -0.45, turn)))
     return still(category, parts, (d, d, h))

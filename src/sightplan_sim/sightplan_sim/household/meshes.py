@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sightplan_sim.household.shapes import Part, Vec3
 
 CREASE_DEG = 50.0
-SMALL_M = 0.05
+SMALL_M = 0.06
 """A part whose extents stay below this gets a coarser mesh [m]."""
 
 Floats = NDArray[np.float64]
@@ -188,10 +188,10 @@ def _cylinder(detail: float) -> Polygons:
 
 
 def _sphere(detail: float) -> Polygons:
-    rows = _steps(9, detail, 5)
+    rows = _steps(8, detail, 5)
     arc = [(math.sin(math.pi * k / rows), -math.cos(math.pi * k / rows)) for k in range(rows + 1)]
     arc[0], arc[-1] = (0.0, -1.0), (0.0, 1.0)
-    return _turned(arc, _steps(16, detail, 7))
+    return _turned(arc, _steps(14, detail, 7))
 
 
 def _cone(detail: float) -> Polygons:
@@ -215,7 +215,7 @@ def _torus(detail: float) -> Polygons:
 
 
 def _ring_of(middle: float, thick: float, detail: float) -> Polygons:
-    n = _steps(6, detail, 5)
+    n = _steps(6, detail, 4)
     ring = [(middle + thick * math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n))
             for k in range(n)]
     return _turned(ring, _steps(20, detail, 10), closed=True)
@@ -223,6 +223,21 @@ def _ring_of(middle: float, thick: float, detail: float) -> Polygons:
 
 def _fat_torus(detail: float) -> Polygons:
     return _ring_of(0.68, 0.32, detail)
+
+
+def _hoop(detail: float) -> Polygons:
+    return _ring_of(0.96, 0.04, detail)
+
+
+def _leaf(detail: float) -> Polygons:
+    """Pointed along x, with a ridge."""
+    outline = [(-1.0, 0.0), (-0.3, -0.9), (0.3, -0.8), (1.0, 0.0), (0.3, 0.8), (-0.3, 0.9)]
+    polygons: Polygons = []
+    for k, (x0, y0) in enumerate(outline):
+        x1, y1 = outline[(k + 1) % 6]
+        polygons += [[(x0, y0, 0.0), (x1, y1, 0.0), (0.0, 0.0, 1.0)],
+                     [(x1, y1, 0.0), (x0, y0, 0.0), (0.0, 0.0, -0.4)]]
+    return polygons
 
 
 def _ring(detail: float) -> Polygons:
@@ -236,7 +251,7 @@ def _band(detail: float) -> Polygons:
     for k in range(rows + 1):
         z = 0.296 * (2 * k / rows - 1)
         outer.append((math.sqrt(1 - z * z), z))
-    return _turned([(0.85, -0.296), *outer, (0.85, 0.296)], _steps(20, detail), closed=True)
+    return _turned([(0.85, -0.296), *outer, (0.85, 0.296)], _steps(14, detail, 7), closed=True)
 
 
 def _bottle(detail: float) -> Polygons:
@@ -374,7 +389,8 @@ def _bag(detail: float) -> Polygons:
 
 KINDS: Mapping[str, Callable[[float], Polygons]] = {
     'box': _box, 'cylinder': _cylinder, 'sphere': _sphere, 'cone': _cone, 'bowl': _bowl,
-    'plate': _plate, 'torus': _torus, 'fat_torus': _fat_torus, 'ring': _ring, 'band': _band,
+    'plate': _plate, 'torus': _torus, 'fat_torus': _fat_torus, 'hoop': _hoop,
+    'leaf': _leaf, 'ring': _ring, 'band': _band,
     'bottle': _bottle, 'cup': _cup, 'beaker': _beaker, 'pot': _pot, 'shade': _shade,
     'apple': _apple, 'wedge': _wedge, 'cabin': _cabin, 'pillow': _pillow, 'sole': _sole,
     'shoe': _shoe, 'spoon': _spoon, 'banana': _banana, 'bag': _bag,

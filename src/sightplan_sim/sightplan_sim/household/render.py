@@ -33,6 +33,12 @@ Pose = tuple[Floats, Floats]
 NEAR_M, FAR_M = 0.04, 25.0
 AMBIENT, DIFFUSE = 0.62, 0.46
 _FARAWAY = (0.0, 0.0, -200.0)
+_OFFSETS = tuple((r * math.cos(a), r * math.sin(a)) for r in (0.012, 0.035)
+                 for a in np.linspace(0.0, math.pi, 5)[:-1].tolist())
+"""Half of the neighbours that darken a pixel, in fractions of the picture's size."""
+_STEP = 0.35
+"""Relative difference of inverse depths that is taken for a step."""
+_DARKNESS = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,21 +363,27 @@ def _shade(rgb: NDArray[np.uint8], depth: NDArray[np.float32], ids: NDArray[np.i
 
 
 def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Depth darkening (after Luft, Colditz and Deussen 2006) on the inverse depth.
+    """Ambient occlusion from the inverse depth, which is linear in the picture on every plane.
 
-    A plane's inverse depth is linear in the picture, so that blurring does not change it; where
-    surfaces meet in a hollow, what is around a pixel is nearer than the pixel.
+    So the mean of two opposite neighbours differs from a pixel's own value only where surfaces
+    bend: above it in a hollow, below on a ridge. Pairs across a step in depth do not count.
     """
     h, w = depth.shape
-    small = (max(8, w // 3), max(8, h // 3))
-    inverse = np.asarray(cv2.resize(1.0 / np.nan_to_num(depth, nan=FAR_M), small,
-                                    interpolation=cv2.INTER_AREA), np.float32)
-    sigma = small[1] / 30
-    wide = cv2.GaussianBlur(inverse, (0, 0), sigma)
-    narrow = cv2.GaussianBlur(inverse, (0, 0), sigma / 3)
-    hollow = (wide - inverse) / inverse * 2.2 + (narrow - inverse) / inverse * 3.0
-    shade = 1.0 - np.clip(hollow, -0.06, 0.26)
-    shade = cv2.resize(cv2.GaussianBlur(shade.astype(np.float32), (0, 0), 0.8), (w, h),
+    size = (max(8, w // 3), max(8, h // 3))
+    inverse = cv2.resize(1.0 / np.nan_to_num(depth, nan=FAR_M), size,
+                         interpolation=cv2.INTER_NEAREST)
+    total = np.zeros_like(inverse)
+    for dx, dy in _OFFSETS:
+        x, y = round(dx * size[0]), round(dy * size[1])
+        padded = cv2.copyMakeBorder(inverse, abs(y), abs(y), abs(x), abs(x), cv2.BORDER_REPLICATE)
+        (r, c), (rows, columns) = (abs(y), abs(x)), inverse.shape
+        one = padded[r + y:r + y + rows, c + x:c + x + columns]
+        other = padded[r - y:r - y + rows, c - x:c - x + columns]
+        hollow = (one + other) / (2 * inverse) - 1.0
+        total += np.where(np.abs(one - other) < _STEP * inverse + np.abs(hollow) * inverse,
+                          np.clip(hollow, -0.03, 0.08), 0.0) * (np.abs(hollow) < _STEP)
+    shade = np.clip(1.0 - _DARKNESS * total / len(_OFFSETS), 0.72, 1.05).astype(np.float32)
+    shade = cv2.resize(cv2.GaussianBlur(shade, (0, 0), 1.2), (w, h),
                        interpolation=cv2.INTER_LINEAR)
     return np.asarray(cv2.multiply(rgb, cv2.merge([shade, shade, shade]), dtype=cv2.CV_8U))
 

@@ -68,7 +68,8 @@ def bowl(category: str, rng: np.random.Generator) -> Model:
                      (0.93, 0.78, 0.30), (0.90, 0.90, 0.88)))
     parts = [mesh('bowl', (d, d, h - 0.008), (0, 0, 0.008 + (h - 0.008) / 2), rgb),
              mesh('cylinder', (0.5 * d, 0.5 * d, 0.012), (0, 0, 0.006), shade(rgb, 0.85)),
-             mesh('torus', (d, d, 0.01), (0, 0, h - 0.003), shade(mix(rgb, WHITE, 0.5), 1.1)),
+             mesh('hoop', (1.01 * d, 1.01 * d, 0.010), (0, 0, h - 0.003),
+                  shade(mix(rgb, WHITE, 0.5), 1.1)),
              *_walls(d, h, 0.5 * d, 0.014)]
     return still(category, parts, (d, d, h), mass=0.3)
 
@@ -80,7 +81,7 @@ def plate(category: str, rng: np.random.Generator) -> Model:
     rim = pick(rng, ((0.20, 0.38, 0.70), (0.70, 0.20, 0.20), (0.22, 0.50, 0.35),
                      (0.30, 0.30, 0.34)))
     parts = [mesh('plate', (d, d, h), (0, 0, h / 2), rgb),
-             mesh('torus', (d, d, 0.008), (0, 0, h - 0.003), rim),
+             mesh('torus', (d, d, 0.006), (0, 0, h - 0.002), rim),
              mesh('ring', (0.70 * d, 0.70 * d, 0.002), (0, 0, 0.0135), rim),
              _post((0.62 * d, 0.62 * d, 0.012)),
              _post((0.96 * d, 0.96 * d, 0.010), (0, 0, h - 0.007))]
@@ -150,8 +151,8 @@ def notebook(category: str, rng: np.random.Generator) -> Model:
              between((-0.08 * w, 0.28 * w), (0.20 * d, 0.22 * d), (h, h + 0.002), DARK,
                      solid=False)]
     for k in range(7):
-        parts.append(mesh('fat_torus', (0.030, 0.030, 0.007), (-w / 2, (k - 3) * 0.13 * d, h / 2),
-                          STEEL, rpy=lying('y')))
+        parts.append(box((0.022, 0.007, h + 0.008), (-w / 2, (k - 3) * 0.13 * d, h / 2), STEEL,
+                         solid=False))
     return _leaf_top(category, parts, (w, d, h), 0.3)
 
 
@@ -240,9 +241,9 @@ def ball(category: str, rng: np.random.Generator) -> Model:
     d = span(rng, 0.14, 0.16)
     rgb = pick(rng, VIVID)
     other = WHITE if rng.random() < 0.6 else (0.97, 0.85, 0.20)
-    tilt = (0.5, 0.3, 0.0)
-    parts = [mesh('sphere', (d, d, d), (0, 0, d / 2), rgb),
-             mesh('band', (1.012 * d, 1.012 * d, 0.30 * d), (0, 0, d / 2), other, rpy=tilt),
+    tilt = (-0.75, float(rng.uniform(-0.5, 0.5)), 0.0)
+    parts = [mesh('sphere', (d, d, d), (0, 0, d / 2), rgb, rpy=tilt),
+             mesh('band', (1.02 * d, 1.02 * d, 0.302 * d), (0, 0, d / 2), other, rpy=tilt),
              *_upright_ball(d)]
     return still(category, parts, (d, d, d), mass=0.25)
 
@@ -282,10 +283,12 @@ def gym_shoe(category: str, rng: np.random.Generator) -> Model:
     parts = [
         mesh('sole', (long, wide, sole), (0, 0, sole / 2), (0.96, 0.96, 0.95)),
         mesh('shoe', (0.96 * long, 0.92 * wide, h - sole), (0, 0, sole + (h - sole) / 2), rgb),
-        mesh('cylinder', (0.26 * long, 0.56 * wide, 0.004), (-0.29 * long, 0, h - 0.003), DARK),
-        box((0.10 * long, 0.94 * wide, 0.022), (-0.02 * long, 0, sole + 0.40 * (h - sole)),
-            accent, solid=False, rpy=(0.0, 0.5, 0.0)),
+        mesh('cylinder', (0.30 * long, 0.46 * wide, 0.004), (-0.27 * long, 0, h), DARK),
     ]
+    for k in (-1, 0, 1):
+        parts.append(box((0.020, 0.62 * wide, 0.045), ((-0.04 + 0.075 * k) * long, 0,
+                                                       sole + 0.36 * (h - sole)), accent,
+                         solid=False, rpy=(0.0, 0.4, 0.0)))
     for k in range(4):
         x = (-0.06 + 0.075 * k) * long
         z = sole + (h - sole) * (0.86 - 0.12 * k) + 0.004
@@ -325,7 +328,7 @@ def cup(category: str, rng: np.random.Generator) -> Model:
     d, h = span(rng, 0.088, 0.098), span(rng, 0.11, 0.125)
     rgb = pick(rng, VIVID)
     parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
-             mesh('torus', (d, d, 0.008), (0, 0, h - 0.002), WHITE),
+             mesh('hoop', (1.01 * d, 1.01 * d, 0.010), (0, 0, h - 0.003), WHITE),
              *_walls(d, h, 0.72 * d, 0.01)]
     return still(category, parts, (d, d, h), mass=0.15)
 
@@ -381,7 +384,7 @@ def saucepan(category: str, rng: np.random.Generator) -> Model:
     grip = 0.17
     parts = [mesh('pot', (d, d, h), (0, 0, h / 2), rgb),
              *_walls(d, h, 0.94 * d, 0.01),
-             mesh('torus', (1.03 * d, 1.03 * d, 0.010), (0, 0, h - 0.003), shade(rgb, 1.25)),
+             mesh('hoop', (1.03 * d, 1.03 * d, 0.010), (0, 0, h - 0.003), shade(rgb, 1.25)),
              mesh('ring', (0.94 * d, 0.94 * d, 0.002), (0, 0, 0.012), shade(rgb, 0.7)),
              box((grip, 0.030, 0.022), (d / 2 + grip / 2, 0, 0.80 * h), DARK),
              box((0.03, 0.034, 0.028), (d / 2 + 0.01, 0, 0.80 * h), STEEL, solid=False)]
@@ -664,9 +667,9 @@ def bucket(category: str, rng: np.random.Generator) -> Model:
     d, h = span(rng, 0.20, 0.23), span(rng, 0.19, 0.22)
     rgb = pick(rng, VIVID[:5])
     parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
-             mesh('torus', (1.04 * d, 1.04 * d, 0.016), (0, 0, h - 0.006), shade(rgb, 1.2)),
-             mesh('torus', (1.10 * d, 1.10 * d, 0.012), (0, -0.03, h + 0.03), STEEL,
-                  rpy=(0.5, 0.0, 0.0)), *_walls(d, h, 0.72 * d, 0.015)]
+             mesh('hoop', (1.04 * d, 1.04 * d, 0.016), (0, 0, h - 0.006), shade(rgb, 1.2)),
+             mesh('hoop', (1.06 * d, 1.06 * d, 0.008), (0, -0.03, h + 0.02), STEEL,
+                  rpy=(0.35, 0.0, 0.0)), *_walls(d, h, 0.72 * d, 0.015)]
     return still(category, parts, (1.04 * d, 1.04 * d, h), mass=0.5)
 
 

@@ -1,0 +1,134 @@
+"""Boxes with names around objects, drawn into a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan_sim.lettering import letter_plate, text_aspect
+
+Floats = NDArray[np.float64]
+
+INKS: tuple[tuple[int, int, int], ...] = (
+    (214, 30, 30), (20, 84, 200), (0, 122, 60), (140, 40, 160), (190, 96, 0), (0, 118, 130))
+"""Colours of boxes and name plates, by turns."""
+
+_SHIFT = 4
+_HEIGHT = 1 / 26  # of a name plate, of the picture's height
+_STEP = 6  # px between places that are tried for a plate
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBox:
+    """What to name, and where it is.
+
+    Attributes:
+        name: written on its plate.
+        outline: (N, 2) corners of its hull or rectangle in turn [px]; may leave the picture.
+    """
+
+    name: str
+    outline: Floats
+
+
+def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray[np.uint8]:
+    """Outline some objects and write their names beside them.
+
+    Plates stay in the picture and do not cover one another as long as there is room; they keep
+    off the outlined objects if they can. A line leads from each to its object.
+
+    Args:
+        rgb: (H, W, 3) uint8; stays as it is.
+        boxes: what to name; order decides colours and who chooses a place first.
+
+    Returns:
+        (H, W, 3) uint8, a new picture.
+    """
+    out = rgb.copy()
+    if not boxes:
+        return out
+    height, width = rgb.shape[:2]
+    outlines = [np.asarray(box.outline, dtype=np.float64) for box in boxes]
+    areas = [_bounds(outline, width, height) for outline in outlines]
+    plates: list[tuple[float, float, float, float]] = []
+    tall = max(13, round(height * _HEIGHT))
+    for box, area in zip(boxes, areas, strict=True):
+        wide = min(width, round(tall * text_aspect(box.name)) + 4)
+        plates.append(_place(wide, tall, area, areas, plates, width, height))
+    thick = max(1, round(height / 240))
+    inks = [INKS[k % len(INKS)] for k in range(len(boxes))]
+    for outline, ink in zip(outlines, inks, strict=True):
+        line = np.round(np.clip(outline, -width, 2 * width) * 2**_SHIFT).astype(np.int32)
+        cv2.polylines(out, [line], True, ink, thick, cv2.LINE_AA, _SHIFT)
+    for area, plate, ink in zip(areas, plates, inks, strict=True):
+        ends = np.round(np.array(_leader(area, plate)) * 2**_SHIFT).astype(np.int32)
+        cv2.polylines(out, [ends], False, ink, thick, cv2.LINE_AA, _SHIFT)
+    for box, plate, ink in zip(boxes, plates, inks, strict=True):
+        x0, y0, x1, y1 = (int(v) for v in plate)
+        window = out[y0:y1, x0:x1]
+        cover = letter_plate(box.name, round((x1 - x0) / (y1 - y0), 4), y1 - y0)
+        cover = cover[:, :x1 - x0, None].astype(np.float32) / 255
+        blank = np.zeros((y1 - y0, x1 - x0 - cover.shape[1], 1), np.float32)
+        cover = np.concatenate([cover, blank], axis=1)
+        window[:] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
+    return out
+
+
+def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, float, float]:
+    """x0, y0, x1, y1 of the part of an outline that is in the picture."""
+    (x0, y0), (x1, y1) = outline.min(axis=0), outline.max(axis=0)
+    return (float(np.clip(x0, 0, width - 1)), float(np.clip(y0, 0, height - 1)),
+            float(np.clip(x1, 0, width - 1)), float(np.clip(y1, 0, height - 1)))
+
+
+def _place(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[float, ...]],
+           taken: Sequence[tuple[float, ...]], width: int, height: int,
+           ) -> tuple[float, float, float, float]:
+    """The best place for a plate: near its object, on no plate, on few objects."""
+    xs = np.unique(np.clip([*range(0, width, _STEP), area[0], (area[0] + area[2] - wide) / 2],
+                           0, max(0, width - wide)).astype(int))
+    ys = np.unique(np.clip([*range(0, height, _STEP), area[1] - tall - 5, area[3] + 5],
+                           0, max(0, height - tall)).astype(int))
+    x, y = (grid.ravel() for grid in np.meshgrid(xs, ys))
+    away = (np.maximum(np.maximum(area[0] - (x + wide), x - area[2]), 0)
+            + np.maximum(np.maximum(area[1] - (y + tall), y - area[3]), 0))
+    off = np.abs(x + wide / 2 - (area[0] + area[2]) / 2) * 0.15
+    below = 4.0 * (y > area[1])
+    cost = away + off + below
+    for other in areas:
+        cost = cost + 60.0 * _overlap(x, y, wide, tall, other) / (wide * tall)
+    for plate in taken:
+        grown = (plate[0] - 2, plate[1] - 2, plate[2] + 2, plate[3] + 2)
+        cost = cost + 1e4 * _overlap(x, y, wide, tall, grown)
+    best = int(np.argmin(cost))
+    left, top = float(x[best]), float(y[best])
+    return left, top, left + wide, top + tall
+
+
+def _overlap(x: NDArray[np.int64], y: NDArray[np.int64], wide: int, tall: int,
+             area: tuple[float, ...]) -> Floats:
+    """Area that rectangles at x, y share with another [px^2]."""
+    across = np.minimum(x + wide, area[2]) - np.maximum(x, area[0])
+    along = np.minimum(y + tall, area[3]) - np.maximum(y, area[1])
+    return np.asarray(np.maximum(across, 0.0) * np.maximum(along, 0.0), dtype=np.float64)
+
+
+def _leader(area: tuple[float, float, float, float], plate: tuple[float, float, float, float],
+            ) -> list[tuple[float, float]]:
+    """From the point of a plate that is nearest to an object, to the object's nearest point."""
+    ends = []
+    for low, high, first, last in ((area[0], area[2], plate[0], plate[2]),
+                                   (area[1], area[3], plate[1], plate[3])):
+        if last < low:
+            ends.append((last, low))
+        elif first > high:
+            ends.append((first, high))
+        else:
+            middle = (max(low, first) + min(high, last)) / 2
+            ends.append((middle, middle))
+    (px, ox), (py, oy) = ends
+    return [(px, py), (ox, oy)]
