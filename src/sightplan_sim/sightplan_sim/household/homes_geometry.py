@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sightplan_sim.household.shapes import Joint, Link, Model, Part, Placed, Region, Vec3
+from sightplan_sim.household.shapes import Joint, Model, Part, Placed, Region, Vec3
 
 Rect = tuple[float, float, float, float]
 _Turn = tuple[Vec3, Vec3, Vec3]
@@ -151,16 +151,26 @@ def _joint_frame(joint: Joint | None, opening: float) -> tuple[Vec3, _Turn]:
 def _part_box(part: Part) -> Box:
     half = [s / 2 for s in part.size]
     if part.rpy != (0.0, 0.0, 0.0):
-        half = [sum(abs(row[k]) * half[k] for k in range(3)) for row in _euler(part.rpy)]
+        squares = [[(row[k] * half[k]) ** 2 for k in range(3)] for row in _euler(part.rpy)]
+        if part.kind == 'sphere':
+            half = [math.sqrt(sum(row)) for row in squares]
+        elif part.kind == 'cylinder':
+            half = [math.sqrt(row[0] + row[1]) + math.sqrt(row[2])
+                    for row in squares]
+        else:
+            half = [sum(map(math.sqrt, row)) for row in squares]
     (x, y, z), (a, b, c) = part.position, half
     return Box((x - a, y - b, z - c), (x + a, y + b, z + c))
 
 
-def _link_box(link: Link) -> Box:
-    return around(map(_part_box, link.parts))
+def _parts_of(model: Model) -> list[tuple[Joint | None, list[Part]]]:
+    """Parts that count, by link: of what is carried about the solid ones, else all."""
+    return [(link.joint, [part for part in link.parts if part.solid or not model.mass])
+            for link in model.links]
 
 
 def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
+    """The box around a box that is turned and then shifted."""
     if turn is _UNIT:
         low, high = box.low, box.high
     else:
@@ -175,11 +185,11 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
 def link_boxes(model: Model, openings: Sequence[float] = (0.0,)) -> list[Box]:
     """A box around each link, in the body's frame, at each of some shares of the joints' range."""
     boxes = []
-    for link in model.links:
-        if link.parts:
-            box = _link_box(link)
-            boxes += [_spread(box, *_joint_frame(link.joint, opening))
-                      for opening in (openings if link.joint is not None else openings[:1])]
+    for joint, parts in _parts_of(model):
+        if parts:
+            box = around(map(_part_box, parts))
+            boxes += [_spread(box, *_joint_frame(joint, opening))
+                      for opening in (openings if joint is not None else openings[:1])]
     return boxes
 
 
@@ -208,7 +218,7 @@ def placed_boxes(placed: Placed) -> list[Box]:
     """A box around each link of a body as it stands; around each part, if none moves."""
     if placed.model.openable:
         return [to_home(box, placed) for box in link_boxes(placed.model, (placed.opening,))]
-    return [to_home(_part_box(part), placed) for part in placed.model.links[0].parts]
+    return [to_home(_part_box(part), placed) for part in _parts_of(placed.model)[0][1]]
 
 
 def region_frame(placed: Placed, region: Region) -> tuple[Vec3, _Turn]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 from sightplan_sim.household.homes_geometry import (
@@ -13,6 +13,7 @@ from sightplan_sim.household.homes_geometry import (
     model_box,
     near_limit,
     placed_box,
+    placed_boxes,
     region_local,
     region_point,
     swept_box,
@@ -41,6 +42,7 @@ class Shelving:
         self._rng = rng
         self._beside = {frozenset(pair) for pair in beside}
         self._things: list[tuple[Placed, Box]] = []
+        self._boxes: dict[str, list[Box]] = {}
 
     @property
     def things(self) -> tuple[Placed, ...]:
@@ -194,7 +196,15 @@ class Shelving:
         return (self._rng.uniform(low_x, high_x), self._rng.uniform(low_y, high_y),
                 -region.half[2])
 
+    def _parts(self, holder: Placed) -> list[Box]:
+        """Boxes around the parts of what carries others (not of another small thing)."""
+        if holder.name not in self._boxes:
+            self._boxes[holder.name] = [] if holder.model.mass else placed_boxes(holder)
+        return self._boxes[holder.name]
+
     def _free(self, placed: Placed, box: Box, holder: Placed, *, inside: bool) -> bool:
+        if not inside and any(box.meets(part, -0.003) for part in self._parts(holder)):
+            return False
         for other, taken in self._things:
             if other.name == holder.name:
                 continue
@@ -212,12 +222,3 @@ def model_front(model: Model, region: Region) -> float:
     """How far a fixed region's front edge lies behind the body's [m]."""
     low = model_box(model).low[1]
     return region.centre[1] - region.half[1] - low
-
-
-def capacity(model: Model, things: Mapping[str, Model]) -> Iterator[str]:
-    """Names of things that fit into none of a container's cavities, however they are turned."""
-    for name, thing in things.items():
-        w, d, h = swept_box(thing).extents
-        if not any(h <= 2 * c.half[2] and min(w, d) <= 2 * min(c.half[:2])
-                   and max(w, d) <= 2 * max(c.half[:2]) for c in model.cavities):
-            yield name
