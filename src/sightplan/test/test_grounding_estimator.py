@@ -257,3 +257,20 @@ print('caught', len(caught))
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
                           check=False)
     assert done.stdout == 'caught 1\n', done.stderr
+
+
+@given(st.sampled_from(SMALL_STATES), st.lists(st.sampled_from(SMALL_ATOMS), min_size=1,
+                                               max_size=6, unique=True))
+def test_what_is_told_is_as_good_as_certain(state, atoms):
+    """The states that agree with it, and what the answers say among those alone."""
+    told = {atom: atom in state for atom in atoms}
+    denied = [Evidence(atom, VERDICTS[not value]) for atom, value in told.items()]
+    other = [Evidence(SMALL_ATOMS[0], Verdict.YES)] * (SMALL_ATOMS[0] not in told)
+    found = EXACT.estimate([*denied, *other], told)
+    agreeing = [s for s in SMALL_STATES if all((a in s) is v for a, v in told.items())]
+    logs = EXACT.observation_model.log_likelihoods(SMALL_ATOMS[0].predicate, Verdict.YES)
+    weights = [math.exp(logs[SMALL_ATOMS[0] in s]) if other else 1.0 for s in agreeing]
+    for atom in SMALL_ATOMS:
+        exact = sum(w for s, w in zip(agreeing, weights, strict=True) if atom in s) / sum(weights)
+        assert found.marginals[atom] == pytest.approx(exact, abs=2e-4)
+    assert EXACT.estimate([], {Atom('on', ('x', 'y')): True}).state in SMALL_STATES

@@ -316,3 +316,27 @@ def test_effects_that_are_not_reliable_branch_within_what_is_possible():
     tracked.act(action, FeedbackStatus.EXECUTED)
     p = tracked.marginals()[Atom('isopen', action.args)]
     assert p == pytest.approx(0.9 * 0.7, abs=0.02)
+
+
+def test_what_is_out_of_view_is_seldom_true_before_it_is_known():
+    """A prior, exact up to the first action; answers and facts outweigh it."""
+    rates = SLIPPERY
+    hidden = [Atom('on', ('r', 'g')), Atom('incolumn', ('b', 'c3'))]
+    odds = 0.2 / 0.8
+    tracked = belief()
+    tracked.hide(hidden)
+    weights = {s: odds ** sum(atom in s for atom in hidden) for s in STATES}
+    total = sum(weights.values())
+    found = dict(zip(tracked.states, tracked.weights, strict=True))
+    assert found == pytest.approx({s: w / total for s, w in weights.items()}, abs=1e-6)
+    tracked.look('a')
+    tracked.answer([Evidence(hidden[0], YES, 'a')])
+    weights = exact_answer(weights, hidden[0], YES, rates)
+    total = sum(weights.values())
+    found = dict(zip(tracked.states, tracked.weights, strict=True))
+    assert found == pytest.approx({s: w / total for s, w in weights.items()}, abs=1e-6)
+    tracked.tell({hidden[1]: True})
+    assert tracked.marginals()[hidden[1]] > 0.999
+    other = belief()
+    other.hide([])
+    assert np.allclose(other.weights, 1.0 / len(STATES))

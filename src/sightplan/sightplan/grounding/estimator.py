@@ -129,10 +129,11 @@ class Estimator:
         constraints: instead of the domain's own ``constraints.yaml``.
         observation_model: what answers are worth; None: generic defaults.
         settings: see ``EstimatorSettings``.
-        atoms: only these and what constraints tie to them; None: all ground atoms.
+        atoms: only these and what constraints tie to them; None: all that may hold.
 
     Attributes:
-        atoms: the atoms it is about, sorted by name.
+        atoms: the atoms it is about, sorted by name; never one that cannot hold
+            (``Domain.worth_asking``).
         number: atom to column.
         observation_model: as given.
 
@@ -151,7 +152,7 @@ class Estimator:
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         theory = instantiate(constraints, domain.schema, objects)
-        parts = theory.split()
+        parts = theory.without(set(theory.atoms).difference(domain.worth_asking(problem))).split()
         if atoms is not None:
             wanted = set(atoms)
             parts = [part for part in parts if wanted.intersection(part.atoms)]

@@ -52,6 +52,9 @@ class FilterSettings:
     surprise_nats: float = param(
         3.0, 'Prior penalty of such a state against the best one in the belief [nats]', low=0.0,
         high=100.0)
+    hidden_prior: float = param(
+        0.2, 'Prior probability of an atom about something that is out of view at first (most of '
+        'what could be true is false)', low=1e-6, high=1.0 - 1e-6)
     prior_weight: float = param(
         0.3, "Weight of the old belief's marginals when such a state is looked for", low=0.0,
         high=1.0)
@@ -84,6 +87,7 @@ class BeliefFilter:
         self._last_values: Bools  # values when each atom was last asked about
         self._scores: Floats
         self._told = np.zeros(n)
+        self._hidden = np.zeros(n)
         self._first: list[Evidence] = []  # answers before the first action
         self._rejected: list[Action] = []  # since the last action that was executed
         self._image = ''  # the current one
@@ -165,6 +169,15 @@ class BeliefFilter:
             self._resolve()
         else:
             self.escape()
+
+    def hide(self, atoms: Iterable[Atom]) -> None:
+        """Say, before the first action, which atoms are about something out of view."""
+        log_odds = float(_logit(np.array(self.settings.hidden_prior)))
+        for atom in atoms:
+            if atom in self._estimator.number:
+                self._hidden[self._estimator.number[atom]] = log_odds
+        if self._hidden.any() and not self._moved:
+            self._resolve()
 
     def look(self, image: str) -> None:
         """Say which image the answers to come are about.
@@ -283,8 +296,8 @@ class BeliefFilter:
         odds = self._observation_model
         cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
         refused = [(self._model.preconditions(action), cost) for action in self._rejected]
-        posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._told,
-                                          refused)
+        posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._told
+                                          + self._hidden, refused)
         self._values, self._scores = posterior.values, posterior.scores
         for action in self._rejected:  # exactly, where a precondition is no conjunction
             self._scores = self._scores + self._rejection(action)
@@ -470,7 +483,7 @@ class FactorisedFilter(BeliefFilter):
 
     def _resolve(self) -> None:
         super()._resolve()
-        self._log_odds = self._estimator.scores(self._first)[0]
+        self._log_odds = self._estimator.scores(self._first)[0] + self._hidden
 
     def answer(self, answers: Sequence[Evidence]) -> None:
         """Add the evidence to the log-odds and project."""

@@ -111,6 +111,10 @@ class BelievingPolicy:
             literal.atom for literal in context.problem.goal}
         self._filter = self._make_filter(context)
         self._look(context)
+        if self.needs_grounder:
+            look = self._observation
+            self._filter.hide(atom for atom in self._filter.atoms
+                              if not look.in_view(atom) and atom not in look.told)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
@@ -137,7 +141,7 @@ class BelievingPolicy:
                             f'found out')
             state = other
         stop = self._have_plan(context, state)
-        for other_state in self._next_best(state) if stop is not None else ():
+        for other_state in self._next_best(context, state) if stop is not None else ():
             if self._have_plan(context, other_state) is None:
                 stop = None
                 break
@@ -173,12 +177,13 @@ class BelievingPolicy:
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
-    def _next_best(self, state: State) -> list[State]:
-        """The likeliest of the other joint states."""
+    def _next_best(self, context: Context, state: State) -> list[State]:
+        """The likeliest of the other joint states in which the goal is not reached."""
         weights = self._filter.weights
         order = np.argsort(-weights, kind='stable')[:_ALTERNATIVES + 1]
         states = self._filter.states
-        return [states[i] for i in order if weights[i] > _FAINT and states[i] != state]
+        return [states[i] for i in order if weights[i] > _FAINT and states[i] != state
+                and not context.problem.goal_met(states[i])]
 
     # --- looking and asking ---------------------------------------------------------------------
 
