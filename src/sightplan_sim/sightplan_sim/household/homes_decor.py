@@ -43,7 +43,8 @@ _SEATS = {
     'bedroom': ('bed', 'chair'), 'garage': ('counter', 'chair'), 'office': ('chair', 'sofa'),
     'hallway': ('chair',), 'dining room': ('chair', 'counter'),
 }
-_FREE = ('rug', 'chair', 'plant', 'lamp', 'coffee_table')
+_FREE = ('coffee_table',)
+_IN_CORNER = ('plant', 'lamp')
 
 
 def support_kinds(categories: frozenset[str]) -> tuple[str, ...]:
@@ -76,7 +77,8 @@ def furnish(plan: Plan, rng: Random, generators: Generators, categories: frozens
 
 def _add(plan: Plan, rng: Random, generator: np.random.Generator, name: str, kind: str,
          room: int) -> None:
-    height, how = 0.0, 'any' if kind in _FREE else 'wall'
+    height = 0.0
+    how = 'any' if kind in _FREE else 'corner' if kind in _IN_CORNER else 'wall'
     if kind == 'window':
         model, how = make_model('window', 'container', generator), 'in wall'
         height = rng.uniform(0.84, 0.96)

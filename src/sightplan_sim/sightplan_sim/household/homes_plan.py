@@ -52,7 +52,7 @@ class Item:
         name, model, opening: as in Placed.
         spaced: whether it stays so far from others of its kind, as it opens and closes, that
             they never count as next to each other: the problem's objects do.
-        how: ``wall``, ``free``, ``any`` (either), or ``in wall``.
+        how: ``wall``, ``corner``, ``free``, ``any`` (wall or free), or ``in wall``.
         fronted: whether a robot must be able to stand before it.
         closed, swept: boxes in its own frame.
         floor: height of its frame [m].
@@ -222,7 +222,7 @@ class Plan:
         return self._body(item, room, self.at_wall(room, side, along, -WALL / 2), YAW[side], side)
 
     def _try_on_floor(self, item: Item, room: int) -> Body | None:
-        at_wall = item.how == 'wall' or (item.how == 'any' and self.rng.random() < 0.5)
+        at_wall = item.how in ('wall', 'corner') or (item.how == 'any' and self.rng.random() < 0.5)
         area = self.rooms[room]
         if at_wall:
             side = self.rng.choice(SIDES)
@@ -233,10 +233,12 @@ class Plan:
             high = area.high[axis] - turned.high[axis] - 0.03
             if low > high:
                 return None
+            along = self.rng.uniform(low, high)
+            if item.how == 'corner':
+                along = self.rng.choice((low, high)) + self.rng.uniform(-0.15, 0.15)
+                along = min(high, max(low, along))
             out = item.closed.high[1] + 0.02
-            return self._body(item, room,
-                              self.at_wall(room, side, self.rng.uniform(low, high), out), yaw,
-                              side)
+            return self._body(item, room, self.at_wall(room, side, along, out), yaw, side)
         yaw = self.rng.choice(tuple(YAW.values()))
         if max(item.closed.extents[:2]) < 0.7:
             yaw += self.rng.uniform(-0.25, 0.25)
@@ -353,13 +355,13 @@ def make_rooms(rng: Random, kinds: Sequence[str], scale: float) -> tuple[Room, .
 
 ROOM_SIZES = {
     # kind: (least and most width, least and most depth) [m]
-    'kitchen': ((3.8, 4.8), (3.6, 4.4)),
-    'living room': ((4.4, 5.6), (4.0, 5.0)),
-    'bedroom': ((4.0, 4.8), (3.8, 4.6)),
-    'garage': ((4.8, 6.0), (4.2, 5.2)),
-    'office': ((3.8, 4.8), (3.6, 4.4)),
-    'hallway': ((2.8, 3.4), (3.6, 4.4)),
-    'dining room': ((4.0, 5.0), (3.8, 4.6)),
+    'kitchen': ((3.2, 4.2), (3.1, 3.9)),
+    'living room': ((3.9, 5.0), (3.7, 4.6)),
+    'bedroom': ((3.6, 4.4), (3.5, 4.2)),
+    'garage': ((4.2, 5.4), (3.8, 4.8)),
+    'office': ((3.3, 4.2), (3.2, 4.0)),
+    'hallway': ((2.4, 3.0), (3.2, 4.2)),
+    'dining room': ((3.5, 4.4), (3.4, 4.2)),
 }
 
 

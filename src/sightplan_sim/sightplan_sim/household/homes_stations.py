@@ -162,17 +162,28 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
                 and not _shut_in(bodies, name)
                 and floor.sees((x, y, EYE), boxes[name].centre,
                                (name, *holders(bodies, name)))]
+        away = {name: math.hypot(boxes[name].centre[0] - x, boxes[name].centre[1] - y)
+                for name in bearings}
         for name in seen or list(bearings)[:1]:
             yaw = bearings[name]
             if any(_off(yaw, math.atan2(boxes[n].centre[1] - y, boxes[n].centre[0] - x))
                    < math.radians(75) for n in near):
                 continue
-            score = sum(_off(yaw, bearings[n]) < HALF_VIEW for n in seen) + 0.5 * rng.random()
+            score = sum(min(1.0, 2.5 / away[n]) for n in seen
+                        if _off(yaw, bearings[n]) < HALF_VIEW)
+            score += 0.3 * rng.random() - 0.5 * _blocked(floor, x, y, yaw)
             if best is None or score > best[0]:
                 best = (score, Station(x, y, yaw))
-        if best is not None and attempt > 25 and best[0] >= min(4, len(names)):
+        if best is not None and attempt > 30 and best[0] >= min(4, len(names)):
             break
     return None if best is None else best[1]
+
+
+def _blocked(floor: Floor, x: float, y: float, yaw: float) -> int:
+    """How much of what lies ahead is hidden by something near: 0 to 3."""
+    return sum(not floor.sees((x, y, EYE), (x + 1.7 * math.cos(yaw + turn),
+                                            y + 1.7 * math.sin(yaw + turn), 0.35), ())
+               for turn in (-0.5, 0.0, 0.5))
 
 
 def reach_distance(x: float, y: float, box: Box) -> float:
