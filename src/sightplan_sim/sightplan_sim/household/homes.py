@@ -18,7 +18,7 @@ import numpy as np
 from sightplan.model import Problem, WorldError
 from sightplan_sim.household import decor
 from sightplan_sim.household.catalog import category_of, make_model
-from sightplan_sim.household.homes_decor import furnish, loose_support, support_kinds
+from sightplan_sim.household.homes_decor import furnish, loose_support, support_kinds, yards
 from sightplan_sim.household.homes_facts import IN_WALL, Wanted, read_wanted
 from sightplan_sim.household.homes_plan import SIDES, YAW, Item, NoRoomError, Plan, make_rooms
 from sightplan_sim.household.homes_stations import Floor, approaches, find_start
@@ -142,7 +142,8 @@ class _Builder:
         named = self._wanted.kinds
         return Home(
             plan.rooms, tuple(structure),
-            tuple(b.placed for b in plan.bodies if b.placed.name and b.placed.name not in named),
+            (*(b.placed for b in plan.bodies if b.placed.name and b.placed.name not in named),
+             *yards(plan, self._generator)),
             tuple(bodies[name] for name in self._wanted.furniture),
             tuple(bodies[name] for name in self._wanted.things), start, self._light(),
             seed=self._seed)

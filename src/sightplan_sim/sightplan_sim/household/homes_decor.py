@@ -8,7 +8,10 @@ from random import Random
 import numpy as np
 
 from sightplan_sim.household.catalog import make_decor, make_model
+from sightplan_sim.household.homes_geometry import overlap, placed_box
 from sightplan_sim.household.homes_plan import Item, NoRoomError, Plan
+from sightplan_sim.household.parts import between, shade, still, vary
+from sightplan_sim.household.shapes import Model, Placed
 
 Generators = Callable[[str], np.random.Generator]
 
@@ -93,3 +96,35 @@ def _add(plan: Plan, rng: Random, generator: np.random.Generator, name: str, kin
         plan.add(item, [room], tries=25)
     except NoRoomError:
         return
+
+
+def yards(plan: Plan, generators: Generators) -> list[Placed]:
+    """What is seen through outer doors: grass and sky."""
+    found: list[Placed] = []
+    for body in plan.bodies:
+        inner = plan.neighbour(body.room, body.side) is not None
+        if inner or body.placed.model.category != 'door':
+            continue
+        number = len(found) + 1
+        width = body.placed.model.size[0]
+        for wide, deep in ((1.2, 1.4), (0.4, 0.7), (0.0, 0.3)):
+            model = _yard(width + wide, deep, generators(f'yard {number}'))
+            placed = Placed(f'yard {number}', model, body.placed.position, body.placed.yaw)
+            if not any(overlap(placed_box(placed).rect, (*room.low, *room.high), -0.02)
+                       for room in plan.rooms):
+                found.append(placed)
+                break
+    return found
+
+
+def _yard(width: float, depth: float, rng: np.random.Generator) -> Model:
+    """Grass, a hedge and the sky behind a wall, seen from -y; nothing of it is solid."""
+    sky, grass = vary(rng, (0.62, 0.81, 0.96), 0.03), vary(rng, (0.40, 0.62, 0.32), 0.05)
+    hedge = shade(grass, 0.7)
+    w, near, far, hedge_top = width / 2, 0.08, 0.08 + depth, 0.75
+    parts = [between((-w, w), (near, far), (-0.03, -0.01), grass, solid=False)]
+    for x, y in (((-w, w), (far, far + 0.02)), ((-w - 0.02, -w), (near, far)),
+                 ((w, w + 0.02), (near, far))):
+        parts += [between(x, y, (0.0, hedge_top), hedge, solid=False),
+                  between(x, y, (hedge_top, 3.2), sky, solid=False)]
+    return still('yard', parts, (width, depth, 3.2))
