@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import shutil
 
-from sightplan.domains import load_domain, read_folder
-from sightplan.model import Action, Atom, ProblemError
+import pytest
+import yaml
+
+from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.model import Action, Atom, DomainError, ProblemError
 
 DOMAIN = load_domain('household')
 PROBLEM = DOMAIN.parse_problem("""
@@ -154,6 +157,40 @@ def test_questions_name_objects_as_the_boxes_do():
         'ontop bowl_1,sink_1': 'Is the bowl_1 on top of the sink_1?',
         'nextto bowl_1,plate_1': 'Is the bowl_1 next to the plate_1?',
         'inside apple_1,fridge_1': 'Is the apple_1 inside the fridge_1?'}
+
+
+def test_only_what_may_hold_is_worth_a_question():
+    worth = DOMAIN.worth_asking(PROBLEM)
+    assert [atom for atom in MODEL.atoms if atom in set(worth)] == list(worth)
+    things, places = 3, 8  # 3 movable ones among 8 objects, of which 3 are containers
+    assert len(worth) == places + things + 3 + 2 * things * (places - 1) + things * 3
+    for text in ('ontop table_1,apple_1', 'ontop bowl_1,bowl_1', 'nextto fridge_1,bowl_1',
+                 'nextto apple_1,apple_1', 'inside fridge_1,carton_1', 'inside table_1,fridge_1'):
+        assert Atom.parse(text) in MODEL.atoms and Atom.parse(text) not in worth
+    assert PROBLEM.init <= set(worth)
+    blocks = load_domain('blocksworld')
+    problem = blocks.split_problems('simple')[0]
+    assert blocks.worth_asking(problem) == blocks.model(problem).atoms
+
+
+@pytest.mark.parametrize(('change', 'complaint'), [
+    ({'asked': ['ontop']}, "asked = .'ontop'. is not a mapping"),
+    ({'asked': {'on': {}}}, 'asked.on: there is no such predicate .known: reachable, holding'),
+    ({'asked': {'ontop': 'movable'}}, 'asked.ontop = .movable. must have types, distinct'),
+    ({'asked': {'ontop': {'type': []}}}, 'asked.ontop = .* must have types, distinct, or both'),
+    ({'asked': {'ontop': {'types': ['movable']}}}, r'.*must narrow \[.object., .object.\]'),
+    ({'asked': {'ontop': {'types': ['movable', 'shelf']}}}, '.*must narrow'),
+    ({'asked': {'inside': {'types': ['object', 'object']}}}, '.*must narrow'),
+    ({'asked': {'ontop': {'distinct': 'yes'}}}, "asked.ontop.distinct = 'yes' is not true or f"),
+    ({'instances': 'many'}, "instances = 'many' is not true or false"),
+    ({'views': ['fly']}, 'views = .* is not a list of actions')])
+def test_what_is_wrong_with_domain_yaml_is_said(tmp_path, change, complaint):
+    folder = tmp_path / 'household'
+    shutil.copytree(DOMAIN.folder, folder, ignore=shutil.ignore_patterns('problems', '*.py'))
+    path = folder / 'domain.yaml'
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **change}))
+    with pytest.raises(DomainError, match='domain.yaml:1: ' + complaint):
+        Domain(folder)
 
 
 def test_goals_are_said_in_words():

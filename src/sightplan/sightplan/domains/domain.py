@@ -20,7 +20,7 @@ from sightplan.domains.problem_files import (
     write,
 )
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt, Prompts
-from sightplan.domains.schema import Schema, read_schema
+from sightplan.domains.schema import OBJECT, Schema, read_schema
 from sightplan.domains.wording import Wording, read_yaml
 from sightplan.model import (
     BARE,
@@ -81,6 +81,7 @@ class Domain:
         self._closure = _closure(path, settings, self.schema)
         self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
         self.views: tuple[str, ...] = _views(path, settings, self.schema)
+        self._asked = _asked(path, settings, self.schema)
         self.instances: bool = settings.get('instances', False)
         if not isinstance(self.instances, bool):
             raise DomainError(f'{path}:1: instances = {self.instances!r} is not true or false')
@@ -253,6 +254,21 @@ class Domain:
         """
         return self.wording.identify(problem, kind)
 
+    def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
+        """The ground atoms that may hold, in the model's order; no other ever does.
+
+        All of them, unless ``domain.yaml`` says otherwise under ``asked``.
+        """
+        types = {**self.schema.constants, **problem.objects}
+
+        def may_hold(atom: Atom) -> bool:
+            wanted, distinct = self._asked.get(atom.predicate, ((), False))
+            return (all(self.schema.is_a(types[name], kind)
+                        for name, kind in zip(atom.args, wanted, strict=False))
+                    and not (distinct and len(set(atom.args)) < len(atom.args)))
+
+        return tuple(atom for atom in self.model(problem).atoms if may_hold(atom))
+
     def model(self, problem: Problem) -> InstantiatedModel:
         """The transition model of one of the domain's problems."""
         return InstantiatedModel(problem)
@@ -358,6 +374,35 @@ def _views(path: Path, settings: dict[str, Any], schema: Schema) -> tuple[str, .
         raise DomainError(f'{path}:1: views = {names!r} is not a list of actions (known: '
                           f'{", ".join(schema.actions)})')
     return tuple(names)
+
+
+def _asked(path: Path, settings: dict[str, Any], schema: Schema,
+           ) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """For each predicate: types that its arguments must have, and whether they must differ."""
+    given = settings.get('asked') or {}
+    if not isinstance(given, dict):
+        raise DomainError(f'{path}:1: asked = {given!r} is not a mapping from predicates')
+    found = {}
+    for name, rule in given.items():
+        predicate = schema.predicates.get(name)
+        if predicate is None:
+            raise DomainError(f'{path}:1: asked.{name}: there is no such predicate (known: '
+                              f'{", ".join(schema.predicates)})')
+        if not isinstance(rule, dict) or not set(rule) <= {'types', 'distinct'}:
+            raise DomainError(f'{path}:1: asked.{name} = {rule!r} must have types, distinct, or '
+                              'both')
+        types = rule.get('types', list(predicate.types))
+        if (not isinstance(types, list) or len(types) != len(predicate.types)
+                or not all(kind in (*schema.types, OBJECT) and schema.is_a(kind, wide)
+                           for kind, wide in zip(types, predicate.types, strict=True))):
+            raise DomainError(f'{path}:1: asked.{name}.types = {types!r} must narrow '
+                              f'{list(predicate.types)}')
+        distinct = rule.get('distinct', False)
+        if not isinstance(distinct, bool):
+            raise DomainError(f'{path}:1: asked.{name}.distinct = {distinct!r} is not true or '
+                              'false')
+        found[name] = tuple(types), distinct
+    return found
 
 
 def _closure(path: Path, settings: dict[str, Any], schema: Schema) -> Closure:

@@ -151,8 +151,8 @@ class Estimator:
         self.observation_model = observation_model or ObservationModel.default()
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
-        theory = instantiate(constraints, domain.schema, objects)
-        parts = theory.without(set(theory.atoms).difference(domain.worth_asking(problem))).split()
+        parts = instantiate(constraints, domain.schema, objects,
+                            domain.worth_asking(problem)).split()
         if atoms is not None:
             wanted = set(atoms)
             parts = [part for part in parts if wanted.intersection(part.atoms)]

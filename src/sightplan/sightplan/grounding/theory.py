@@ -121,38 +121,6 @@ class Theory:
         return sum(item.penalty if isinstance(item, Clause) else math.inf
                    for item in self.broken(state))
 
-    def without(self, atoms: Iterable[Atom]) -> Theory:
-        """What is left to say where some atoms are known to be false.
-
-        Args:
-            atoms: the false ones; the result is not about them. Unknown ones are left out.
-        """
-        known = dict.fromkeys((self.number[a] for a in atoms if a in self.number), False)
-        if not known:
-            return self
-        kept = [i for i in range(len(self.atoms)) if i not in known]
-        for variable, parts in enumerate(self.definitions, start=len(self.atoms)):
-            if any(known.get(i, wanted) is not wanted for i, wanted in parts):
-                known[variable] = False
-            elif all(i in known for i, _ in parts):
-                known[variable] = True
-        left: list[Constraint] = []
-        for clause in self.clauses:
-            if not any(known.get(i) is wanted for i, wanted in clause.literals):
-                left.append(replace(clause, literals=tuple(
-                    (i, wanted) for i, wanted in clause.literals if i not in known)))
-        for group in self.groups:
-            variables = tuple(i for i in group.variables if i not in known)
-            if variables or not group.required:
-                left.append(replace(group, variables=variables))
-            else:  # none is left that could hold
-                left.append(Clause((), rule=group.rule))
-        left += [replace(graph, edges=tuple(e for e in graph.edges if e[0] not in known))
-                 for graph in self.acyclic]
-        definitions = tuple(tuple((i, wanted) for i, wanted in parts if i not in known)
-                            for parts in self.definitions)
-        return replace(self, definitions=definitions)._part(kept, left)
-
     def split(self) -> list[Theory]:
         """Independent parts: no constraint ties atoms of two of them.
 

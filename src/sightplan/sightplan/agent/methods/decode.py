@@ -52,8 +52,8 @@ class Policy(ground.Policy):
                                      context.answering_prompt)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
-                     for atom, value in self._belief.items()
-                     if not look.in_view(atom) and atom not in look.told]
+                     for atom, value in self._belief.items() if atom in self._worth
+                     and not look.in_view(atom) and atom not in look.told]
         estimate = self._estimators.get(context).estimate(evidence, look.told)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state

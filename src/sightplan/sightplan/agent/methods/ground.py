@@ -5,9 +5,10 @@ check each action's preconditions before and its effects after, and enumerate an
 mismatch. Where the reference implementation is known to be wrong this does the right thing;
 ``suites/viplan/README.md`` lists every deviation.
 
-Where the world says what is in view, questions are only about atoms whose objects all are. What is
-hidden is taken from what was told, else from what was seen or done earlier, else for false. With
-that a hidden precondition is compared; a hidden effect is assumed, unless it is told otherwise.
+Questions are only about atoms that may hold (``Domain.worth_asking``) and, where the world says
+what is in view, whose objects all are. What is hidden is taken from what was told, else from what
+was seen or done earlier, else for false. With that a hidden precondition is compared; a hidden
+effect is assumed, unless it is told otherwise.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Policy:
         self._probabilities: dict[Atom, float] = {}
         self._queue: deque[Action] = deque()
         self._illegal: Action | None = None
+        self._worth: dict[Atom, None] = {}
 
     @property
     def remaining(self) -> int:
@@ -76,6 +78,7 @@ class Policy:
     def begin(self, context: Context) -> Stop | None:
         """Ask every ground atom in view and plan from the answers."""
         self._forget()
+        self._worth = dict.fromkeys(context.domain.worth_asking(context.problem))
         if self._settings.first == 'told':
             self._look(context)
             return self._plan(context)
@@ -134,7 +137,7 @@ class Policy:
         """Enumerate all ground atoms in view and make a new plan."""
         self._queue.clear()
         look = self._look(context)
-        atoms = [atom for atom in context.model.atoms if look.in_view(atom)]
+        atoms = [atom for atom in self._worth if look.in_view(atom)]
         try:
             answers = (self._ask(context, look, atoms, AskPurpose.ENUMERATION)
                        if atoms else ())
@@ -178,13 +181,14 @@ class Policy:
         """Look, ask the atoms in view, and take the answers in.
 
         Returns:
-            the answers that differ from ``expected``, and the atoms out of view.
+            the answers that differ from ``expected``, and the atoms that were not asked.
         """
         if not expected:
             return [], []
         look = self._look(context)
-        hidden = [atom for atom in expected if not look.in_view(atom)]
-        asked = {atom: value for atom, value in expected.items() if look.in_view(atom)}
+        asked = {atom: value for atom, value in expected.items()
+                 if look.in_view(atom) and atom in self._worth}
+        hidden = [atom for atom in expected if atom not in asked]
         if not asked:
             return [], hidden
         answers = self._ask(context, look, tuple(asked), purpose, tuple(asked.values()), action)
