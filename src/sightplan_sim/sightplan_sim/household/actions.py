@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.model import Action, Atom, Problem, State
 from sightplan_sim.household.placing import Placing, Spot
@@ -23,7 +24,7 @@ from sightplan_sim.household.predicates import (
     true_atoms,
 )
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Scene, Snapshot
+from sightplan_sim.household.scene import Floats, Scene, Snapshot
 from sightplan_sim.household.shapes import Home
 from sightplan_sim.household.stations import ANKLE_M, Stations
 
@@ -336,45 +337,58 @@ class Actions:
         Stops without an end state, with the reason in ``_blocked``, if something is in the way.
         """
         scene = self._scene
-        begin = scene.openings(container)
-        carried = {link: self._carried(container, link, held) for link in goals}
-        views = list(self._stations.facing(robot, container, rng, near=STEP_ASIDE_M))
-        stations = [robot.station, *(view.station for view in views)]
-        points = np.array([(s.x, s.y) for s in stations])
-        free = np.ones(len(points), dtype=bool)
         start = scene.snapshot()
-        for step in range(1, SWEEP + 1):
-            part = step / SWEEP
-            for link, goal in goals.items():
-                scene.set_opening(container, link, begin[link] + part * (goal - begin[link]),
-                                  carried[link])
-            stopped = scene.overlaps(container, list(goals), SWEEP_DEPTH_M,
-                                     ignore=[name for own in carried.values() for name in own])
+        carried = {link: self._carried(container, link, held) for link in goals}
+        ignore = [name for own in carried.values() for name in own]
+        here = np.array([(robot.station.x, robot.station.y)])
+        clear = True
+        for _ in self._sweep(container, goals, carried):
+            stopped = scene.overlaps(container, list(goals), SWEEP_DEPTH_M, ignore)
             if stopped:
                 scene.restore(start)
                 self._blocked = f'in its way is {stopped[0]}'
                 return
-            free &= ~scene.disc_meets(container, goals, points, robot.body.radius, ANKLE_M,
-                                      robot.body.height)
+            clear &= not self._hits(robot, container, goals, here).any()
         after = scene.snapshot()
-        scene.restore(start)
-        if not free.any():
+        if clear:
+            yield robot
+        else:
             self._blocked = 'the robot is in its way'
-            return
+        scene.restore(after)
+        views = list(self._stations.facing(robot, container, rng, near=STEP_ASIDE_M))
+        points = np.array([(v.station.x, v.station.y) for v in views]).reshape(-1, 2)
+        free = np.ones(len(points), dtype=bool)
+        scene.restore(start)
+        for _ in self._sweep(container, goals, carried):
+            free &= ~self._hits(robot, container, goals, points)
         tries = 0
-        for station, ok in zip(stations, free, strict=True):
-            if not ok:
-                continue
-            there = replace(robot, station=station)
+        for view in (view for view, ok in zip(views, free, strict=True) if ok):
+            there = replace(robot, station=view.station)
             scene.restore(after)
-            if station is not robot.station and not reachable(scene, there, container):
-                scene.restore(start)
-                continue
-            yield there
-            scene.restore(start)
-            tries += 1
+            if reachable(scene, there, container):
+                self._blocked = ''
+                yield there
+                tries += 1
             if tries >= LOOKS:
-                return
+                break
+        scene.restore(start)
+
+    def _sweep(self, container: str, goals: Mapping[int, float],
+               carried: Mapping[int, list[str]]) -> Iterator[int]:
+        """Bring links to shares of their ranges in small steps."""
+        scene = self._scene
+        begin = scene.openings(container)
+        for step in range(1, SWEEP + 1):
+            for link, goal in goals.items():
+                share = begin[link] + step / SWEEP * (goal - begin[link])
+                scene.set_opening(container, link, share, carried[link])
+            yield step
+
+    def _hits(self, robot: Robot, container: str, links: Iterable[int], points: Floats,
+              ) -> NDArray[np.bool_]:
+        """(N,) whether the robot at points (N, 2) stands in some links [m]."""
+        return self._scene.disc_meets(container, links, points, robot.body.radius, ANKLE_M,
+                                      robot.body.height)
 
 
 def main_effect(action: Action) -> Atom:

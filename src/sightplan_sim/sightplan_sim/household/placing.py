@@ -71,6 +71,8 @@ class Placing:
             floor = Box(room.point(np.array([0.0, 0.0, -room.half[2]])), room.rotation,
                         np.array([room.half[0], room.half[1], 0.0]), room.link)
             yield from self._upon(robot, thing, floor, container, rng, 2 * room.half[2])
+        for room in rooms:  # no room on its floor: upon what lies there
+            yield from self._heaped(robot, thing, room, container, rng)
 
     def beside(self, robot: Robot, thing: str, other: str, rng: np.random.Generator,
                ) -> Iterator[Spot]:
@@ -147,6 +149,38 @@ class Placing:
             spots.append((origin, rotation, point, np.abs(surface.rotation) @ half))
         yield from self._sorted(robot, thing, spots, where, rng)
 
+    def _heaped(self, robot: Robot, thing: str, room: Box, where: str,
+                rng: np.random.Generator) -> Iterator[Spot]:
+        """Spots upon what a container holds already."""
+        scene = self._scene
+        inner = [other for other in scene.things if other not in (thing, robot.held)
+                 and room.contains(scene.centre(other))]
+        for other in sorted(inner, key=lambda name: float(scene.aabb(name)[1][2])):
+            low, high = scene.aabb(other)
+            top = np.array([*((low + high) / 2)[:2], high[2]])
+            left = room.half[2] - float(room.local(top)[2])
+            local = np.append(np.clip(room.local(top)[:2], -room.half[:2], room.half[:2]), 0.0)
+            for yaw in rng.permutation(4) * math.pi / 2:
+                own = turn(float(yaw))
+                offset, half = self._extent(thing, own)
+                space = room.half[:2] - half[:2]
+                if (space < 0.0).any() or 2 * half[2] > left:
+                    continue
+                local[:2] = np.clip(local[:2], -space, space)
+                origin = room.point(local - (offset[0], offset[1], 0.0))
+                origin[2] = high[2] + DROP_M
+                if self._fits(thing, origin, room.rotation @ own):
+                    yield Spot(origin, room.rotation @ own, where)
+
+    def _fits(self, thing: str, origin: Floats, rotation: Floats) -> bool:
+        """Whether a thing would be in nothing else."""
+        scene = self._scene
+        snapshot = scene.snapshot()
+        scene.move(thing, origin, rotation)
+        bad = scene.overlaps(thing)
+        scene.restore(snapshot)
+        return not bad
+
     def _sorted(self, robot: Robot, thing: str,
                 spots: list[tuple[Floats, Floats, Floats, Floats]], where: str,
                 rng: np.random.Generator) -> Iterator[Spot]:
@@ -177,13 +211,9 @@ class Placing:
         hidden = np.array([hit not in ('', thing) for hit in hits])
         chance = rng.random(len(spots))
         order = sorted(np.flatnonzero(keep), key=lambda i: (hidden[i], crowd[i], chance[i]))
-        snapshot = scene.snapshot()
         for i in order:
             origin, rotation = spots[i][0] + (0.0, 0.0, DROP_M), spots[i][1]
-            scene.move(thing, origin, rotation)
-            bad = scene.overlaps(thing)
-            scene.restore(snapshot)
-            if not bad:
+            if self._fits(thing, origin, rotation):
                 yield Spot(origin, rotation, where)
 
     def _ground(self, other: str) -> Box:

@@ -132,6 +132,9 @@ class Scene:
 
     Bodies are known by their names in the ``Home``. Positions are of a body's frame (middle of its
     footprint, at its bottom), in the home's frame [m].
+
+    Attributes:
+        version: another number whenever something may have moved.
     """
 
     def __init__(self) -> None:
@@ -144,6 +147,7 @@ class Scene:
         self._bodies: dict[str, _Body] = {}
         self._names: dict[int, str] = {}
         self._movers: tuple[str, ...] = ()
+        self.version = 0
 
     def close(self) -> None:
         """Give the client back; the scene cannot be used afterwards."""
@@ -359,6 +363,7 @@ class Scene:
             body.rotation = matrix(quaternion)
             body.position = np.array(centre) - body.rotation @ body.centres[0]
             body.refresh()
+            self.version += 1
         return passed
 
     # --- questions ----------------------------------------------------------------------------
@@ -507,6 +512,7 @@ class Scene:
 
     def _put(self, body: _Body) -> None:
         """Bring Bullet's bodies to where a body is."""
+        self.version += 1
         body.refresh()
         for link, identity in enumerate(body.ids):
             if identity < 0:

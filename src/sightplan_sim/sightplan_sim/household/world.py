@@ -111,6 +111,7 @@ class HouseholdWorld:
         version = importlib.metadata.version('pybullet')
         self.renderer = (f'PyBullet TinyRenderer {version}, {s.width}x{s.height}, OpenCV '
                          f'{cv2.__version__}') if self.pictures else 'none'
+        self._seen: tuple[object, frozenset[str]] = (None, frozenset())
         self._episode: _Episode | None = None
 
     def close(self) -> None:
@@ -238,6 +239,16 @@ class HouseholdWorld:
 
     # --- beyond the ports ---------------------------------------------------------------------
 
+    @property
+    def problem_name(self) -> str:
+        """Name of the episode's problem.
+
+        Raises:
+            WorldError: there was no reset.
+        """
+        with self._lock:
+            return self._current().spec.problem.name
+
     def now_ns(self) -> int:
         """The world's time [ns]."""
         with self._lock:
@@ -318,6 +329,12 @@ class HouseholdWorld:
 
     def _visible(self, robot: Robot) -> frozenset[str]:
         """What is in view, of furniture and things."""
+        key = (self._scene.version, robot.station, robot.held)
+        if self._seen[0] != key:
+            self._seen = (key, self._segmented(robot))
+        return self._seen[1]
+
+    def _segmented(self, robot: Robot) -> frozenset[str]:
         self._pose(robot)
         view = self._view(robot).sized(SEGMENT_PX, SEGMENT_PX)
         with self._painter.without(GRIPPER):
@@ -336,6 +353,7 @@ class HouseholdWorld:
         if not self.pictures:
             return Observation(image=self._digest(episode), frame_id=self.settings.frame_id,
                                visible_objects=visible)
+        self._pose(robot)
         frame = self._painter.draw(self._view(robot))
         image, depth = frame.rgb, frame.depth_m
         names = self._painter.names
