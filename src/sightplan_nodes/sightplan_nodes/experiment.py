@@ -140,7 +140,7 @@ class ExperimentNode(Node):
                             for node in self._models}
         nodes = (names.SIM_BRIDGE, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models)
-        self._parameters = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
+        self._readers = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
                             for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
                                  qos.EVENTS, callback_group=group)
@@ -320,7 +320,7 @@ class ExperimentNode(Node):
         self._agent.wait_until_there(limit_s, self._cancelled)
         for node in models:
             self._models[node].wait_until_there(limit_s, self._cancelled)
-        graph = {node: self._parameters[node].read(limit_s, self._cancelled)
+        graph = {node: self._readers[node].read(limit_s, self._cancelled)
                  for node in (*others, *models)}
         sim, agent = graph[names.SIM_BRIDGE], graph[names.AGENT]
         world = parse_options(sim['world_options'], 'world_options of sim_bridge')
