@@ -125,11 +125,15 @@ def _doors(category: str, rng: np.random.Generator) -> Model:
                          (lower[0] + 0.03, lower[1] - 0.03), shade(fronts, 0.93), solid=False),
                  _handle((mid, front - PANEL - 0.015, (lower[0] + lower[1]) / 2 + 0.06), 0.16,
                          knob, upright=False)]
-    leaves = (floor - 0.006, h - 0.033)
+    leaves = (floor - 0.006, h - 0.0305)
     links = [Link(tuple(base))]
     for left in (True, False):
-        x = (-hw + 0.003, -0.002) if left else (0.002, hw - 0.003)
-        links.append(_door(_leaf(x, leaves, front, fronts, knob, left), x, front, left))
+        x = (-hw + 0.003, -0.0015) if left else (0.0015, hw - 0.003)
+        parts = _leaf(x, leaves, front, fronts, knob, left)
+        if left:  # a strip behind the gap, so that nobody sees through
+            parts.append(between((-0.02, 0.014), (front - 0.002, front + 0.004), leaves,
+                                 shade(fronts, 0.7), solid=False))
+        links.append(_door(parts, x, front, left))
     cavity = room((-hw + t + 0.01, hw - t - 0.01), (front + 0.02, back - t - 0.01),
                   (floor, h - 0.035))
     top = surface((-hw + 0.04, hw - 0.04), (-d / 2 + 0.05, d / 2 - 0.04), h)
@@ -188,7 +192,7 @@ def _drawer(x0: float, x1: float, front: float, back: float, floor: float, tall:
     middle = (x0 + x1) / 2
     return [
         between((x0 - 0.006, x1 + 0.006), (front - PANEL, front), (floor - 0.004,
-                                                                   floor + tall - 0.004), fronts),
+                                                                   floor + tall - 0.001), fronts),
         between((x0 + 0.004, x0 + 0.014), (front, back - 0.02), (floor, side), inner),
         between((x1 - 0.014, x1 - 0.004), (front, back - 0.02), (floor, side), inner),
         between((x0 + 0.014, x1 - 0.014), (back - 0.032, back - 0.02), (floor, side), inner),

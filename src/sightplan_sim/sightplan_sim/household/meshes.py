@@ -21,6 +21,9 @@ CREASE_DEG = 50.0
 SMALL_M = 0.06
 """A part whose extents stay below this gets a coarser mesh [m]."""
 
+SHORTEST_M, LONGEST_M = 0.3, 1.0
+"""Faces of boxes are cut into pieces of about this length [m]."""
+
 Floats = NDArray[np.float64]
 
 
@@ -48,7 +51,11 @@ def mesh_of(part: Part) -> Mesh:
     Raises:
         ValueError: there is no such kind.
     """
-    unit = unit_mesh(part.kind, max(part.size) < SMALL_M)
+    if part.kind == 'box' and max(part.size) > SHORTEST_M:
+        unit = _tiled_box(*(_tiles(part.size[k], part.size[j])
+                            for k, j in ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))))
+    else:
+        unit = unit_mesh(part.kind, max(part.size) < SMALL_M)
     size = np.array(part.size)
     turn = rotation(part.rpy)
     normals = (unit.normals / size) @ turn.T
@@ -66,6 +73,41 @@ def unit_mesh(kind: str, coarse: bool = False) -> Mesh:
     if kind not in KINDS:
         raise ValueError(f'no mesh {kind!r}; there are {", ".join(KINDS)}')
     return _shaded(_fitted(KINDS[kind](0.5 if coarse else 1.0)))
+
+
+def _tiles(length: float, width: float) -> int:
+    """Into how many pieces a face is cut along its length.
+
+    TinyRenderer visits every pixel of the upright rectangle around a triangle: a long narrow one
+    that runs across the picture would cost as much as a wall.
+    """
+    return math.ceil(length / min(LONGEST_M, max(SHORTEST_M, 2.5 * width)) - 1e-9)
+
+
+@functools.cache
+def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
+    """The unit box; ``xy`` is the number of pieces along x of the faces in x and y."""
+    vertices: list[Vec3] = []
+    normals: list[Vec3] = []
+    triangles: list[tuple[int, int, int]] = []
+    for axis, (m, n) in enumerate(((yz, zy), (zx, xz), (xy, yx))):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        for side in (-1, 1):
+            normal = [0.0, 0.0, 0.0]
+            normal[axis] = float(side)
+            start = len(vertices)
+            for i in range(m + 1):
+                for j in range(n + 1):
+                    point = [0.0, 0.0, 0.0]
+                    point[axis], point[u], point[v] = side / 2, i / m - 0.5, j / n - 0.5
+                    vertices.append((point[0], point[1], point[2]))
+                    normals.append((normal[0], normal[1], normal[2]))
+            for i in range(m):
+                for j in range(n):
+                    a = start + i * (n + 1) + j
+                    b, c, d = a + n + 1, a + n + 2, a + 1
+                    triangles += [(a, b, c), (a, c, d)] if side > 0 else [(a, c, b), (a, d, c)]
+    return Mesh(np.array(vertices), np.array(normals), np.array(triangles, dtype=np.int64))
 
 
 def rotation(rpy: Vec3) -> Floats:

@@ -31,12 +31,12 @@ Pose = tuple[Floats, Floats]
 """Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
 
 NEAR_M, FAR_M = 0.04, 25.0
-AMBIENT, DIFFUSE = 0.62, 0.46
+AMBIENT, DIFFUSE = 0.70, 0.40
 _FARAWAY = (0.0, 0.0, -200.0)
 _OFFSETS = tuple((r * math.cos(a), r * math.sin(a)) for r in (0.012, 0.035)
                  for a in np.linspace(0.0, math.pi, 5)[:-1].tolist())
 """Half of the neighbours that darken a pixel, in fractions of the picture's size."""
-_STEP = 0.35
+_STEP = 0.22
 """Relative difference of inverse depths that is taken for a step."""
 _DARKNESS = 5.0
 
@@ -105,14 +105,14 @@ class Painter:
         self._finalizer = weakref.finalize(self, bullet.disconnect, physicsClientId=self._client)
         self._light, self._background = home.light, home.background
         movers = (*home.furniture, *home.things, *extra)
-        still = [_at(part, pose) for placed in (*home.structure, *home.decor)
+        still = [_at(part, pose) for placed in (*home.decor, *home.structure)
                  for link, pose in zip(placed.model.links, poses_of(placed), strict=True)
                  for part in link.parts if part.seen]
         palette = _Palette([still, *([part for part in link.parts if part.seen]
                                      for placed in movers for link in placed.model.links)])
         texture = palette.load(bullet, self._client)
-        names, owners = [''], []
-        owners += [0] * len(self._bodies(still, palette, texture))
+        names: list[str] = ['']
+        owners: list[int] = []
         self._links, self._shown = {}, {}
         for placed in movers:
             if placed.name in self._links or not placed.name:
@@ -125,6 +125,8 @@ class Painter:
             names.append(placed.name)
             self._links[placed.name] = ids
             self.move(placed.name, poses_of(placed))
+        # Drawn last: what is hidden by then is not shaded.
+        owners += [0] * len(self._bodies(still, palette, texture))
         self._names = tuple(names)
         self._lookup = np.array([*owners, -1], np.int32)  # body -1, the background, is the last
 

@@ -334,9 +334,8 @@ def cup(category: str, rng: np.random.Generator) -> Model:
 
 
 def _cutlery(category: str, rng: np.random.Generator, head: list[Part], long: float,
-             wide: float, handle: Rgb | None) -> Model:
+             wide: float, rgb: Rgb) -> Model:
     h = 0.016
-    rgb = handle or STEEL
     parts = [*head,
              box((0.52 * long, 0.020, 0.012), (-0.22 * long, 0, 0.008), rgb, solid=False),
              mesh('cylinder', (0.026, 0.026, 0.0125), (-0.47 * long, 0, 0.008), rgb),
@@ -351,28 +350,28 @@ def _grip(rng: np.random.Generator) -> Rgb | None:
 def spoon(category: str, rng: np.random.Generator) -> Model:
     """A big spoon that lies flat, its bowl to the right."""
     long = span(rng, 0.20, 0.23)
-    rgb = (0.74, 0.76, 0.79) if rng.random() < 0.7 else WOODS[3]
+    wooden = bool(rng.random() < 0.3)
+    rgb = vary(rng, WOODS[3] if wooden else (0.74, 0.76, 0.79), 0.06)
     head = [mesh('spoon', (0.36 * long, 0.056, 0.020), (0.32 * long, 0, 0.010), rgb),
             box((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), rgb, solid=False)]
-    return _cutlery(category, rng, head, long, 0.056, _grip(rng) if rgb[0] > 0.73 and
-                    rgb[2] > 0.7 else rgb)
+    return _cutlery(category, rng, head, long, 0.056, rgb if wooden else _grip(rng) or rgb)
 
 
 def fork(category: str, rng: np.random.Generator) -> Model:
     """A fork that lies flat."""
-    long = span(rng, 0.20, 0.22)
-    head = [box((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), STEEL, solid=False),
-            box((0.12 * long, 0.044, 0.009), (0.19 * long, 0, 0.010), STEEL, solid=False)]
+    long, steel = span(rng, 0.20, 0.22), vary(rng, STEEL, 0.06)
+    head = [box((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), steel, solid=False),
+            box((0.12 * long, 0.044, 0.009), (0.19 * long, 0, 0.010), steel, solid=False)]
     for k in range(4):
         head.append(box((0.26 * long, 0.0065, 0.008), (0.37 * long, (k - 1.5) * 0.0125, 0.010),
-                        STEEL, solid=False))
-    return _cutlery(category, rng, head, long, 0.044, _grip(rng))
+                        steel, solid=False))
+    return _cutlery(category, rng, head, long, 0.044, _grip(rng) or steel)
 
 
 def knife(category: str, rng: np.random.Generator) -> Model:
     """A knife that lies flat."""
-    long = span(rng, 0.22, 0.25)
-    head = [box((0.46 * long, 0.028, 0.007), (0.25 * long, 0.002, 0.008), (0.80, 0.82, 0.85),
+    long, steel = span(rng, 0.22, 0.25), vary(rng, (0.80, 0.82, 0.85), 0.06)
+    head = [box((0.46 * long, 0.028, 0.007), (0.25 * long, 0.002, 0.008), steel,
                 solid=False)]
     return _cutlery(category, rng, head, long, 0.03, _grip(rng) or DARK)
 
@@ -664,7 +663,7 @@ def parcel(category: str, rng: np.random.Generator) -> Model:
 
 def bucket(category: str, rng: np.random.Generator) -> Model:
     """A bucket with a wire handle laid aside."""
-    d, h = span(rng, 0.20, 0.23), span(rng, 0.19, 0.22)
+    d, h = span(rng, 0.165, 0.172), span(rng, 0.15, 0.17)
     rgb = pick(rng, VIVID[:5])
     parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
              mesh('hoop', (1.04 * d, 1.04 * d, 0.016), (0, 0, h - 0.006), shade(rgb, 1.2)),

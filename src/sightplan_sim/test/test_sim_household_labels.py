@@ -1,0 +1,89 @@
+"""Labels: in the picture, apart from one another, readable, always the same."""
+
+import numpy as np
+import pytest
+
+from sightplan_sim.household.labels import INKS, LabelledBox, draw_labels
+from sightplan_sim.lettering import letter_plate, text_aspect
+
+
+def box(name, x, y, w=60, h=50):
+    return LabelledBox(name, np.array([(x, y), (x + w, y), (x + w, y + h), (x, y + h)], float))
+
+
+def picture(width=480, height=480):
+    return np.full((height, width, 3), 170, np.uint8)
+
+
+CROWDS = {
+    'apart': [box('apple_1', 60, 200), box('apple_2', 300, 220)],
+    'touching': [box(f'sock_{k}', 150 + 40 * k, 220, 38, 30) for k in range(5)],
+    'at the edges': [box('door_1', -40, -30), box('door_2', 440, -20), box('door_3', -30, 450),
+                     box('door_4', 450, 450)],
+    'larger than the picture': [box('table_1', -200, -200, 900, 900), box('table_2', 30, 30)],
+    'on one spot': [box('document_1', 200, 200), box('document_2', 200, 200),
+                    box('document_3', 202, 198)],
+}
+
+
+@pytest.mark.parametrize('crowd', CROWDS)
+@pytest.mark.parametrize('size', [(480, 480), (320, 240), (240, 240)])
+def test_plates_are_whole_and_apart(crowd, size):
+    boxes = CROWDS[crowd]
+    scaled = [LabelledBox(b.name, b.outline * (size[0] / 480, size[1] / 480)) for b in boxes]
+    image = draw_labels(picture(*size), scaled)
+    assert image.shape == (size[1], size[0], 3) and image.dtype == np.uint8
+    tall = max(13, round(size[1] / 26))
+    places = []
+    for b, ink in zip(scaled, INKS, strict=False):
+        wide = round(tall * text_aspect(b.name)) + 4
+        ink_only = (image == ink).all(axis=2)
+        corner = [(y, x) for y, x in np.argwhere(ink_only)
+                  if y + tall <= size[1] and x + wide <= size[0]
+                  and shows(image[y:y + tall, x:x + wide], ink, b.name)]
+        assert len(corner) >= 1, f'{b.name} is covered or outside'
+        places.append((*corner[0], wide))
+    for k, (y, x, wide) in enumerate(places):
+        for v, u, broad in places[:k]:
+            assert abs(y - v) >= tall or x + wide <= u or u + broad <= x
+
+
+def shows(window, ink, text):
+    """Whether a window is exactly the plate of a text."""
+    if not (window[0, -1] == ink).all() or not (window[-1, 0] == ink).all():
+        return False
+    cover = letter_plate(text, round(window.shape[1] / window.shape[0], 4), window.shape[0])
+    expected = np.array(ink) + (255 - np.array(ink)) * (cover[:, :window.shape[1], None] / 255)
+    return np.abs(window - expected).max() < 2
+
+
+def test_the_picture_that_was_given_stays_and_no_box_means_no_change():
+    given = picture()
+    assert (draw_labels(given, []) == given).all()
+    drawn = draw_labels(given, CROWDS['apart'])
+    assert (given == 170).all() and (drawn != given).any()
+
+
+def test_outlines_are_where_they_were_asked_for():
+    hull = LabelledBox('ball_1', np.array([(100, 100), (180, 90), (200, 160), (120, 200)], float))
+    drawn = draw_labels(picture(), [hull])
+    for (x0, y0), (x1, y1) in zip(hull.outline, np.roll(hull.outline, -1, axis=0), strict=True):
+        for share in (0.2, 0.5, 0.8):
+            x, y = round(x0 + share * (x1 - x0)), round(y0 + share * (y1 - y0))
+            assert (np.abs(drawn[y, x].astype(int) - INKS[0]) < 90).all()
+    assert (drawn[145, 150] == 170).all(), 'the object itself is not painted over'
+
+
+def test_names_are_drawn_the_same_twice_and_differ():
+    one, two = (draw_labels(picture(), CROWDS['touching']) for _ in range(2))
+    assert (one == two).all()
+    other = draw_labels(picture(), [box('apple_1', 60, 200), box('apple_3', 300, 220)])
+    assert (other != draw_labels(picture(), CROWDS['apart'])).any()
+
+
+def test_letters_are_large_enough_to_read():
+    """In 480 x 480 small letters are at least 7 pixels high."""
+    tall = round(480 / 26)
+    plate = letter_plate('xx', round((tall * text_aspect('xx') + 4) / tall, 4), tall)
+    rows = np.nonzero(plate.max(axis=1) > 128)[0]
+    assert np.ptp(rows) + 1 >= 7
