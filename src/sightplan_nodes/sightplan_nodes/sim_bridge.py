@@ -306,18 +306,25 @@ class SimBridge(Node):
 
     def _get_view(self, request: GetView.Request,
                   response: GetView.Response) -> GetView.Response:
-        moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        try:
+            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        except WorldError as error:
+            return fill_error(response, error)
         response.view, response.episode_id = (conversions.view_to_msg(moment.seen),
                                               moment.episode_id)
         return response
 
     def _tell(self, request: Tell.Request, response: Tell.Response) -> Tell.Response:
-        moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        try:
+            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+        except WorldError as error:
+            return fill_error(response, error)
         if moment.told is None:
-            when = ('only before its first action' if moment.privileged is Privileged.INITIAL
-                    else 'no')
-            raise WorldError(f'episode {moment.episode_id!r} grants {when} facts about what is '
-                             f'out of view (privileged: {moment.privileged.value})')
+            late = moment.privileged is Privileged.INITIAL
+            return fill_error(response, WorldError(
+                f'episode {moment.episode_id!r} grants no facts about what is out of view'
+                f'{" after its first action" if late else ""} '
+                f'(privileged: {moment.privileged.value})'))
         response.told, response.episode_id = (conversions.told_to_msg(moment.told),
                                               moment.episode_id)
         return response
