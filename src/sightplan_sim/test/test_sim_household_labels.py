@@ -17,7 +17,7 @@ def picture(width=480, height=480):
 
 CROWDS = {
     'apart': [box('apple_1', 60, 200), box('apple_2', 300, 220)],
-    'touching': [box(f'sock_{k}', 150 + 40 * k, 220, 38, 30) for k in range(5)],
+    'touching': [box(f'sock_{k}', 110 + 40 * k, 220, 38, 30) for k in range(1, 6)],
     'at the edges': [box('door_1', -40, -30), box('door_2', 440, -20), box('door_3', -30, 450),
                      box('door_4', 450, 450)],
     'larger than the picture': [box('table_1', -200, -200, 900, 900), box('table_2', 30, 30)],
@@ -87,3 +87,10 @@ def test_letters_are_large_enough_to_read():
     plate = letter_plate('xx', round((tall * text_aspect('xx') + 4) / tall, 4), tall)
     rows = np.nonzero(plate.max(axis=1) > 128)[0]
     assert np.ptp(rows) + 1 >= 7
+
+
+def test_a_thing_keeps_its_colour_when_others_come_into_view():
+    alone = draw_labels(picture(), [box('apple_2', 300, 220)])
+    beside = draw_labels(picture(), CROWDS['apart'])
+    assert (alone == INKS[1]).all(axis=2).any() and not (alone == INKS[0]).all(axis=2).any()
+    assert all((beside == INKS[k]).all(axis=2).any() for k in (0, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ Floats = NDArray[np.float64]
 
 INKS: tuple[tuple[int, int, int], ...] = (
     (214, 30, 30), (20, 84, 200), (0, 122, 60), (140, 40, 160), (190, 96, 0), (0, 118, 130))
-"""Colours of boxes and name plates, by turns."""
+"""Colours of boxes and name plates, by the number in the name: a thing keeps its colour."""
 
 _SHIFT = 4
 _HEIGHT = 1 / 26  # of a name plate, of the picture's height
@@ -43,7 +44,7 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
 
     Args:
         rgb: (H, W, 3) uint8; stays as it is.
-        boxes: what to name; order decides colours and who chooses a place first.
+        boxes: what to name; order decides who chooses a place first.
 
     Returns:
         (H, W, 3) uint8, a new picture.
@@ -60,7 +61,7 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
         wide = min(width, round(tall * text_aspect(box.name)) + 4)
         plates.append(_place(wide, tall, area, areas, plates, width, height))
     thick = max(1, round(height / 240))
-    inks = [INKS[k % len(INKS)] for k in range(len(boxes))]
+    inks = [INKS[_turn(box.name) % len(INKS)] for box in boxes]
     for outline, ink in zip(outlines, inks, strict=True):
         line = np.round(np.clip(outline, -width, 2 * width) * 2**_SHIFT).astype(np.int32)
         cv2.polylines(out, [line], True, ink, thick, cv2.LINE_AA, _SHIFT)
@@ -76,6 +77,12 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
         cover = np.concatenate([cover, blank], axis=1)
         window[:] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
     return out
+
+
+def _turn(name: str) -> int:
+    """A name's turn among the colours: 0 for bowl_1, 1 for bowl_2, 0 for what has no number."""
+    number = re.search(r'(\d+)$', name)
+    return max(0, int(number[1]) - 1) if number else 0
 
 
 def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, float, float]:
