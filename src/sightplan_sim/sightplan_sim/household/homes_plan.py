@@ -240,7 +240,7 @@ class Plan:
             out = item.closed.high[1] + 0.02
             return self._body(item, room, self.at_wall(room, side, along, out), yaw, side)
         yaw = self.rng.choice(tuple(YAW.values()))
-        if max(item.closed.extents[:2]) < 0.7:
+        if max(item.closed.extents[:2]) < 0.7 and item.name not in self._partners:
             yaw += self.rng.uniform(-0.25, 0.25)
         margin = min(item.closed.extents[:2]) / 2
         if any(area.high[k] - area.low[k] < 2 * margin for k in range(2)):
@@ -290,6 +290,10 @@ class Plan:
         for other in self.bodies:
             if _flat(body) or _flat(other):
                 continue
+            if frozenset((body.placed.name, other.placed.name)) in self._beside:
+                if gap(placed_box(body.placed), placed_box(other.placed)) < 0.008:
+                    return False
+                continue
             for zone in other.zones:
                 if body.swept.low[2] < 1.4 and overlap(body.swept.rect, zone):
                     return False
@@ -317,9 +321,6 @@ class Plan:
                    for hole in self.holes.get((body.room, body.side), ()))
 
     def _apart(self, body: Body, other: Body) -> bool:
-        pair = frozenset((body.placed.name, other.placed.name))
-        if pair in self._beside:
-            return gap(placed_box(body.placed), placed_box(other.placed)) > 0.008
         if body.spaced and other.spaced:
             return gap(body.swept, other.swept) > near_limit(body.swept, other.swept) + _SPACING
         return not body.swept.meets(other.swept, 0.05)

@@ -134,7 +134,7 @@ class Shelving:
              inside: bool, named: bool = True, opening: float = 0.0) -> None:
         for attempt in range(_TRIES):
             region = self._region(regions, attempt)
-            yaw = self._yaw(attempt, holder)
+            yaw = self._yaw(name, attempt, holder)
             box = to_home(model_box(model), Placed(name, model, (0.0, 0.0, 0.0), yaw - holder.yaw))
             spot = (self._by_partner(name, model, holder, region, yaw)
                     or self._spot(box, region, holder, inside=inside))
@@ -156,11 +156,17 @@ class Shelving:
             return regions[0]
         return self._rng.choice(regions)
 
-    def _yaw(self, attempt: int, holder: Placed) -> float:
-        """Any at first; later along the holder's sides, where more fits."""
+    def _yaw(self, name: str, attempt: int, holder: Placed) -> float:
+        """Any at first; later along the holder's sides, where more fits.
+
+        What must be next to something stands along the home's axes, as boxes are.
+        """
+        quarter = self._rng.choice((0.0, math.pi / 2, math.pi, -math.pi / 2))
+        if any(name in pair for pair in self._beside):
+            return quarter
         if attempt < _TRIES // 2:
             return self._rng.uniform(-math.pi, math.pi)
-        return holder.yaw + self._rng.choice((0.0, math.pi / 2, math.pi, -math.pi / 2))
+        return holder.yaw + quarter
 
     def _by_partner(self, name: str, model: Model, holder: Placed, region: Region, yaw: float,
                     ) -> Vec3 | None:
