@@ -5,7 +5,7 @@ import json
 import pytest
 
 from doubles import MemoryWorld
-from sightplan.agent import make_policy, run_episode
+from sightplan.agent import PrivilegedFacts, make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer, sem
 from sightplan.model import InputError, Privileged
@@ -222,29 +222,37 @@ def test_published_standard_errors_fit_their_values():
 # Anchors
 # (the third anchor, an episode scored by hand, is in test_agent_metrics.py)
 
-def specs(method):
-    settings = RunSettings(split='all', method=method)
+BOTH = pytest.mark.parametrize('domain', ['blocksworld', 'household'])
+
+
+def specs(domain, method):
+    settings = RunSettings(domain=domain, split='all', method=method)
     domain, pairs, _ = select_problems(settings)
     return episode_specs(settings, domain, pairs)
 
 
 def score(method, spec, world, planner=None):
     scorer = EpisodeScorer(world)
-    run_episode(spec, make_policy(method, truth=world), world, None, planner, scorer, world.domain)
+    told = (None if spec.privileged is Privileged.NONE else
+            PrivilegedFacts(world, spec, world.domain.model(spec.problem).atoms))
+    run_episode(spec, make_policy(method, truth=world), world, None, planner, scorer,
+                world.domain, privileged=told)
     return scorer.result()
 
 
-def test_the_idle_agent_scores_zero_because_no_problem_starts_solved():
-    world = MemoryWorld()
-    lines = [score('idle', spec, world) for spec in specs('idle')]
+@BOTH
+def test_the_idle_agent_scores_zero_because_no_problem_starts_solved(domain):
+    world = MemoryWorld(domain)
+    lines = [score('idle', spec, world) for spec in specs(domain, 'idle')]
     assert len(lines) == 75
     assert all(line['scored'] and not line['solved'] for line in lines)
 
 
-def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest():
-    world = MemoryWorld()
+@BOTH
+def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest(domain):
+    world = MemoryWorld(domain)
     with FastDownwardPlanner() as planner:
-        for spec in specs('oracle'):
+        for spec in specs(domain, 'oracle'):
             line = score('oracle', spec, world, planner)
             assert line['scored'] and line['solved'], spec.episode_id
             assert line['steps'] <= 1.5 * line['optimal_length'], spec.episode_id
