@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sightplan_sim.household.labels import INKS, LabelledBox, draw_labels
-from sightplan_sim.lettering import letter_plate, text_aspect
+from sightplan_sim.household.labels import INKS, LabelledBox, _lettering, draw_labels
+from sightplan_sim.lettering import text_aspect
 
 
 def box(name, x, y, w=60, h=50):
@@ -33,7 +33,7 @@ def test_plates_are_whole_and_apart(crowd, size):
     scaled = [LabelledBox(b.name, b.outline * (size[0] / 480, size[1] / 480)) for b in boxes]
     image = draw_labels(picture(*size), scaled)
     assert image.shape == (size[1], size[0], 3) and image.dtype == np.uint8
-    tall = max(13, round(size[1] / 26))
+    tall = max(13, round(size[1] / 25))
     places = []
     for b, ink in zip(scaled, INKS, strict=False):
         wide = round(tall * text_aspect(b.name)) + 4
@@ -52,8 +52,8 @@ def shows(window, ink, text):
     """Whether a window is exactly the plate of a text."""
     if not (window[0, -1] == ink).all() or not (window[-1, 0] == ink).all():
         return False
-    cover = letter_plate(text, round(window.shape[1] / window.shape[0], 4), window.shape[0])
-    expected = np.array(ink) + (255 - np.array(ink)) * (cover[:, :window.shape[1], None] / 255)
+    cover = _lettering(text, window.shape[1], window.shape[0])[:, :, None]
+    expected = np.array(ink) + (255 - np.array(ink)) * cover
     return np.abs(window - expected).max() < 2
 
 
@@ -83,9 +83,9 @@ def test_names_are_drawn_the_same_twice_and_differ():
 
 def test_letters_are_large_enough_to_read():
     """In 480 x 480 small letters are at least 7 pixels high."""
-    tall = round(480 / 26)
-    plate = letter_plate('xx', round((tall * text_aspect('xx') + 4) / tall, 4), tall)
-    rows = np.nonzero(plate.max(axis=1) > 128)[0]
+    tall = round(480 / 25)
+    plate = _lettering('xx', round(tall * text_aspect('xx')) + 4, tall)
+    rows = np.nonzero(plate.max(axis=1) > 0.5)[0]
     assert np.ptp(rows) + 1 >= 7
 
 

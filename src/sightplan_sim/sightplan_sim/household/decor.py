@@ -271,7 +271,7 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
     dark = shade(rgb, 0.88)
     parts = [between((-x, x), (-y, y), (-0.05, -0.0015), dark, seen=False),
              between((-x, x), (-y, y), (-0.004, 0.0), rgb)]
-    line, top = 0.008, (0.0, 0.0004)
+    line, top = 0.010, (0.0, 0.0004)
     if pattern == 'boards':
         n = max(2, round(depth / 0.30))
         for k in range(1, n):
@@ -323,7 +323,7 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
         pieces += [(at, x0, 0.0, height), (x0, x1, 0.0, low), (x0, x1, high, height)]
         at = x1
     pieces.append((at, half, 0.0, height))
-    skirt = mix(rgb, WHITE, 0.4)
+    skirt = mix(rgb, WHITE, 0.6)
     parts: list[Part] = []
     for x0, x1, low, high in pieces:
         if x1 - x0 < 1e-6 or high - low < 1e-6:
@@ -335,7 +335,7 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
                       between((x0, x1), (0.0, t), (low, high), other)]
         if low == 0.0:
             for side in (-1, 1):
-                y = (-t - 0.008, -t) if side < 0 else (t, t + 0.008)
+                y = (-t - 0.0015, -t) if side < 0 else (t, t + 0.0015)
                 parts.append(between((x0, x1), y, (0.0, min(0.08, high)), skirt, solid=False))
     return still('wall', parts, (length, thickness, height))
 

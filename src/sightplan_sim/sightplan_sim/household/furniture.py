@@ -275,6 +275,13 @@ def door(category: str, rng: np.random.Generator) -> Model:
         between((-hw + f, hw - f), (front - 0.01, thick / 2 + 0.01), (h - f, h), frame_rgb),
         between((-hw + f, hw - f), (front, thick / 2), (0.0, 0.008), shade(leaf_rgb, 0.6),
                 solid=False),
+        # stops behind the leaf, so that nobody sees through the gaps
+        between((-hw + f, -hw + f + 0.014), (front + 0.044, front + 0.06), (0.0, h - f),
+                frame_rgb, solid=False),
+        between((hw - f - 0.014, hw - f), (front + 0.044, front + 0.06), (0.0, h - f), frame_rgb,
+                solid=False),
+        between((-hw + f, hw - f), (front + 0.044, front + 0.06), (h - f - 0.014, h - f),
+                frame_rgb, solid=False),
     ]
     left = bool(rng.random() < 0.5)
     x, z = (-hw + f + 0.003, hw - f - 0.003), (0.01, h - f - 0.003)
@@ -334,9 +341,10 @@ def window(category: str, rng: np.random.Generator) -> Model:
                                                              horizon + 0.10 * h),
                      shade(ground, 0.75)))
     left = bool(rng.random() < 0.5)
-    x, z = (-hw + f + 0.002, hw - f - 0.002), (f + 0.002, h - f - 0.002)
-    y = (front - 0.006, front + 0.034)
-    s = 0.055
+    # The sash lies on the frame and hides the edge of the hole.
+    x, z = (-hw + f - 0.012, hw - f + 0.012), (f - 0.012, h - f + 0.012)
+    y = (front - 0.046, front - 0.0105)
+    s = 0.06
     glass = (0.70, 0.80, 0.84)
     sash = shade(frame_rgb, 1.03)
     parts = [
@@ -344,7 +352,7 @@ def window(category: str, rng: np.random.Generator) -> Model:
         between((x[1] - s, x[1]), y, z, sash),
         between((x[0] + s, x[1] - s), y, (z[0], z[0] + s), sash),
         between((x[0] + s, x[1] - s), y, (z[1] - s, z[1]), sash),
-        between((x[0] + s, x[1] - s), (y[0] + 0.015, y[0] + 0.025), (z[0] + s, z[1] - s), glass),
+        between((x[0] + s, x[1] - s), (y[0] + 0.012, y[0] + 0.022), (z[0] + s, z[1] - s), glass),
     ]
     mid_x, mid_z = (x[0] + x[1]) / 2, (z[0] + z[1]) / 2
     if rng.random() < 0.7:  # a cross of glazing bars
@@ -353,7 +361,7 @@ def window(category: str, rng: np.random.Generator) -> Model:
                   between((x[0] + s, x[1] - s), (y[0] + 0.008, y[1] - 0.008),
                           (mid_z - 0.013, mid_z + 0.013), sash, solid=False)]
     for k, length in ((0.0, 0.30), (0.07, 0.18)):  # glints
-        for side in (y[0] + 0.013, y[1] - 0.013):
+        for side in (y[0] + 0.010, y[0] + 0.024):
             parts.append(box((0.022, 0.002, length * h), (mid_x + 0.16 * w + k, side,
                                                           mid_z + 0.12 * h),
                              (0.93, 0.97, 0.98), solid=False, rpy=(0.0, 0.5, 0.0)))
@@ -427,10 +435,10 @@ def sink(category: str, rng: np.random.Generator) -> Model:
     x, y = (left, left + bw), (front + 0.06, front + 0.06 + bd)
     z = (h - 0.035, h)
     base = [
-        between((-hw, x[0]), (front, back), z, counter),
-        between((x[1], hw), (front, back), z, counter),
-        between(x, (front, y[0]), z, counter),
-        between(x, (y[1], back), z, counter),
+        between((-hw, x[0] - 0.006), (front, back), z, counter),
+        between((x[1] + 0.006, hw), (front, back), z, counter),
+        between((x[0] - 0.006, x[1] + 0.006), (front, y[0] - 0.006), z, counter),
+        between((x[0] - 0.006, x[1] + 0.006), (y[1] + 0.006, back), z, counter),
         between((-hw + 0.01, hw - 0.01), (front + 0.03, back), (0.06, h - deep - 0.02), carcass),
         between((-hw + 0.01, hw - 0.01), (front + 0.02, front + 0.035), (h - deep - 0.02,
                                                                          h - 0.035), carcass),

@@ -19,7 +19,8 @@ INKS: tuple[tuple[int, int, int], ...] = (
 """Colours of boxes and name plates, by the number in the name: a thing keeps its colour."""
 
 _SHIFT = 4
-_HEIGHT = 1 / 26  # of a name plate, of the picture's height
+_FINE = 4
+_HEIGHT = 1 / 25  # of a name plate, of the picture's height
 _STEP = 6  # px between places that are tried for a plate
 
 
@@ -71,12 +72,16 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
     for box, plate, ink in zip(boxes, plates, inks, strict=True):
         x0, y0, x1, y1 = (int(v) for v in plate)
         window = out[y0:y1, x0:x1]
-        cover = letter_plate(box.name, round((x1 - x0) / (y1 - y0), 4), y1 - y0)
-        cover = cover[:, :x1 - x0, None].astype(np.float32) / 255
-        blank = np.zeros((y1 - y0, x1 - x0 - cover.shape[1], 1), np.float32)
-        cover = np.concatenate([cover, blank], axis=1)
+        cover = _lettering(box.name, x1 - x0, y1 - y0)[:, :, None]
         window[:] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
     return out
+
+
+def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
+    """(height, width) coverage in [0, 1], drawn large and made small, so that lines stay thin."""
+    large = letter_plate(text, width / height, _FINE * height)
+    return np.asarray(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA),
+                      np.float32) / 255
 
 
 def _turn(name: str) -> int:

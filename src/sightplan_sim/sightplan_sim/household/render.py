@@ -31,7 +31,7 @@ Pose = tuple[Floats, Floats]
 """Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
 
 NEAR_M, FAR_M = 0.04, 25.0
-AMBIENT, DIFFUSE = 0.70, 0.40
+AMBIENT, DIFFUSE = 0.74, 0.38
 _FARAWAY = (0.0, 0.0, -200.0)
 _OFFSETS = tuple((r * math.cos(a), r * math.sin(a)) for r in (0.012, 0.035)
                  for a in np.linspace(0.0, math.pi, 5)[:-1].tolist())
