@@ -255,7 +255,7 @@ class Plan:
             if body.placed.name in partners and not body.placed.model.in_wall:
                 yaw = body.placed.yaw
                 own = body.placed
-                box = model_box(own.model)
+                box = model_box(own.model, own.opening)
                 right = self.rng.random() < 0.5
                 dx = (box.high[0] - item.closed.low[0] + 0.02 if right
                       else box.low[0] - item.closed.high[0] - 0.02)

@@ -198,8 +198,9 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
                visible: frozenset[str] | None = None) -> State:
     """Everything that holds, closed world; atoms of an object with itself never do.
 
-    Relations have a movable thing first, as in the reference; ``nextto`` holds both ways where
-    both are movable. What the gripper holds is on, in and next to nothing.
+    Relations have a movable thing first, as in the reference (but what the problem's init has on
+    top of something, such as a carton on a table, is there); ``nextto`` holds both ways where both
+    are movable. What the gripper holds is on, in and next to nothing.
 
     Args:
         scene: the home.
@@ -213,8 +214,11 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
     if robot.held:
         found.add(Atom('holding', (robot.held,)))
     related = set()
-    for thing, other in itertools.product(movable, problem.objects):
-        if thing == other or other == robot.held:
+    stood = {atom.args[0] for atom in problem.init if atom.predicate == 'ontop'}
+    for thing, other in itertools.product(
+            (name for name in problem.objects if name in movable or name in stood),
+            problem.objects):
+        if thing in (other, robot.held) or other == robot.held:
             continue
         if other in containers and inside(scene, thing, other):
             found.add(Atom('inside', (thing, other)))
