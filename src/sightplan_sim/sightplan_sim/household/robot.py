@@ -15,7 +15,7 @@ GRIPPER = ('gripper rail', 'gripper left', 'gripper right')
 """Names of the bodies that show the gripper."""
 _HAND = np.array([0.0, 0.29, 0.45])  # middle of what is held, in the optical frame [m]
 _SHRINK = 0.3
-_WIDEST_M = 0.26
+_WIDEST_M = 0.22
 _EMPTY_M = 0.05
 _GREY: Rgb = (0.27, 0.28, 0.31)
 _LIGHT: Rgb = (0.80, 0.81, 0.84)

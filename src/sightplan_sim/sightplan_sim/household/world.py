@@ -8,7 +8,7 @@ import hashlib
 import importlib.metadata
 import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -36,7 +36,9 @@ from sightplan_sim.clock import WorldClock
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions, Outcome
 from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.catalog import category_of
 from sightplan_sim.household.homes import make_home
+from sightplan_sim.household.labels import LabelledBox, draw_labels
 from sightplan_sim.household.render import Painter
 from sightplan_sim.household.robot import (
     GRIPPER,
@@ -372,13 +374,23 @@ class HouseholdWorld:
 
     def _labelled(self, image: NDArray[np.uint8], ids: NDArray[np.int32], robot: Robot,
                   visible: tuple[str, ...]) -> NDArray[np.uint8]:
-        return image
+        """The picture with what can be mistaken named: several of one category in view."""
+        categories = Counter(map(category_of, visible))
+        names = self._painter.names
+        boxes = []
+        for name in visible:
+            shown = held_name(name) if name == robot.held else name
+            where = np.argwhere(ids == names.index(shown))
+            if categories[category_of(name)] > 1 and len(where):
+                hull = cv2.convexHull(where[:, ::-1].astype(np.float32))
+                boxes.append(LabelledBox(name, hull[:, 0].astype(np.float64)))
+        return draw_labels(image, boxes) if boxes else image
 
     def _digest(self, episode: _Episode) -> NDArray[np.uint8]:
         """2x2 pixels of a hash over all that a picture depends on."""
         robot = episode.robot
         digest = hashlib.sha256(repr((
-            episode.spec.problem.name, self._camera, robot.station, robot.held)).encode())
+            episode.home.seed, self._camera, robot.station, robot.held)).encode())
         for name in self._scene.movers:
             for origin, axes in self._scene.frames(name):
                 digest.update(np.round(np.append(origin, axes.ravel()), 6).tobytes())
