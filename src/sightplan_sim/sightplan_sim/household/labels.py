@@ -80,8 +80,8 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
 def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
     """(height, width) coverage in [0, 1], drawn large and made small, so that lines stay thin."""
     large = letter_plate(text, width / height, _FINE * height)
-    return np.asarray(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA),
-                      np.float32) / 255
+    small = cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(small / np.float32(255), np.float32)
 
 
 def _turn(name: str) -> int:

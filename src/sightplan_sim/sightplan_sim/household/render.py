@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -39,6 +39,8 @@ _OFFSETS = tuple((r * math.cos(a), r * math.sin(a)) for r in (0.012, 0.035)
 _STEP = 0.22
 """Relative difference of inverse depths that is taken for a step."""
 _DARKNESS = 5.0
+_STAIR = 18
+"""Step between neighbouring grey values that is softened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ class Painter:
                         body, _FARAWAY, (0.0, 0.0, 0.0, 1.0), physicsClientId=self._client)
 
     @contextlib.contextmanager
-    def without(self, names: Iterable[str]) -> Any:
+    def without(self, names: Iterable[str]) -> Iterator[None]:
         """Hide bodies for a while."""
         hidden = [name for name in names if self._shown[name][1]]
         self.hide(hidden)
@@ -168,7 +170,7 @@ class Painter:
         """Take a picture; see ``Frame``."""
         with one_thread():
             colour, depth, ids = self._render(view)
-            rgb = _shade(colour, depth, ids)
+            rgb = _soften(_darken(colour, depth))
         return Frame(rgb, depth, ids)
 
     def segment(self, view: View) -> NDArray[np.int32]:
@@ -358,12 +360,6 @@ def _quaternion(axes: Floats) -> list[float]:
     return [float(v) for v in q / math.hypot(*q)]
 
 
-def _shade(rgb: NDArray[np.uint8], depth: NDArray[np.float32], ids: NDArray[np.int32],
-           ) -> NDArray[np.uint8]:
-    """Darken where surfaces meet and soften the steps along edges."""
-    return _soften(_darken(rgb, depth), depth, ids)
-
-
 def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Ambient occlusion from the inverse depth, which is linear in the picture on every plane.
 
@@ -384,18 +380,20 @@ def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.ui
         hollow = (one + other) / (2 * inverse) - 1.0
         total += np.where(np.abs(one - other) < _STEP * inverse + np.abs(hollow) * inverse,
                           np.clip(hollow, -0.03, 0.08), 0.0) * (np.abs(hollow) < _STEP)
-    shade = np.clip(1.0 - _DARKNESS * total / len(_OFFSETS), 0.72, 1.05).astype(np.float32)
-    shade = cv2.resize(cv2.GaussianBlur(shade, (0, 0), 1.2), (w, h),
-                       interpolation=cv2.INTER_LINEAR)
-    return np.asarray(cv2.multiply(rgb, cv2.merge([shade, shade, shade]), dtype=cv2.CV_8U))
+    light = np.clip(1.0 - _DARKNESS * total / len(_OFFSETS), 0.72, 1.05).astype(np.float32)
+    smooth = cv2.resize(cv2.GaussianBlur(light, (0, 0), 1.2), (w, h),
+                        interpolation=cv2.INTER_LINEAR)
+    return np.asarray(cv2.multiply(rgb, cv2.merge([smooth, smooth, smooth]), dtype=cv2.CV_8U))
 
 
-def _soften(rgb: NDArray[np.uint8], depth: NDArray[np.float32], ids: NDArray[np.int32],
-            ) -> NDArray[np.uint8]:
-    """Blend pixels on the edges of bodies, and on other sharp steps, with their neighbours."""
+def _soften(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Blend pixels on sharp steps of brightness with their neighbours: edges lose their stairs.
+
+    Steps in the picture are more than edges of bodies: also those between parts of one body.
+    """
     grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
     kernel = np.ones((3, 3), np.uint8)
-    edge = cv2.morphologyEx(grey, cv2.MORPH_GRADIENT, kernel) > 18
+    edge = cv2.morphologyEx(grey, cv2.MORPH_GRADIENT, kernel) > _STAIR
     blurred = cv2.GaussianBlur(rgb, (3, 3), 0.7)
     out = rgb.copy()
     out[edge] = blurred[edge]
