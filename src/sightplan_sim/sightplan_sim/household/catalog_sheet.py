@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import zlib
 from pathlib import Path
 
 import cv2
@@ -63,17 +64,17 @@ def sheet(columns: int = 8, variants: int = 2, seed: int = 0) -> NDArray[np.uint
                         ('movable', [*catalog.MOVABLES])):
         for name in names:
             for k in range(variants):
-                model = catalog.make_model(name, kind, np.random.default_rng([seed, k]))
+                model = catalog.make_model(name, kind, _chance(seed, f'{name} {k}'))
                 if model.openable:
                     entries.append((name, model, 0.0))
                 entries.append((name, model, 1.0))
     for number in range(1, 7):
         name = f'plaything_{number}'
         entries.append((name, catalog.make_model(name, 'movable',
-                                                 np.random.default_rng([seed, number])), 0.0))
+                                                 _chance(seed, name)), 0.0))
     for name in catalog.DECOR:
         if name not in catalog.FURNITURE:
-            entries.append((name, catalog.make_decor(name, np.random.default_rng(seed)), 0.0))
+            entries.append((name, catalog.make_decor(name, _chance(seed, name)), 0.0))
     tiles = []
     with Painter() as painter:
         for name, model, opening in entries:
@@ -86,6 +87,10 @@ def sheet(columns: int = 8, variants: int = 2, seed: int = 0) -> NDArray[np.uint
         tiles.append(np.full_like(tiles[0], 255))
     rows = [np.concatenate(tiles[k:k + columns], axis=1) for k in range(0, len(tiles), columns)]
     return np.concatenate(rows)
+
+
+def _chance(seed: int, text: str) -> np.random.Generator:
+    return np.random.default_rng([seed, zlib.crc32(text.encode())])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -559,7 +559,7 @@ def bed(category: str, rng: np.random.Generator) -> Model:
     wood, fabric = pick(rng, WOODS), pick(rng, FABRICS)
     top = 0.50
     parts = [
-        box((w, d - 0.06, 0.28), (0, -0.03, 0.16), wood),
+        between((-w / 2, w / 2), (-d / 2 + 0.012, d / 2 - 0.06), (0.02, 0.30), wood),
         box((w - 0.06, d - 0.10, 0.18), (0, -0.02, top - 0.10), WHITE),
         between((-w / 2, w / 2), (d / 2 - 0.06, d / 2), (0.0, h), shade(wood, 0.9)),
         between((-w / 2 - 0.01, w / 2 + 0.01), (-d / 2, 0.30 * d), (0.24, top), fabric),

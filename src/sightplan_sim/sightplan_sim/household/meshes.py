@@ -44,6 +44,9 @@ class Mesh:
 
 Polygons = list[list[Vec3]]
 
+_ROUND = 18
+"""Sides of what is round; the same for all, so that rims meet what they lie on."""
+
 
 def mesh_of(part: Part) -> Mesh:
     """A part's mesh in its link's frame.
@@ -213,7 +216,7 @@ def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> 
     return [[warp(*v) for v in polygon] for polygon in polygons]
 
 
-def _steps(n: int, detail: float, least: int = 6) -> int:
+def _steps(n: int, detail: float, least: int = 8) -> int:
     return max(least, round(n * detail))
 
 
@@ -226,7 +229,7 @@ def _box(detail: float) -> Polygons:
 
 
 def _cylinder(detail: float) -> Polygons:
-    return _turned([(0, 0), (1, 0), (1, 1), (0, 1)], _steps(18, detail, 8))
+    return _turned([(0, 0), (1, 0), (1, 1), (0, 1)], _steps(_ROUND, detail))
 
 
 def _sphere(detail: float) -> Polygons:
@@ -243,12 +246,12 @@ def _cone(detail: float) -> Polygons:
 def _bowl(detail: float) -> Polygons:
     outer = [(0.0, 0.0), (0.42, 0.0), (0.70, 0.18), (0.90, 0.52), (1.0, 1.0)]
     inner = [(0.94, 1.0), (0.83, 0.54), (0.62, 0.25), (0.36, 0.12), (0.0, 0.10)]
-    return _turned([*outer, *inner], _steps(20, detail))
+    return _turned([*outer, *inner], _steps(_ROUND, detail))
 
 
 def _plate(detail: float) -> Polygons:
     return _turned([(0, 0), (0.60, 0.0), (0.74, 0.25), (1.0, 0.85), (1.0, 1.0), (0.72, 0.55),
-                    (0.62, 0.45), (0, 0.45)], _steps(24, detail))
+                    (0.62, 0.45), (0, 0.45)], _steps(_ROUND, detail))
 
 
 def _torus(detail: float) -> Polygons:
@@ -260,7 +263,7 @@ def _ring_of(middle: float, thick: float, detail: float) -> Polygons:
     n = _steps(6, detail, 4)
     ring = [(middle + thick * math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n))
             for k in range(n)]
-    return _turned(ring, _steps(20, detail, 10), closed=True)
+    return _turned(ring, _steps(_ROUND, detail), closed=True)
 
 
 def _fat_torus(detail: float) -> Polygons:
@@ -283,7 +286,7 @@ def _leaf(detail: float) -> Polygons:
 
 
 def _ring(detail: float) -> Polygons:
-    return _turned([(0.93, 0), (1, 0), (1, 1), (0.93, 1)], _steps(20, detail, 10), closed=True)
+    return _turned([(0.93, 0), (1, 0), (1, 1), (0.93, 1)], _steps(_ROUND, detail), closed=True)
 
 
 def _band(detail: float) -> Polygons:
@@ -303,21 +306,21 @@ def _bottle(detail: float) -> Polygons:
 
 def _cup(detail: float) -> Polygons:
     return _turned([(0, 0), (0.95, 0), (1, 0.04), (1, 1), (0.88, 1), (0.88, 0.10), (0, 0.10)],
-                   _steps(18, detail))
+                   _steps(_ROUND, detail))
 
 
 def _beaker(detail: float) -> Polygons:
     return _turned([(0, 0), (0.72, 0), (1, 1), (0.90, 1), (0.64, 0.08), (0, 0.08)],
-                   _steps(18, detail))
+                   _steps(_ROUND, detail))
 
 
 def _pot(detail: float) -> Polygons:
     return _turned([(0, 0), (0.92, 0), (1, 0.08), (1, 1), (0.95, 1), (0.95, 0.08), (0, 0.08)],
-                   _steps(22, detail))
+                   _steps(_ROUND, detail))
 
 
 def _shade(detail: float) -> Polygons:
-    return _turned([(0.96, 0), (1, 0), (0.66, 1), (0.62, 1)], _steps(18, detail), closed=True)
+    return _turned([(0.96, 0), (1, 0), (0.66, 1), (0.62, 1)], _steps(_ROUND, detail), closed=True)
 
 
 def _apple(detail: float) -> Polygons:

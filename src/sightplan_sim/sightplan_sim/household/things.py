@@ -285,8 +285,8 @@ def gym_shoe(category: str, rng: np.random.Generator) -> Model:
         mesh('shoe', (0.96 * long, 0.92 * wide, h - sole), (0, 0, sole + (h - sole) / 2), rgb),
         mesh('cylinder', (0.30 * long, 0.46 * wide, 0.004), (-0.27 * long, 0, h), DARK),
     ]
-    for k in (-1, 0, 1):
-        parts.append(box((0.020, 0.62 * wide, 0.045), ((-0.04 + 0.075 * k) * long, 0,
+    for k in (-1, 1):
+        parts.append(box((0.014, 0.63 * wide, 0.046), ((-0.03 + 0.05 * k) * long, 0,
                                                        sole + 0.36 * (h - sole)), accent,
                          solid=False, rpy=(0.0, 0.4, 0.0)))
     for k in range(4):
