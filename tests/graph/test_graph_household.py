@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from graph_testing import read_bag, result, script
+from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
 from sightplan.records.evidence import bag_image
@@ -24,6 +25,16 @@ def shown(file: Path) -> list[tuple[str, str]]:
     """What a model was shown, request by request: hashes over all words and pictures."""
     return [(line['kind'], line['key']) for line in lines_of(file)
             if line['kind'] in ('yes_no', 'text')]
+
+
+def images(bag: Path) -> dict[str, set[bytes]]:
+    """The messages with pictures, as they are: header and pixels."""
+    found: dict[str, set[bytes]] = {'/camera/image_raw': set(), '/camera/image_labelled': set()}
+    with Reader(bag) as reader:
+        for connection, _, data in reader.messages():
+            if connection.topic in found:
+                found[connection.topic].add(bytes(data))
+    return found
 
 
 def two_of_a_kind(folder: Path) -> Path:
@@ -75,6 +86,8 @@ def test_on_ros_as_in_process(start, tmp_path: Path, method: str, privileged: st
     assert counts.get('/camera/image_raw', 0) == counts.get('/camera/image_labelled', 0) == (
         there['images'])
     assert (there['images'] > 0, there['images_missing']) == (asks, 0)
+    pictures = images(bag)
+    assert (pictures['/camera/image_raw'] != pictures['/camera/image_labelled']) is bool(problems)
     for answer in there['wrong']:
         *_, image_id, stamp_ns, _ = answer
         assert bag_image(bag, stamp_ns, image_id) is not None, 'the picture that was judged'
