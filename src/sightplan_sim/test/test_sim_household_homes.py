@@ -203,8 +203,8 @@ def test_unknown_categories_get_a_home() -> None:
 
 
 @pytest.mark.parametrize('init', [
-    'ontop apple_1,table_1; ontop apple_2,table_1; ontop plate_1,table_1; '
-    'nextto apple_1,apple_2; nextto apple_2,apple_1',
+    ('ontop apple_1,table_1; ontop apple_2,table_1; ontop plate_1,table_1; '
+     'nextto apple_1,apple_2; nextto apple_2,apple_1'),
     'nextto apple_1,apple_2; nextto apple_2,apple_1',
     'nextto plate_1,cabinet_1',
     'nextto plate_1,carton_1; open carton_1',

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from sightplan_sim.household import decor
 from sightplan_sim.household.catalog import make_decor, make_model
 from sightplan_sim.household.homes_geometry import overlap, placed_box
 from sightplan_sim.household.homes_plan import Item, NoRoomError, Plan
@@ -32,7 +33,8 @@ _DECOR = {
                     ('plant', 2), ('lamp', 1), ('side_table', 1), ('coffee_table', 1)),
     'bedroom': (('bed', 1), ('window', 1), ('wardrobe', 1), ('rug', 1), ('picture', 2),
                 ('side_table', 1), ('lamp', 1), ('plant', 1), ('chair', 1)),
-    'garage': (('rack', 2), ('bicycle', 1), ('window', 1), ('counter', 1), ('wardrobe', 1)),
+    'garage': (('rack', 2), ('bicycle', 1), ('window', 1), ('counter', 1), ('wardrobe', 1),
+               ('file_cabinet', 1), ('chair', 1), ('side_table', 1), ('picture', 1)),
     'office': (('desk', 1), ('window', 1), ('chair', 1), ('file_cabinet', 2), ('bookcase', 1),
                ('plant', 1), ('picture', 1), ('rug', 1), ('lamp', 1)),
     'hallway': (('picture', 2), ('plant', 1), ('window', 1), ('rug', 1), ('lamp', 1),
@@ -107,7 +109,7 @@ def yards(plan: Plan, generators: Generators) -> list[Placed]:
             continue
         number = len(found) + 1
         width = body.placed.model.size[0]
-        for wide, deep in ((1.2, 1.4), (0.4, 0.7), (0.0, 0.3)):
+        for wide, deep in ((1.0, 1.0), (0.4, 0.7), (0.0, 0.3)):
             model = _yard(width + wide, deep, generators(f'yard {number}'))
             placed = Placed(f'yard {number}', model, body.placed.position, body.placed.yaw)
             if not any(overlap(placed_box(placed).rect, (*room.low, *room.high), -0.02)
@@ -121,10 +123,11 @@ def _yard(width: float, depth: float, rng: np.random.Generator) -> Model:
     """Grass, a hedge and the sky behind a wall, seen from -y; nothing of it is solid."""
     sky, grass = vary(rng, (0.62, 0.81, 0.96), 0.03), vary(rng, (0.40, 0.62, 0.32), 0.05)
     hedge = shade(grass, 0.7)
-    w, near, far, hedge_top = width / 2, 0.08, 0.08 + depth, 0.75
-    parts = [between((-w, w), (near, far), (-0.03, -0.01), grass, solid=False)]
+    w, near, far, hedge_top, top = width / 2, 0.08, 0.08 + depth, 0.75, decor.CEILING - 0.05
+    parts = [between((-w, w), (near, far), (-0.03, -0.01), grass, solid=False),
+             between((-w, w), (near, far), (top - 0.01, top), sky, solid=False)]
     for x, y in (((-w, w), (far, far + 0.02)), ((-w - 0.02, -w), (near, far)),
                  ((w, w + 0.02), (near, far))):
         parts += [between(x, y, (0.0, hedge_top), hedge, solid=False),
-                  between(x, y, (hedge_top, 3.2), sky, solid=False)]
-    return still('yard', parts, (width, depth, 3.2))
+                  between(x, y, (hedge_top, top), sky, solid=False)]
+    return still('yard', parts, (width, depth, top))

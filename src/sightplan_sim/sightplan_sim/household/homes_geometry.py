@@ -215,10 +215,11 @@ def placed_box(placed: Placed) -> Box:
 
 
 def placed_boxes(placed: Placed) -> list[Box]:
-    """A box around each link of a body as it stands; around each part, if none moves."""
+    """A box around each link of a body as it stands; around each solid part, if none moves."""
     if placed.model.openable:
         return [to_home(box, placed) for box in link_boxes(placed.model, (placed.opening,))]
-    return [to_home(_part_box(part), placed) for part in _parts_of(placed.model)[0][1]]
+    return [to_home(_part_box(part), placed) for part in placed.model.links[0].parts
+            if part.solid]
 
 
 def region_frame(placed: Placed, region: Region) -> tuple[Vec3, _Turn]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -164,14 +165,20 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
                                (name, *holders(bodies, name)))]
         away = {name: math.hypot(boxes[name].centre[0] - x, boxes[name].centre[1] - y)
                 for name in bearings}
-        for name in seen or list(bearings)[:1]:
-            yaw = bearings[name]
+        ways = [bearings[name] for name in seen or list(bearings)[:1]]
+        ways += [one + ((other - one + math.pi) % (2 * math.pi) - math.pi) / 2
+                 for one, other in itertools.combinations(ways, 2)
+                 if _off(one, other) < 2 * HALF_VIEW]
+        for yaw in ways:
             if any(_off(yaw, math.atan2(boxes[n].centre[1] - y, boxes[n].centre[0] - x))
                    < math.radians(75) for n in near):
                 continue
             score = sum(min(1.0, 2.5 / away[n]) for n in seen
                         if _off(yaw, bearings[n]) < HALF_VIEW)
-            score += 0.3 * rng.random() - 0.5 * _blocked(floor, x, y, yaw)
+            score += 0.3 * rng.random()
+            if best is not None and score <= best[0]:
+                continue
+            score -= 0.5 * _blocked(floor, x, y, yaw)
             if best is None or score > best[0]:
                 best = (score, Station(x, y, yaw))
         if best is not None and attempt > 30 and best[0] >= min(4, len(names)):
