@@ -154,6 +154,8 @@ def test_unknown_names_fall_back_by_type():
     carton = catalog.make_model('crate_1', 'container', rng, hint=frozenset({'held'}))
     assert len(carton.links) == 5
     assert catalog.make_model('altar_1', 'object', rng).surfaces
+    assert len(catalog.make_model('box_1', 'container', rng).links) == 5
+    assert len(catalog.make_model('carton_1', 'movable', rng).links) == 1
     with pytest.raises(ValueError, match='robot'):
         catalog.make_model('bowl_1', 'robot', rng)
 

@@ -59,6 +59,7 @@ _ALIASES: Mapping[str, str] = {
     'sneaker': 'gym_shoe', 'pan': 'saucepan', 'pot': 'saucepan', 'towel': 'cloth',
     'rag': 'cloth', 'dish': 'plate', 'paper': 'document', 'couch': 'sofa',
     'bookshelf': 'shelf', 'countertop': 'counter', 'glass': 'cup', 'box': 'carton',
+    'carton': 'box', 'parcel': 'box',
 }
 _SUFFIX = re.compile(r'(?:[._][nvars][._]\d+)$')
 _NUMBER = re.compile(r'_(\d+)$')
