@@ -94,6 +94,8 @@ def test_what_is_taken_leaves_its_place_and_its_neighbours():
     assert facts(held, 'ontop') == facts(held, 'nextto') == set()
     assert facts(held, 'inside') == {('apple_1', 'fridge_1')}
     assert facts(held, 'reachable') == {('plate_1',)}
+    beside = PROBLEM.init | {Atom('nextto', ('bowl_1', 'plate_1'))}
+    assert facts(after('navigate-to(plate_1)', 'grasp(plate_1)', init=beside), 'nextto') == set()
     taken = after('navigate-to(fridge_1)', 'open-container(fridge_1)', 'grasp(apple_1)')
     assert facts(taken, 'inside') == set()
     assert facts(taken, 'ontop') == facts(PROBLEM.init, 'ontop')
