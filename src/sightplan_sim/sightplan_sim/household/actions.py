@@ -34,7 +34,7 @@ LOOKS = 8
 """How many stations are tried with a picture before a navigation is given up."""
 STEP_ASIDE_M = 0.7
 """How far the robot steps aside to open, to close, or to see what it opened [m]."""
-SWEEP = 6
+SWEEP = 24
 """Steps in which a leaf's way is tested."""
 SWEEP_DEPTH_M = 0.01
 """A leaf that is deeper in something than this is stopped by it."""

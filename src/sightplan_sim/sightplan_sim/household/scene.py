@@ -33,7 +33,7 @@ OVERLAP_M = 0.004
 """Deeper than this, two bodies are in each other (contacts at rest are a millimetre deep)."""
 
 _STEP_S = 1 / 240
-_SETTLE_S = 3.0
+_SETTLE_S = 8.0
 _STILL_M_S, _STILL_RAD_S = 0.008, 0.15
 _PARKED_M = -30.0
 
@@ -529,7 +529,7 @@ class Scene:
         identity: int = bullet.createMultiBody(
             mass, shape, -1, position, useMaximalCoordinates=1, physicsClientId=self._client)
         bullet.changeDynamics(
-            identity, -1, lateralFriction=0.7, spinningFriction=0.004, rollingFriction=0.004,
+            identity, -1, lateralFriction=0.7, spinningFriction=0.002, rollingFriction=0.001,
             restitution=0.0, linearDamping=0.04, angularDamping=0.2, physicsClientId=self._client)
         return identity
 

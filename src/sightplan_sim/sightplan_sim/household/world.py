@@ -138,12 +138,12 @@ class HouseholdWorld:
             WorldError: the problem is none of this world, no home begins as it says (names the
                 facts), or the failure probability is not in [0, 1].
         """
-        if not 0.0 <= spec.failure_probability <= 1.0:
-            raise WorldError(f'episode {spec.episode_id}: failure probability '
-                             f'{spec.failure_probability} is not in [0, 1]')
-        problem = _checked(spec.problem)
         with self._lock:
             self._episode = None  # whatever goes wrong, the old episode is over
+            if not 0.0 <= spec.failure_probability <= 1.0:
+                raise WorldError(f'episode {spec.episode_id}: failure probability '
+                                 f'{spec.failure_probability} is not in [0, 1]')
+            problem = _checked(spec.problem)
             home = self._build(problem)
             if self._painted is not home:
                 self._painter.build(home, gripper_bodies(home.things))
