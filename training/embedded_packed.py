@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from embedded_model import BOS, VOCABULARY
+from embedded_model import BOS, Words
 
 
 def patch_features(model: torch.nn.Module, pixels: torch.Tensor) -> torch.Tensor:
@@ -19,14 +19,11 @@ def patch_features(model: torch.nn.Module, pixels: torch.Tensor) -> torch.Tensor
     Llava takes the last layer's hidden state, before the final norm, without the CLS token.
     """
     tower = model.model.vision_tower
-    hidden = tower.embeddings(pixels)
-    for layer in tower.layers:
-        hidden = layer(hidden, None)
-    return hidden[:, 1:]
+    return tower(pixels, output_hidden_states=True).hidden_states[-1][:, 1:]
 
 
 def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Tensor,
-                  position: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+                  position: torch.Tensor, words: Words) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits at the answer token of every question.
 
     Args:
@@ -34,6 +31,7 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
         features: (B, patches, hidden) of ``patch_features``.
         ids: (B, Q, L) question tokens, right-padded.
         position: (B, Q) index of the answer token within L.
+        words: the model's, whose sums are taken here.
 
     Returns:
         logits (B, Q, vocabulary), and hidden states (B, Q, L, hidden) of the question tokens
@@ -41,10 +39,10 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
     """
     batch, count, length = ids.shape
     decoder = model.model.language_model
-    embed = decoder.embed_tokens
-    begin = embed(ids.new_full((batch, 1), VOCABULARY.index(BOS)))
+    table = words.table(decoder.embed_tokens.weight)
+    begin = table[ids.new_full((batch, 1), words.ids[BOS])]
     image = model.model.multi_modal_projector(features)
-    x = torch.cat([begin, image, embed(ids.view(batch, -1))], 1)
+    x = torch.cat([begin, image.to(begin.dtype), table[ids.view(batch, -1)]], 1)
     prefix = 1 + image.shape[1]
     places = torch.cat([torch.arange(prefix),
                         (prefix + torch.arange(length)).repeat(count)])[None]
@@ -95,4 +93,4 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
         x = x + layer.mlp(layer.post_attention_layernorm(x))
         if index == 0:
             first = x[:, prefix:].view(batch, count, length, -1)
-    return model.lm_head(decoder.norm(x)), first
+    return decoder.norm(x) @ table.T, first

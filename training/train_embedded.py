@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Train the embedded vision-language model from scratch on rendered scenes, on CPU.
+"""Train an embedded vision-language model from scratch on rendered scenes, on CPU.
 
-Three stages: (1) the vision tower alone, on dense labels of every image patch (colour, column,
-height, block above, block below, number of columns); (2) the decoder on questions, the tower
-frozen; (3) everything together. Throughout, heads on the hidden state of each colour or column
-word after the first decoder layer must tell where that thing is (deep supervision); the heads are
-thrown away at the end. What is exported is the mean of the weights over the last fifth of stage 3,
-which is better than any of them. Every batch is a function of seed, stage, step and process, so a
-run that was interrupted goes on exactly (--resume).
+Three stages: (1) the vision tower alone, on dense hints of every image patch; (2) the decoder on
+questions, the tower frozen; (3) everything together. In 2 and 3 heads on the hidden state of each
+thing's word after the first decoder layer must tell what is to be known of it (deep supervision);
+all heads are thrown away at the end. What the hints are, the domain's course says. What is
+exported is the mean of the weights over the last fifth of stage 3, which is better than any of
+them. Every batch is a function of seed, stage, step and process, so a run that was interrupted
+goes on exactly (--resume).
 """
 
 from __future__ import annotations
@@ -31,186 +31,31 @@ import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import nn
 
-import embedded_questions as questions
-from embedded_model import COLOURS, COLUMNS, Shape, make_model, make_processor, save
+from course import Settings, courses, load_course
+from embedded_model import make_model, make_processor, save
 from embedded_packed import answer_logits, patch_features
-from embedded_scenes import Recipe, read_shards, shard_path
-from render_scenes import render
-
-PATCH_HEADS = {'colour': 7, 'column': 8, 'height': 6, 'above': 7, 'below': 7, 'count': 8}
-COLOUR_HEADS = {'w_column': 9, 'w_height': 7, 'w_above': 8, 'w_below': 8}
-COLUMN_HEADS = {'w_there': 2, 'w_blocks': 7, 'w_top': 8}
-COLOUR_IDS = torch.tensor([questions.ID[w] for w in COLOURS])
-COLUMN_IDS = torch.tensor([questions.ID[w] for w in COLUMNS])
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Everything that decides the result, written beside the weights."""
-
-    seed: int = 0
-    steps: tuple[int, int, int] = (560, 420, 2000)
-    rates: tuple[float, float, float] = (1.5e-3, 1.5e-3, 5e-4)
-    batch: int = 32
-    questions: int = 24
-    processes: int = 2
-    shards: int = 130
-    weight_decay: float = 0.03
-
-
-class Corpus:
-    """The scenes of a folder; picks up shards that appear while training runs."""
-
-    def __init__(self, folder: Path, shards: int, held_out: int) -> None:
-        self.folder, self.shards, self.held_out = folder, shards, held_out
-        self.paths: list[Path] = []
-        self.data: dict[str, Any] = {}
-
-    def refresh(self) -> int:
-        """Read new shards; returns the number of scenes."""
-        found = [p for p in (shard_path(self.folder, s) for s in range(self.held_out,
-                                                                       self.shards))
-                 if p.exists() and p not in self.paths]
-        if found:
-            more = read_shards(found)
-            self.data = {k: np.concatenate([self.data[k], v]) if self.data else v
-                         for k, v in more.items()}
-            self.paths += found
-        if not self.data:
-            raise SystemExit(f'{self.folder} holds no shards; run render_scenes.py first')
-        return len(self.data['columns'])
-
-
-def batch_of(data: dict[str, Any], index: np.ndarray, rng: np.random.Generator | None,
-             ) -> tuple[torch.Tensor, np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [-1, 1], patch colours, tables and column counts; augmented if rng is given."""
-    image = torch.from_numpy(data['image'][index]).permute(0, 3, 1, 2).float() / 127.5 - 1
-    patch = data['patch'][index].astype(np.int64)
-    table, columns = data['table'][index].copy(), data['columns'][index]
-    if rng is None:
-        return image, patch, table, columns
-    n = len(index)
-    for i in np.flatnonzero(rng.random(n) < 0.5):  # mirrored: columns count from the other side
-        image[i] = image[i].flip(-1)
-        patch[i] = patch[i][:, ::-1]
-        there = table[i, :, 0] >= 0
-        table[i, there, 0] = columns[i] - 1 - table[i, there, 0]
-
-    def noise(*shape: int) -> torch.Tensor:
-        return torch.from_numpy(rng.uniform(-1, 1, shape).astype(np.float32))
-
-    image = image * (1 + 0.08 * noise(n, 1, 1, 1)) + 0.06 * noise(n, 1, 1, 1)
-    image = image + 0.03 * noise(n, 3, 1, 1)
-    dy, dx = rng.integers(-1, 2, 2)
-    if dy or dx:
-        height, width = image.shape[2:]
-        image = F.pad(image, (1, 1, 1, 1), mode='replicate')[
-            :, :, 1 + dy:1 + dy + height, 1 + dx:1 + dx + width]
-    return image, patch, table, columns
-
-
-def patch_targets(patch: np.ndarray, table: np.ndarray, columns: np.ndarray) -> torch.Tensor:
-    """(n, patches, 6): colour, column, height, above, below, columns - 1; -100 off the blocks."""
-    n = len(patch)
-    flat = patch.reshape(n, -1)
-    labels = questions.scene_labels(table, columns)[:, :6]
-    per_block = labels[np.arange(n)[:, None], np.maximum(flat - 1, 0)]
-    per_block = np.where(flat[..., None] > 0, per_block, -100)
-    count = np.broadcast_to((columns.astype(np.int64) - 1)[:, None, None], (*flat.shape, 1))
-    return torch.from_numpy(np.concatenate([flat[..., None], per_block, count], -1))
-
-
-def patch_loss(heads: nn.ModuleDict, features: torch.Tensor, target: torch.Tensor,
-               ) -> tuple[torch.Tensor, list[float]]:
-    """Dense supervision of the vision tower; the loss and each head's accuracy."""
-    normed = F.layer_norm(features, features.shape[-1:])
-    weight = torch.tensor([0.15] + [1.0] * 6)
-    losses, accuracies = [], []
-    for k, name in enumerate(PATCH_HEADS):
-        logits = heads[name](normed).flatten(0, 1)
-        goal = target[..., k].flatten()
-        if name == 'colour':
-            losses.append(F.cross_entropy(logits, goal, weight=weight))
-            counted = goal > 0
-        else:
-            losses.append(0.5 * F.cross_entropy(logits, goal))
-            counted = goal >= 0
-        hit = (logits.argmax(-1) == goal)[counted]
-        accuracies.append(float(hit.float().mean()))
-    return torch.stack(losses).sum(), accuracies
-
-
-def align_loss(model: nn.Module, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Projected block patches should resemble the words for their colour and column."""
-    on_block = target[..., 0] > 0
-    hidden = features.shape[-1:]
-    projected = F.layer_norm(model.model.multi_modal_projector(features[on_block]), hidden)
-    words = model.get_input_embeddings().weight
-    scale = 2 / math.sqrt(hidden[0])
-    total = projected.new_zeros(())
-    for ids, k in ((COLOUR_IDS, 0), (COLUMN_IDS, 1)):
-        logits = projected @ F.layer_norm(words[ids], hidden).T * scale
-        goal = target[..., k][on_block]
-        total = total + F.cross_entropy(logits, goal - 1 if k == 0 else goal)
-    return total
-
-
-def word_loss(heads: nn.ModuleDict, hidden: torch.Tensor, ids: torch.Tensor,
-              labels: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Deep supervision: a colour or column word must know its place after one decoder layer.
-
-    Args:
-        heads: the auxiliary heads.
-        hidden: (B, Q, L, hidden) after the first decoder layer.
-        ids: (B, Q, L) question tokens.
-        labels: (B, 14, 4) of ``questions.scene_labels``.
-
-    Returns:
-        The loss, and the accuracy of the colour words' column and neighbours.
-    """
-    normed = F.layer_norm(hidden, hidden.shape[-1:])
-    batch = torch.arange(len(ids))[:, None, None].expand_as(ids)
-    losses, hits = [], []
-    for words, names, first in ((COLOUR_IDS, COLOUR_HEADS, 0), (COLUMN_IDS, COLUMN_HEADS, 6)):
-        which = (ids[..., None] == words).long()
-        mask = which.any(-1)
-        row = labels[batch[mask], first + which.argmax(-1)[mask]]
-        state = normed[mask]
-        for k, name in enumerate(names):
-            logits = heads[name](state)
-            losses.append(F.cross_entropy(logits, row[:, k]) * (0.25 if first == 0 else 0.1))
-            if first == 0:
-                hits.append((logits.argmax(-1) == row[:, k]).float().mean())
-    return torch.stack(losses).sum(), float(torch.stack(hits).mean())
-
-
-def ask(rng: random.Random, table: np.ndarray, columns: np.ndarray, count: int,
-        ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Questions about a batch: ids (B, Q, L), answer positions, answers and kinds (B, Q)."""
-    rows = []
-    for scene, n in zip(table.tolist(), columns.tolist(), strict=True):
-        truth = questions.SceneTruth(scene, n)
-        rows.append([questions.sample(rng, truth) for _ in range(count)])
-    ids, position, answer, kind = (torch.tensor([[q[k] for q in row] for row in rows])
-                                   for k in range(4))
-    return ids, position, answer, kind
+from shards import Corpus, render
 
 
 class Trainer:
     """One of the data-parallel processes."""
 
-    def __init__(self, rank: int, settings: Settings, data: Path, work: Path,
+    def __init__(self, domain: str, rank: int, settings: Settings, data: Path, work: Path,
                  held_out: int) -> None:
         self.rank, self.settings, self.work = rank, settings, work
         torch.manual_seed(settings.seed)
-        self.shape = Shape()
-        self.model = make_model(self.shape)
-        self.heads = nn.ModuleDict({name: nn.Linear(self.shape.hidden, size) for name, size in
-                                    (PATCH_HEADS | COLOUR_HEADS | COLUMN_HEADS).items()})
-        self.corpus = Corpus(data, settings.shards, held_out)
+        self.course = load_course(domain)
+        self.words = self.course.words
+        self.model = make_model(self.course.shape, self.words)
+        if self.course.shape.stem:
+            self.model.model.vision_tower.to(memory_format=torch.channels_last)
+        self.heads = nn.ModuleDict({name: nn.Linear(self.course.shape.hidden, size)
+                                    for name, size in self.course.heads.items()})
+        self.corpus = Corpus(data, range(held_out, settings.shards))
         self.validation = None
         if held_out and rank == 0:
-            self.validation = read_shards([shard_path(data, s) for s in range(held_out)])
+            self.validation = Corpus(data, range(held_out))
+            self.validation.refresh()
         self.stage, self.step = 1, 0
         self.mean: dict[str, torch.Tensor] = {}
         self.averaged = 0
@@ -250,7 +95,7 @@ class Trainer:
         """Take the weights into the mean of the last stage's end, which is what is exported."""
         self.averaged += 1
         for name, value in self.model.state_dict().items():
-            if name not in self.mean:
+            if name not in self.mean or not value.is_floating_point():
                 self.mean[name] = value.clone()
             else:
                 self.mean[name] += (value - self.mean[name]) / self.averaged
@@ -274,32 +119,30 @@ class Trainer:
         """The loss of this step's batch and figures for the log."""
         key = [self.settings.seed, self.stage, self.step, self.rank]
         rng = np.random.default_rng(key)
-        index = rng.integers(0, len(self.corpus.data['columns']), self.settings.batch)
-        image, patch, table, columns = batch_of(self.corpus.data, index, rng)
-        target = patch_targets(patch, table, columns)
-        if self.stage == 2:
-            with torch.no_grad():
-                features = patch_features(self.model, image)
-        else:
-            features = patch_features(self.model, image)
-        total = 0.5 * align_loss(self.model, features, target)
-        if self.stage == 1:
-            dense, accuracies = patch_loss(self.heads, features, target)
-            return total + dense, [dense.item(), *accuracies]
-        ids, position, answer, _ = ask(random.Random(str(key)), table, columns,
-                                       self.settings.questions)
-        logits, hidden = answer_logits(self.model, features, ids, position)
-        cross = F.cross_entropy(logits.flatten(0, 1), answer.flatten())
-        labels = torch.from_numpy(questions.scene_labels(table, columns))
-        deep, deep_accuracy = word_loss(self.heads, hidden, ids, labels)
-        total = 0.6 * total + cross + deep
+        index = rng.integers(0, len(self.corpus), self.settings.batch)
+        batch = self.course.batch(self.corpus.take(index), rng)
+        with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
+            with torch.set_grad_enabled(self.stage != 2):
+                features = patch_features(self.model, batch.image)
+            features = features.float()
+            align, dense, figures = self.course.dense(self.model, self.heads, features, batch)
+            if self.stage == 1:
+                return align + dense, [dense.item(), *figures]
+            asked = self.course.ask(random.Random(str(key)), batch, self.settings.questions,
+                                    self.step / self.settings.steps[self.stage - 1])
+            logits, hidden = answer_logits(self.model, features, asked.ids, asked.position,
+                                           self.words)
+            logits = logits.float()
+            cross = F.cross_entropy(logits.flatten(0, 1), asked.answer.flatten())
+            deep, deep_accuracy = self.course.deep(self.heads, hidden.float(), asked, batch)
+        total = 0.6 * align + cross + deep
         if self.stage == 3:
-            dense, _ = patch_loss(self.heads, features, target)
             total = total + 0.6 * dense
-        yes_no = (answer == questions.YES) | (answer == questions.NO)
-        hit = logits.argmax(-1) == answer
-        return total, [cross.item(), float(hit[yes_no].float().mean()),
-                       float(hit[~yes_no].float().mean()), deep.item(), deep_accuracy]
+        yes_no = (asked.answer == self.words.ids['yes']) | (asked.answer == self.words.ids['no'])
+        hit = logits.argmax(-1) == asked.answer
+        others = float(hit[~yes_no].float().mean()) if (~yes_no).any() else 1.0
+        return total, [cross.item(), float(hit[yes_no].float().mean()), others, deep.item(),
+                       deep_accuracy, dense.item(), *figures]
 
     def reduce(self, parameters: list[nn.Parameter]) -> None:
         """Average the gradients over the processes."""
@@ -331,20 +174,23 @@ class Trainer:
             return {}
         right: dict[str, list[bool]] = {}
         rng = random.Random(1)
-        for start in range(0, len(self.validation['columns']), 50):
-            index = np.arange(start, min(start + 50, len(self.validation['columns'])))
-            image, _, table, columns = batch_of(self.validation, index, None)
-            ids, position, answer, kind = ask(rng, table, columns, 30)
-            logits, _ = answer_logits(self.model, patch_features(self.model, image), ids,
-                                      position)
-            hit = (logits.argmax(-1) == answer).flatten().tolist()
-            for ok, k in zip(hit, kind.flatten().tolist(), strict=True):
-                right.setdefault(questions.KINDS[k], []).append(ok)
+        self.model.eval()
+        for start in range(0, len(self.validation), 50):
+            index = np.arange(start, min(start + 50, len(self.validation)))
+            batch = self.course.batch(self.validation.take(index), None)
+            asked = self.course.ask(rng, batch, 30, 1.0)
+            logits, _ = answer_logits(self.model, patch_features(self.model, batch.image),
+                                      asked.ids, asked.position, self.words)
+            hit = (logits.argmax(-1) == asked.answer).flatten().tolist()
+            for ok, k in zip(hit, asked.kind.flatten().tolist(), strict=True):
+                right.setdefault(self.course.kinds[k], []).append(ok)
+        self.model.train()
         return {k: round(float(np.mean(v)), 4) for k, v in sorted(right.items())}
 
     def run(self, save_every: int, report_every: int) -> None:
         """All stages from where we are."""
         self.corpus.refresh()
+        self.model.train()
         while self.stage <= 3:
             steps, rate = self.settings.steps[self.stage - 1], self.settings.rates[self.stage - 1]
             if self.optimizer is None:
@@ -373,7 +219,7 @@ class Trainer:
                     self.average()
                 if self.step % report_every == 0 or self.step == steps:
                     self.log(means=np.mean(figures, 0).round(4).tolist(),
-                             scenes=len(self.corpus.data['columns']))
+                             scenes=len(self.corpus))
                     figures = []
                 if self.step % save_every == 0 or self.step == steps:
                     if self.stage > 1 and not self.rank:
@@ -384,8 +230,8 @@ class Trainer:
             self.store()
 
 
-def worker(rank: int, settings: Settings, data: Path, work: Path, held_out: int, resume: bool,
-           save_every: int, report_every: int) -> None:
+def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, held_out: int,
+           resume: bool, save_every: int, report_every: int) -> None:
     """Body of one process."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -393,7 +239,7 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, held_out: int,
         store = dist.FileStore(str(work / 'rendezvous'), settings.processes)
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
-    trainer = Trainer(rank, settings, data, work, held_out)
+    trainer = Trainer(domain, rank, settings, data, work, held_out)
     if resume and trainer.checkpoint.exists():
         trainer.load()
     trainer.run(save_every, report_every)
@@ -402,23 +248,33 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, held_out: int,
         dist.destroy_process_group()
 
 
-def export(work: Path, out: Path) -> None:
+def export(domain: str, work: Path, out: Path) -> None:
     """Write the model folder from the latest checkpoint."""
     state = torch.load(work / 'checkpoint.pt', weights_only=True)
-    shape = Shape()
-    model = make_model(shape)
+    course = load_course(domain)
+    model = make_model(course.shape, course.words)
     model.load_state_dict(state['mean'] or state['model'])
-    save(model, make_processor(shape), out)
+    with torch.no_grad():
+        embeddings = model.get_input_embeddings().weight
+        embeddings.copy_(course.words.table(embeddings))
+    save(model, make_processor(course.shape, course.words), out)
 
 
 def main(argv: list[str] | None = None) -> None:
     """Command line."""
-    default = Settings()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--data', type=Path, default=Path('build/training/scenes'),
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument('--domain', default='blocksworld', choices=courses(),
+                       help='whose course to take')
+    domain = first.parse_known_args(argv)[0].domain
+    course = load_course(domain)
+    default = course.settings
+    parser = argparse.ArgumentParser(
+        description=__doc__, parents=[first],
+        epilog='The defaults are those of the domain.')
+    build = Path('build/training') / domain
+    parser.add_argument('--data', type=Path, default=build / 'scenes',
                         help='folder of shards; missing ones are rendered first')
-    parser.add_argument('--work', type=Path, default=Path('build/training/work'),
-                        help='checkpoints and log')
+    parser.add_argument('--work', type=Path, default=build / 'work', help='checkpoints and log')
     parser.add_argument('--out', type=Path, default=None, help='model folder to write at the end')
     parser.add_argument('--seed', type=int, default=default.seed)
     parser.add_argument('--steps', type=int, nargs=3, default=default.steps,
@@ -432,6 +288,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--shards', type=int, default=default.shards)
     parser.add_argument('--held-out', type=int, default=2,
                         help='first shards kept for validation')
+    parser.add_argument('--bfloat16', action=argparse.BooleanOptionalAction,
+                        default=default.bfloat16, help='train in mixed precision')
     parser.add_argument('--save-every', type=int, default=200)
     parser.add_argument('--report-every', type=int, default=50)
     parser.add_argument('--resume', action='store_true', help='go on from the last checkpoint')
@@ -443,10 +301,11 @@ def main(argv: list[str] | None = None) -> None:
     if args.export_only:
         if args.out is None:
             parser.error('--export-only needs --out')
-        export(args.work, args.out)
+        export(domain, args.work, args.out)
         return
     settings = Settings(args.seed, tuple(args.steps), tuple(args.rates), args.batch,
-                        args.questions, args.processes, args.shards)
+                        args.questions, args.processes, args.shards, default.weight_decay,
+                        args.bfloat16)
     args.work.mkdir(parents=True, exist_ok=True)
     (args.work / 'rendezvous').unlink(missing_ok=True)
     if not args.resume:
@@ -454,15 +313,15 @@ def main(argv: list[str] | None = None) -> None:
             (args.work / name).unlink(missing_ok=True)
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
     if not args.no_render:
-        render(args.data, 0, args.shards, args.processes, Recipe())
-    rest = (settings, args.data, args.work, args.held_out, args.resume, args.save_every,
+        render(args.data, 0, args.shards, args.processes, course.draw)
+    rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.save_every,
             args.report_every)
     if settings.processes == 1:
         worker(0, *rest)
     else:
         torch.multiprocessing.spawn(worker, rest, nprocs=settings.processes)
     if args.out is not None:
-        export(args.work, args.out)
+        export(domain, args.work, args.out)
         print(f'model written to {args.out}')
 
 

@@ -86,7 +86,7 @@ def bench_embedded(domain_name: str) -> dict[str, Any]:
         seen, image=np.ascontiguousarray(seen.image[:, ::-1]), _digest=[])])
     questions: tuple[Question, ...] = tuple(
         domain.question(atom) for atom in domain.model(problem).atoms[:QUESTIONS])
-    backend = make_backend('embedded')
+    backend = make_backend('embedded', {'domain': domain_name})
     ms = _median_ms(lambda: backend.answer(YesNoRequest(next(images), questions)))
     return {'embedded_ms_per_60_questions': ms,
             'embedded_questions_per_s': round(1e3 * len(questions) / ms, 1)}

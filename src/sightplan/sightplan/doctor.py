@@ -294,9 +294,13 @@ def check_torch(site: Site) -> Check:
 
 
 def check_model(site: Site) -> Check:
-    """The folder of the embedded model is complete."""
-    from sightplan.vlm.backends.embedded import SHIPPED
-    return check_model_folder(SHIPPED)
+    """The folders of the embedded models are complete."""
+    from sightplan.vlm.backends.embedded import shipped_domains, shipped_folder
+    checks = [check_model_folder(shipped_folder(domain)) for domain in shipped_domains()]
+    if not checks:
+        return check_model_folder(shipped_folder())
+    bad = [check for check in checks if not check.ok]
+    return bad[0] if bad else Check(checks[0].name, True, ', '.join(c.detail for c in checks))
 
 
 def check_model_folder(folder: Path) -> Check:

@@ -337,7 +337,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     from sightplan.grounding import BackendGrounder
     from sightplan.report.picture import draw_answers, save_png
     from sightplan.runner import make_world
-    from sightplan.vlm import make_backend
+    from sightplan.vlm.api import make_backend, resolved_options
     world = make_world(domain.name)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
@@ -347,7 +347,8 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     if backend:
         truth = world if isinstance(world, TruthSource) else None
         questions = [domain.question(atom) for atom in domain.model(problem).atoms]
-        answers = BackendGrounder(make_backend(backend, truth=truth)).ground(
+        options = resolved_options(backend, {}, seed, domain=domain.name)
+        answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None
         picture = draw_answers(picture, questions, answers, true_atoms)

@@ -303,7 +303,7 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
     if needs_visual_planner(settings.method) and not backend_generates(settings.backend):
         raise cannot_generate(settings.backend)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
-                            asks_for_reasons(settings.method, settings.domain))
+                            asks_for_reasons(settings.method, settings.domain), settings.domain)
 
 
 def asks_for_reasons(method: str, domain: str) -> bool:

@@ -18,13 +18,21 @@ from sightplan.model import (
     Observation,
     Question,
 )
-from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend
+from sightplan.runner import RunSettings, resolved_backend_options
+from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend, resolved_options
 from sightplan.vlm.backends._local_models import files_hash
-from sightplan.vlm.backends.embedded import SHIPPED, Backend, Settings
+from sightplan.vlm.backends.embedded import (
+    SHIPPED,
+    Backend,
+    Settings,
+    shipped_domains,
+    shipped_folder,
+)
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
 
+BLOCKS = shipped_folder('blocksworld')
 STACKS = (('r', 'g'), (), ('b',), ('y', 'p'))
 RIGHT = {
     'Is the green block on top of the red block?': True,
@@ -46,7 +54,7 @@ RIGHT = {
 
 @cache
 def backend() -> Backend:
-    return Backend(Settings())
+    return Backend(Settings(domain='blocksworld'))
 
 
 def request(image: Any, texts: Any) -> YesNoRequest:
@@ -67,12 +75,12 @@ def ask(image: Any, texts: Any) -> list[YesNoReply]:
     return backend().answer(request(image, texts))
 
 
-def test_the_folder_is_small_and_loads_offline_with_the_auto_classes(monkeypatch: Any) -> None:
+def test_the_folders_are_small_and_load_offline_with_the_auto_classes(monkeypatch: Any) -> None:
     monkeypatch.setenv('HF_HUB_OFFLINE', '1')
     size = sum(path.stat().st_size for path in SHIPPED.rglob('*') if path.is_file())
     assert size <= 16 * 2**20
-    model = transformers.AutoModelForImageTextToText.from_pretrained(SHIPPED)
-    processor = transformers.AutoProcessor.from_pretrained(SHIPPED)
+    model = transformers.AutoModelForImageTextToText.from_pretrained(BLOCKS)
+    processor = transformers.AutoProcessor.from_pretrained(BLOCKS)
     assert isinstance(model, transformers.LlavaForConditionalGeneration)
     message = {'role': 'user', 'content': [
         {'type': 'image'}, {'type': 'text', 'text': 'Is the red block clear?'}]}
@@ -84,7 +92,7 @@ def test_the_folder_is_small_and_loads_offline_with_the_auto_classes(monkeypatch
 
 def test_the_weights_are_stored_in_half_precision() -> None:
     from safetensors import safe_open
-    with safe_open(str(SHIPPED / 'model.safetensors'), 'pt') as weights:
+    with safe_open(str(BLOCKS / 'model.safetensors'), 'pt') as weights:
         kinds = {weights.get_slice(key).get_dtype() for key in list(weights.keys())}
     assert kinds == {'F16'}
 
@@ -102,7 +110,7 @@ def test_packed_answers_equal_those_asked_one_by_one() -> None:
 
 def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
-    mine = Backend(Settings())
+    mine = Backend(Settings(domain='blocksworld'))
     plain = mine.answer_one_by_one(request(picture(), RIGHT))
     engine = mine._local._engine
     run = engine._run
@@ -119,7 +127,8 @@ def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
 
 
 def test_a_bound_on_memory_does_not_change_answers() -> None:
-    chunked = Backend(Settings(memory_gb=1e-6)).answer(request(picture(), RIGHT))
+    small = Backend(Settings(domain='blocksworld', memory_gb=1e-6))
+    chunked = small.answer(request(picture(), RIGHT))
     for one, other in zip(chunked, ask(picture(), RIGHT), strict=True):
         assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
 
@@ -236,7 +245,7 @@ def test_no_questions_no_answers() -> None:
     assert ask(picture(), []) == []
 
 
-def test_name_tells_folder_and_weights() -> None:
+def test_name_tells_weights() -> None:
     name, _, digest = backend().model.partition('@')
     assert name == 'embedded_model' and len(digest) == 12
     assert int(digest, 16) >= 0
@@ -245,19 +254,44 @@ def test_name_tells_folder_and_weights() -> None:
 def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
     """Its other files come with it: one that changes answers asks for another name."""
     assert backend().model == 'embedded_model@7c81c943c886'
-    assert files_hash(SHIPPED) == '68c07b86'
+    assert files_hash(BLOCKS) == '68c07b86'
 
 
 def test_name_of_another_folder_tells_its_other_files(tmp_path: Path) -> None:
     import shutil
-    shutil.copytree(SHIPPED, tmp_path / 'm')
+    shutil.copytree(BLOCKS, tmp_path / 'm')
     copied = Backend(Settings(model_dir=str(tmp_path / 'm'))).model
-    assert copied == f'm@7c81c943c886+{files_hash(SHIPPED)}'
-    assert Backend(Settings(model_dir=str(SHIPPED))).model == backend().model
+    assert copied == f'm@7c81c943c886+{files_hash(BLOCKS)}'
+    assert Backend(Settings(model_dir=str(BLOCKS))).model == backend().model
+
+
+def test_each_domain_has_weights_of_its_own() -> None:
+    names = {domain: Backend(Settings(domain=domain)).model for domain in shipped_domains()}
+    assert 'blocksworld' in names
+    assert len(set(names.values())) == len(names)
+    assert all(name.startswith('embedded_model@') for name in names.values())
+
+
+def test_the_domain_of_a_run_chooses_the_model() -> None:
+    for domain in shipped_domains():
+        for options in ({}, {'threads': 2}):
+            resolved = resolved_options('embedded', options, 0, domain=domain)
+            assert resolved == {**options, 'domain': domain}
+    given = resolved_options('embedded', {'domain': 'blocksworld'}, 0, domain='household')
+    assert given['domain'] == 'blocksworld'
+    assert 'domain' not in resolved_options('scripted', {}, 0, domain='household')
+    settings = RunSettings(domain='household', method='ground', backend='embedded')
+    assert resolved_backend_options(settings)['domain'] == 'household'
+
+
+def test_a_domain_without_weights_is_told_which_have_some() -> None:
+    with pytest.raises(InputError, match='only for blocksworld') as caught:
+        Backend(Settings(domain='chess'))
+    assert "'chess'" in str(caught.value) and 'model_dir' in str(caught.value)
 
 
 def test_chosen_by_name() -> None:
-    made = make_backend('embedded', {'threads': 1})
+    made = make_backend('embedded', {'threads': 1, 'domain': 'blocksworld'})
     assert made.model == backend().model
     assert not made.needs_truth and made.needs_pixels
 

@@ -18,11 +18,13 @@ sys.path.insert(0, str(TRAINING))
 
 torch = pytest.importorskip('torch')
 
+import blocksworld_exam as exam  # noqa: E402
+import blocksworld_questions as questions  # noqa: E402
+import blocksworld_scenes as scenes  # noqa: E402
 import embedded_model  # noqa: E402
-import embedded_questions as questions  # noqa: E402
-import embedded_scenes as scenes  # noqa: E402
-import evaluate_embedded as evaluate  # noqa: E402
+import shards as sharding  # noqa: E402
 import train_embedded as train  # noqa: E402
+from blocksworld_course import Course  # noqa: E402
 from embedded_packed import answer_logits, patch_features  # noqa: E402
 
 # red below green in c1, blue alone in c3, of four columns
@@ -35,9 +37,12 @@ RED, GREEN, BLUE, YELLOW = range(4)
 def shards(tmp_path_factory: Any) -> Path:
     pytest.importorskip('pybullet')
     folder = tmp_path_factory.mktemp('shards')
-    scenes.write_shards(folder, range(2), scenes.Recipe(full_share=0.0), embedded_model.Shape(),
-                        count=6)
+    sharding.write_shards(folder, range(2), draw)
     return folder
+
+
+def draw(seed: int) -> Any:
+    return Course(scenes.Recipe(full_share=0.0)).draw(seed, 6)
 
 
 def run(shards: Path, work: Path, *extra: str) -> None:
@@ -59,7 +64,7 @@ def test_truth_of_a_scene() -> None:
 
 def test_sampled_answers_agree_with_the_truth_and_are_balanced() -> None:
     rng = random.Random(0)
-    words = embedded_model.VOCABULARY
+    words = questions.WORDS.vocabulary
     answers: dict[str, list[str]] = {}
     for _ in range(4000):
         ids, position, answer, kind = questions.sample(rng, TRUTH)
@@ -68,8 +73,8 @@ def test_sampled_answers_agree_with_the_truth_and_are_balanced() -> None:
         name = questions.KINDS[kind]
         answers.setdefault(name, []).append(words[answer])
         if name == 'on':
-            a, b = (embedded_model.COLOURS.index(w) for w in said
-                    if w in embedded_model.COLOURS)
+            a, b = (questions.COLOURS.index(w) for w in said
+                    if w in questions.COLOURS)
             assert words[answer] == ('yes' if TRUTH.on(a, b) else 'no')
     for name in questions.PREDICATES:
         assert 0.25 < answers[name].count('yes') / len(answers[name]) < 0.6, name
@@ -94,16 +99,18 @@ def test_word_labels_tell_place_and_neighbours() -> None:
 
 
 def test_mirroring_a_scene_keeps_picture_and_labels_together(shards: Path) -> None:
-    data = scenes.read_shards([scenes.shard_path(shards, 0)])
-    index = np.arange(6)
-    plain = train.batch_of(data, index, None)
+    corpus = sharding.Corpus(shards, range(1))
+    assert corpus.refresh() == 6
+    data = corpus.take(np.arange(6))
+    plain = Course().batch(data, None).facts
     seen = set()
     for seed in range(8):
-        _, patch, table, columns = train.batch_of(data, index, np.random.default_rng(seed))
+        facts = Course().batch(data, np.random.default_rng(seed)).facts
+        table, columns = facts['table'], facts['columns']
         for i in range(6):
-            mirrored = not (patch[i] == plain[1][i]).all()
+            mirrored = not (facts['patch'][i] == plain['patch'][i]).all()
             there = table[i, :, 0] >= 0
-            expected = plain[2][i, there, 0]
+            expected = plain['table'][i, there, 0]
             if mirrored:
                 expected = columns[i] - 1 - expected
             assert (table[i, there, 0] == expected).all()
@@ -121,25 +128,29 @@ def test_patch_colours_follow_the_segmentation() -> None:
 
 
 def test_a_shard_is_a_function_of_its_seed(shards: Path, tmp_path: Path) -> None:
-    scenes.write_shards(tmp_path, range(1, 2), scenes.Recipe(full_share=0.0),
-                        embedded_model.Shape(), count=6)
-    again = np.load(scenes.shard_path(tmp_path, 1))
-    first = np.load(scenes.shard_path(shards, 1))
-    assert all((again[key] == first[key]).all() for key in first.files)
-    other = np.load(scenes.shard_path(shards, 0))
+    sharding.write_shards(tmp_path, range(1, 2), draw)
+    again, first, other = (read(folder, seed) for folder, seed in (
+        (tmp_path, 1), (shards, 1), (shards, 0)))
+    assert all((again[key] == first[key]).all() for key in first)
     assert not (other['image'] == first['image']).all()
+
+
+def read(folder: Path, seed: int) -> Any:
+    corpus = sharding.Corpus(folder, range(seed, seed + 1))
+    return corpus.take(np.arange(corpus.refresh()))
 
 
 def test_training_pass_equals_the_plain_model() -> None:
     torch.manual_seed(0)
-    model = embedded_model.make_model(embedded_model.Shape()).eval()
+    model = embedded_model.make_model(embedded_model.Shape(), questions.WORDS).eval()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter) * 0.05)
     rng, pixels = random.Random(1), torch.randn(2, 3, 96, 128)
     asked = [[questions.sample(rng, TRUTH) for _ in range(5)] for _ in range(2)]
     ids, position = (torch.tensor([[q[k] for q in row] for row in asked]) for k in (0, 1))
     with torch.no_grad():
-        packed, _ = answer_logits(model, patch_features(model, pixels), ids, position)
+        packed, _ = answer_logits(model, patch_features(model, pixels), ids, position,
+                                  questions.WORDS)
         for b in range(2):
             for q in range(5):
                 text = ids[b, q, :position[b, q] + 1]
@@ -167,18 +178,18 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(shards: Path, tmp_path: Pa
     class Interrupted(Exception):
         pass
 
-    refresh, calls = train.Corpus.refresh, []
+    refresh, calls = sharding.Corpus.refresh, []
 
     def stop_after_first_checkpoint(self: Any) -> int:
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) == 3:  # validation, training, after the first checkpoint
             raise Interrupted
         return refresh(self)
 
-    monkeypatch.setattr(train.Corpus, 'refresh', stop_after_first_checkpoint)
+    monkeypatch.setattr(sharding.Corpus, 'refresh', stop_after_first_checkpoint)
     with pytest.raises(Interrupted):
         run(shards, tmp_path / 'parts', '--steps', '4', '1', '1')
-    monkeypatch.setattr(train.Corpus, 'refresh', refresh)
+    monkeypatch.setattr(sharding.Corpus, 'refresh', refresh)
     run(shards, tmp_path / 'parts', '--steps', '4', '1', '1', '--resume')
     whole, parts = (torch.load(tmp_path / name / 'checkpoint.pt', weights_only=True)['model']
                     for name in ('whole', 'parts'))
@@ -187,18 +198,18 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(shards: Path, tmp_path: Pa
 
 def test_missing_shards_are_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match='render_scenes'):
-        train.Corpus(tmp_path, 4, 0).refresh()
+        sharding.Corpus(tmp_path, range(4)).refresh()
 
 
 def test_evaluation_truth_counts_every_ground_atom() -> None:
     stacks, names = (('r', 'g'), (), ('b',)), ('c1', 'c2', 'c3')
-    atoms = evaluate.all_atoms(['r', 'g', 'b'], names)
+    atoms = exam.all_atoms(['r', 'g', 'b'], names)
     assert len(atoms) == len(set(atoms)) == 9 + 3 + 9 + 9 + 9
-    assert evaluate.true_atoms(stacks, names) == {
+    assert exam.true_atoms(stacks, names) == {
         'on g,r', 'clear g', 'clear b', 'incolumn r,c1', 'incolumn g,c1', 'incolumn b,c3',
         'leftof c1,c2', 'leftof c1,c3', 'leftof c2,c3',
         'rightof c2,c1', 'rightof c3,c1', 'rightof c3,c2'}
-    assert evaluate.true_atoms(stacks, names) <= set(atoms)
+    assert exam.true_atoms(stacks, names) <= set(atoms)
 
 
 @pytest.mark.parametrize('script', ['train_embedded', 'evaluate_embedded', 'render_scenes'])
@@ -211,10 +222,11 @@ def test_scripts_explain_themselves(script: str, capsys: Any, monkeypatch: Any) 
 
 
 def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
-    from sightplan.vlm.backends.embedded import SHIPPED, Backend
-    result = json.loads((SHIPPED / 'accuracy.json').read_text())
-    assert result['model'] == Backend().model
-    assert evaluate.table(result) in (SHIPPED / 'README.md').read_text()
+    from sightplan.vlm.backends.embedded import Backend, Settings, shipped_folder
+    folder = shipped_folder('blocksworld')
+    result = json.loads((folder / 'accuracy.json').read_text())
+    assert result['model'] == Backend(Settings(domain='blocksworld')).model
+    assert exam.table(result) in (folder / 'README.md').read_text()
     for split in scenes.SPLITS:
         suite = result['suites'][split]
         assert suite['scenes'] >= 500 and suite['look_strength'] == 1.0
@@ -223,10 +235,10 @@ def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
 
 
 def test_model_card_controls_fall_to_chance() -> None:
-    from sightplan.vlm.backends.embedded import SHIPPED
-    result = json.loads((SHIPPED / 'accuracy.json').read_text())
+    from sightplan.vlm.backends.embedded import shipped_folder
+    result = json.loads((shipped_folder('blocksworld') / 'accuracy.json').read_text())
     assert len(result['controls']) == 2
     for control in result['controls'].values():
-        for predicate in evaluate.PICTURE_PREDICATES:
+        for predicate in exam.PICTURE_PREDICATES:
             row = control['predicates'][predicate]
             assert abs((row['accuracy_yes'] + row['accuracy_no']) / 2 - 0.5) < 0.06

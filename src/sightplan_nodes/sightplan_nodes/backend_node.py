@@ -162,6 +162,10 @@ class BackendNode(LifecycleNode):
         """Whether the model will be asked for its reasons; None: not known beforehand."""
         return None
 
+    def domain(self) -> str:
+        """Domain of the problems; '': not known beforehand."""
+        return ''
+
     def close(self) -> None:
         """Forget waiting requests."""
         self._stopping = True
@@ -223,7 +227,7 @@ class BackendNode(LifecycleNode):
         cls = type(backend_settings(self.settings.backend))
         options = parse_options(self.settings.backend_options, 'backend_options', cls)
         return resolved_options(self.settings.backend, options, self.settings.seed,
-                                self.reasoning())
+                                self.reasoning(), self.domain())
 
     def _tell(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""

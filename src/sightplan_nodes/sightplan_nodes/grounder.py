@@ -24,7 +24,8 @@ class GrounderSettings(BackendSettings):
 
     answers: str = param('strict', 'How replies are read, see sightplan.grounding.parsing',
                          choices=tuple(PARSERS))
-    domain: str = param('', 'Domain of the problems; see method')
+    domain: str = param('', 'Domain of the problems: a backend that has a model for each takes '
+                            'its; see also method')
     method: str = param('', 'Method that will ask: a backend that simulates errors takes those of '
                             "answers to the method's prompt; empty: to the prompt of each request")
 
@@ -47,6 +48,10 @@ class GrounderNode(BackendNode):
         if not self.settings.method or not self.settings.domain:
             return None
         return asks_for_reasons(self.settings.method, self.settings.domain)
+
+    def domain(self) -> str:
+        """As the parameter says."""
+        return self.settings.domain
 
     def use(self, backend: Backend) -> BackendGrounder:
         """Let the core's grounder ask the backend."""

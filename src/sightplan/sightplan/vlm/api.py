@@ -200,7 +200,7 @@ def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,
-                     reasoning: bool | None = None) -> dict[str, Any]:
+                     reasoning: bool | None = None, domain: str = '') -> dict[str, Any]:
     """A backend's options, with what they leave open and the run decides.
 
     Args:
@@ -209,13 +209,17 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
         seed: of the run; seeds a backend that has a ``seed`` and was given none.
         reasoning: whether the model is asked for its reasons; decides about ``cot: auto``. None:
             not known beforehand.
+        domain: of the run; chooses the model of a backend that has one for each ``domain`` and was
+            given none. '': not known beforehand.
 
     Raises:
         InputError: an unknown backend or field, or a bad value.
     """
     options = dict(values)
-    if 'seed' in {f.name for f in settings_fields(_module(name).Settings)}:
-        options.setdefault('seed', seed)
+    fields = {f.name for f in settings_fields(_module(name).Settings)}
+    for key, value in (('seed', seed), ('domain', domain)):
+        if key in fields:
+            options.setdefault(key, value)
     settings = backend_settings(name, options)
     if reasoning is not None and getattr(settings, 'cot', '') == 'auto':
         options['cot'] = 'yes' if reasoning else 'no'

@@ -1,8 +1,9 @@
-"""``embedded``: a small vision-language model that comes with the package and runs on the CPU.
+"""``embedded``: small vision-language models that come with the package and run on the CPU.
 
-The model is an ordinary transformers folder (``../embedded_model``), run by the same code as the
-backend ``transformers``; another small image-text-to-text model can be named in ``model_dir``. It
-was made for bare questions, so the words of a prompt around them are left out.
+Some domains have one each, an ordinary transformers folder in ``../embedded_model``, run
+by the same code as the backend ``transformers``; another small image-text-to-text model can be
+named in ``model_dir``. They were made for bare questions, so the words of a prompt around them are
+left out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightplan.model import BARE, Usage, param
+from sightplan.model import BARE, InputError, Usage, param
 from sightplan.vlm.api import (
     TextReply,
     TextRequest,
@@ -21,7 +22,7 @@ from sightplan.vlm.api import (
 from sightplan.vlm.backends import _local_models
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
-"""Folder of the model that comes with the package."""
+"""Folder of the models that come with the package, one folder a domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Settings:
     """How the embedded model runs."""
 
     model_dir: str = param('', 'folder of the model; empty for the one that is shipped')
+    domain: str = param('', 'domain whose shipped model answers; empty: that of the run, without '
+                        'a run the first that has one', identity=False)
     threads: int = param(1, 'CPU threads of the model', low=1, high=256)
     memory_gb: float = param(0.0, 'bound on the memory of one pass [GiB]; 0: 2', low=0.0,
                              high=1e4, identity=False)
@@ -41,6 +44,7 @@ class Backend:
         settings: see Settings; the number of threads holds for torch in the whole process.
 
     Raises:
+        InputError: no model is shipped for the domain; names those that have one.
         BackendError: a library or the model folder is missing or unfit; says what to do.
     """
 
@@ -51,20 +55,23 @@ class Backend:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
-        folder = Path(self._settings.model_dir) if self._settings.model_dir else SHIPPED
+        own = self._settings.model_dir
+        folder = Path(own) if own else shipped_folder(self._settings.domain)
+        self._shipped = folder.resolve().parent == SHIPPED
         self._local = _local_models.load('embedded', _local_models.Options(
             str(folder.resolve()), device='cpu', offline=True,
             memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
-            setting='model_dir (empty: the shipped model)',
-            shipped=folder.resolve() == SHIPPED))
+            setting='model_dir (empty: the shipped model)', shipped=self._shipped))
 
     @property
     def model(self) -> str:
-        """Folder name and hash of the weights, for example ``embedded_model@0f3a5c...``.
+        """Name and hash of the weights, for example ``embedded_model@0f3a5c...``.
 
-        For other folders a hash of their other files follows.
+        All shipped models are called ``embedded_model``; others by their folder, and a hash of
+        their other files follows.
         """
-        return self._local.name
+        name = self._local.name
+        return f'{SHIPPED.name}@{name.partition("@")[2]}' if self._shipped else name
 
     @property
     def usage(self) -> Usage:
@@ -92,3 +99,22 @@ class Backend:
     def answer_one_by_one(self, request: YesNoRequest) -> list[YesNoReply]:
         """The plain way, each question with its own copy of the image: slow, for comparison."""
         return self._local.answer_one_by_one(request.observation, request.questions, BARE)
+
+
+def shipped_domains() -> tuple[str, ...]:
+    """Domains for which a model comes with the package, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in SHIPPED.glob('*/config.json')))
+
+
+def shipped_folder(domain: str = '') -> Path:
+    """Folder of the model that comes with the package for a domain; '' for the first that has one.
+
+    Raises:
+        InputError: there is none; names the domains that have one.
+    """
+    domains = shipped_domains()
+    if domain and domain not in domains:
+        raise InputError(f"backend 'embedded' has no model for domain {domain!r}, only for "
+                         f'{", ".join(domains) or "none"}; train one (training/README.md) and '
+                         'name its folder as model_dir, or choose another backend')
+    return SHIPPED / (domain or (domains or ('',))[0])

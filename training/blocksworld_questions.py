@@ -13,7 +13,22 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_model import ANSWER, COLOURS, COLUMNS, VOCABULARY
+from embedded_model import ANSWER, Words, make_tokenizer
+
+COLOURS = ('red', 'green', 'blue', 'yellow', 'purple', 'orange')
+COLUMNS = tuple(f'c{i}' for i in range(1, 9))
+KEYWORDS = ('on', 'top', 'above', 'under', 'topmost', 'clear', 'nothing', 'in', 'left', 'right',
+            'which', 'what', 'free', 'not', 'how', 'many', 'highest', 'uncovered')
+ANSWERS = ('yes', 'no', 'table', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight')
+FILLERS = (
+    'a', 'an', 'answer', 'any', 'anything', 'are', 'as', 'at', 'block', 'blocks', 'colored',
+    'coloured', 'column', 'columns', 'contain', 'cube', 'cubes', 'directly', 'does', 'exactly',
+    'has', 'have', 'image', 'immediately', 'inside', 'is', 'it', 'its', 'itself', 'label',
+    'labeled', 'labelled', 'lie', 'located', 'lying', 'marked', 'named', 'of', 'or', 'picture',
+    'pile', 'placed', 'please', 'position', 'positioned', 'question', 'resting', 'see', 'side',
+    'sit', 'sitting', 'stack', 'stacked', 'stand', 'standing', 'that', 'the', 'there', 'this',
+    'to', 'tower', 'with', 'you')
+WORDS = Words(COLOURS + COLUMNS + KEYWORDS + ANSWERS, FILLERS)
 
 PREDICATES = ('on', 'clear', 'incolumn', 'leftof', 'rightof')
 PARAPHRASES: dict[str, tuple[str, ...]] = {
@@ -57,14 +72,13 @@ PARAPHRASES: dict[str, tuple[str, ...]] = {
 LENGTH = 5
 """Tokens of the longest question, the answer token included."""
 COUNTS = ('one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight')
-ID = {word: i for i, word in enumerate(VOCABULARY)}
+ID = WORDS.ids
 YES, NO = ID['yes'], ID['no']
 
 
 @lru_cache(maxsize=1)
 def _tokenizer():  # type: ignore[no-untyped-def]
-    from embedded_model import make_tokenizer
-    return make_tokenizer()
+    return make_tokenizer(WORDS)
 
 
 @lru_cache(maxsize=100_000)

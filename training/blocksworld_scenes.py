@@ -1,6 +1,6 @@
 """Rendered scenes for training and checking: random stacks, random looks, small uint8 pictures.
 
-A shard is one ``.npz`` file: ``image`` (n, 96, 128, 3) uint8, ``patch`` (n, rows, columns) uint8
+A shard holds ``image`` (n, 96, 128, 3) uint8, ``patch`` (n, rows, columns) uint8
 (0 background, else 1 + colour that covers at least a quarter of the patch), ``table`` (n, 6, 2)
 int8 (column and height per colour, -1 absent) and ``columns`` (n,) int8. A shard is a function of
 its seed alone.
@@ -8,11 +8,7 @@ its seed alone.
 
 from __future__ import annotations
 
-import os
-import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +19,6 @@ from embedded_model import Shape
 LETTERS = 'rgbypo'
 SPLITS = {'simple': (3, 4), 'medium': (5, 5), 'hard': (6, 4)}
 """Blocks and columns of the splits (ViPlan-BW)."""
-SHARD = 500
 FULL, SMALL = (640, 480), (256, 192)
 
 Stacks = tuple[tuple[str, ...], ...]
@@ -100,7 +95,7 @@ def sample_strength(rng: np.random.Generator, recipe: Recipe) -> float:
 
 
 def render_shard(seed: int, recipe: Recipe, shape: Shape,
-                 count: int = SHARD) -> dict[str, NDArray[np.generic]]:
+                 count: int) -> dict[str, NDArray[np.generic]]:
     """Draw one shard; a function of its arguments alone."""
     from sightplan_sim.blocksworld.scene import BlocksScene, sample_look
 
@@ -121,35 +116,3 @@ def render_shard(seed: int, recipe: Recipe, shape: Shape,
         scene.close()
     return {'image': np.stack(images), 'patch': np.stack(patches), 'table': np.stack(tables),
             'columns': np.array(counts, np.int8)}
-
-
-def shard_path(folder: Path, seed: int) -> Path:
-    """Where the shard of a seed lies."""
-    return folder / f'shard_{seed:06d}.npz'
-
-
-def write_shards(folder: Path, seeds: Iterator[int] | range, recipe: Recipe, shape: Shape,
-                 count: int = SHARD) -> None:
-    """Render the shards that are not there yet; a file appears only when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for seed in seeds:
-        path = shard_path(folder, seed)
-        if path.exists():
-            continue
-        shard = render_shard(seed, recipe, shape, count)
-        partial = path.with_suffix(f'.{os.getpid()}.partial')
-        with partial.open('wb') as file:
-            np.savez(file, **shard)
-        partial.replace(path)
-
-
-def read_shards(paths: list[Path]) -> dict[str, NDArray[np.generic]]:
-    """Concatenate shards; unreadable ones are an error naming the file."""
-    parts = []
-    for path in paths:
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                parts.append({key: archive[key] for key in archive.files})
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise SystemExit(f'{path}: not a readable shard ({error}); delete it') from error
-    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}

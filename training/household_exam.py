@@ -1,0 +1,258 @@
+"""Measure household's model in homes it has never seen, as ``ground`` uses it.
+
+The benchmark's problems in several homes each (no home to learn from is one of them), walks of
+the actions that solve them, half of them replaced by any legal one, some bungled. At every step
+all ground atoms in view that may hold are asked in the wording of the domain's questions, of the
+world's own labelled picture, through the real processor and backend. Two controls: a grey picture,
+and that of another moment, where a model that reads pixels must fall to chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PREDICATES = ('holding', 'inside', 'nextto', 'ontop', 'open', 'reachable')
+SPLITS = ('simple', 'medium', 'hard')
+CONTROLS = ('grey', 'other')
+MOST_STEPS = {'simple': 10, 'medium': 20, 'hard': 30}
+"""Actions of an episode (ViPlan)."""
+NOISE, BUNGLED = 0.5, 0.06
+DECIDED = 0.5
+
+Counts = dict[str, list[int]]
+"""Predicate to: true atoms, those called true, false atoms, those called false."""
+
+
+def walk(world: Any, domain: Any, problem: Any, planner: Any, rng: np.random.Generator,
+         most: int) -> Any:
+    """Yield observation and true state after every step, the first look included."""
+    from dataclasses import replace
+
+    from sightplan.model import PlanningTask
+
+    model = domain.model(problem)
+    yield world.observe(), world.state()
+    for _ in range(most):
+        state = world.state()
+        if all((literal.atom in state) is literal.positive for literal in problem.goal):
+            return
+        legal = [action for action in model.actions if model.applicable(action, state)]
+        if not legal:
+            return
+        action = legal[int(rng.integers(len(legal)))]
+        if rng.random() >= NOISE:
+            now = replace(problem, init=state)
+            found = planner.plan(PlanningTask(domain.pddl, domain.write_problem(now)), 20.0)
+            if found.plan:
+                action = found.plan[0]
+        world.execute(action)
+        yield world.observe(), world.state()
+
+
+def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[str, Any]:
+    """Problems ``start, start + step, ...`` of one split in some homes each."""
+    split, start, step, homes, seed, most, model_dir = job
+    from sightplan.domains import load_domain
+    from sightplan.model import EpisodeSpec, Observation
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    from sightplan.vlm.api import YesNoRequest
+    from sightplan.vlm.backends.embedded import Backend, Settings
+    from sightplan_sim.household.world import make_world
+
+    backend = Backend(Settings(model_dir=model_dir, domain='household'))
+    domain = load_domain('household')
+    counts: dict[str, Counts] = {name: defaultdict(lambda: [0, 0, 0, 0])
+                                 for name in ('seen', *CONTROLS)}
+    calibration = np.zeros((10, 3))
+    looks, perfect, errors, seconds, asked = 0, 0, [], 0.0, 0
+    planner = FastDownwardPlanner()
+    before: Observation | None = None
+    for home in homes:
+        world = make_world(home=home)
+        for problem in domain.split_problems(split)[start::step]:
+            rng = np.random.default_rng([seed, home, *problem.name.encode()])
+            world.reset(EpisodeSpec('exam', problem, 'exam', split, seed=int(rng.integers(10**6)),
+                                    failure_probability=BUNGLED))
+            worth = domain.worth_asking(problem)
+            for look, state in walk(world, domain, problem, planner, rng,
+                                    min(most, MOST_STEPS[split])):
+                atoms = [atom for atom in worth if look.in_view(atom)]
+                if not atoms:
+                    continue
+                questions = tuple(domain.question(atom) for atom in atoms)
+                grey = Observation(image=np.full_like(look.image, 150))
+                shown = {'seen': look, 'grey': grey, 'other': before}
+                for name, picture in shown.items():
+                    if picture is None or (name != 'seen' and looks % 5):
+                        continue
+                    began = time.perf_counter()
+                    replies = backend.answer(YesNoRequest(picture, questions))
+                    if name == 'seen':
+                        seconds, asked = seconds + time.perf_counter() - began, asked + len(atoms)
+                    wrong = 0
+                    for atom, reply in zip(atoms, replies, strict=True):
+                        holds, said = atom in state, reply.text == 'yes'
+                        tally = counts[name][atom.predicate]
+                        tally[0 if holds else 2] += 1
+                        tally[1 if holds else 3] += said is holds
+                        wrong += said is not holds
+                        if name == 'seen':
+                            p = (reply.p_yes or 0.0) / max((reply.p_yes or 0.0)
+                                                           + (reply.p_no or 0.0), 1e-9)
+                            calibration[min(9, int(10 * p))] += (1, p, holds)
+                            if said is not holds and len(errors) < 30:
+                                errors.append(f'{split}/{problem.name}/{home} {atom}: said '
+                                              f'{reply.text} ({p:.2f})')
+                    if name == 'seen':
+                        perfect += wrong == 0
+                looks += 1
+                before = look
+        world.close()
+    return {'counts': {name: dict(of) for name, of in counts.items()}, 'looks': looks,
+            'perfect': perfect, 'errors': errors, 'model': backend.model, 'seconds': seconds,
+            'asked': asked, 'questions': domain.question_hash,
+            'calibration': calibration.tolist()}
+
+
+def row(tally: list[int]) -> dict[str, Any]:
+    """What is told of one predicate."""
+    yes, yes_right, no, no_right = tally
+    n = yes + no
+    balanced = (yes_right / yes + no_right / no) / 2 if yes and no else None
+    return {'n': n, 'n_yes': yes, 'accuracy': share(yes_right + no_right, n),
+            'accuracy_yes': share(yes_right, yes), 'accuracy_no': share(no_right, no),
+            'balanced': None if balanced is None else round(balanced, 4),
+            'majority': share(max(yes, no), n)}
+
+
+def share(right: int, total: int) -> float | None:
+    """A proportion, None of nothing."""
+    return round(right / total, 4) if total else None
+
+
+def added(parts: list[Counts]) -> Counts:
+    """Counts of parts together."""
+    total: Counts = defaultdict(lambda: [0, 0, 0, 0])
+    for part in parts:
+        for predicate, tally in part.items():
+            total[predicate] = [a + b for a, b in zip(total[predicate], tally, strict=True)]
+    return total
+
+
+def rows(counts: Counts) -> dict[str, Any]:
+    """All predicates, and all together."""
+    out = {p: row(counts[p]) for p in PREDICATES if p in counts}
+    out['all'] = row([sum(tally[k] for tally in counts.values()) for k in range(4)])
+    return out
+
+
+def published() -> dict[str, dict[str, float]]:
+    """ViPlan's table 18: model to predicate to accuracy, the mean over the splits."""
+    import sightplan.suites.viplan as suite
+
+    text = (Path(suite.__file__).parent / 'published.json').read_text()
+    table, = (t for t in json.loads(text)['tables']
+              if t['source'] == 'tables 10 and 18' and t['domain'] == 'household')
+    return {model: {p: round(float(np.mean([values[split][p][0] for split in SPLITS])), 3)
+                    for p in PREDICATES} for model, values in table['models'].items()}
+
+
+def table(result: dict[str, Any]) -> str:
+    """The accuracies as Markdown, as the model card shows them."""
+    means = published()
+    best = {p: max(means, key=lambda model: means[model][p]) for p in PREDICATES}
+    head = '| | ' + ' | '.join(PREDICATES) + ' |\n|' + '---|' * (len(PREDICATES) + 1)
+    lines = [head]
+
+    def line(name: str, values: Any) -> None:
+        lines.append(f'| {name} | ' + ' | '.join(
+            '-' if v is None else v if isinstance(v, str) else f'{v:.3f}' for v in values) + ' |')
+
+    splits = result['splits']
+    for name in splits:
+        line(f'{name}: accuracy', [splits[name]['predicates'].get(p, {}).get('accuracy')
+                                   for p in PREDICATES])
+    mean = result['mean']
+    line('**mean of the splits: accuracy**', [mean[p]['accuracy'] for p in PREDICATES])
+    line('best of 24 models in ViPlan, table 18', [means[best[p]][p] for p in PREDICATES])
+    line('which is', [best[p] for p in PREDICATES])
+    line('Qwen2.5-VL 72B there', [means['Qwen2.5-VL 72B'][p] for p in PREDICATES])
+    line('Gemma-3 27B there', [means['Gemma-3 27B'][p] for p in PREDICATES])
+    line('GPT-5.2 there', [means['GPT-5.2'][p] for p in PREDICATES])
+    total = result['total']
+    line('always the commoner answer, here', [mean[p]['majority'] for p in PREDICATES])
+    line('**balanced accuracy**', [total[p]['balanced'] for p in PREDICATES])
+    line('accuracy on true atoms', [total[p]['accuracy_yes'] for p in PREDICATES])
+    line('accuracy on false atoms', [total[p]['accuracy_no'] for p in PREDICATES])
+    line('atoms asked', [str(total[p]['n']) for p in PREDICATES])
+    line('of which true', [str(total[p]['n_yes']) for p in PREDICATES])
+    for name, control in result['controls'].items():
+        line(f'balanced, {name} picture', [control.get(p, {}).get('balanced')
+                                           for p in PREDICATES])
+    return '\n'.join(lines) + '\n'
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--model-dir', default='', help='model folder; empty for the shipped one')
+    parser.add_argument('--homes', type=int, nargs='+', default=[0, 1],
+                        help='which homes each problem takes place in')
+    parser.add_argument('--splits', nargs='+', default=list(SPLITS), choices=SPLITS)
+    parser.add_argument('--steps', type=int, default=30, help='most actions of a walk')
+    parser.add_argument('--every', type=int, default=1, help='only every so many problems')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--processes', type=int, default=2)
+    parser.add_argument('--out', type=Path, default=None, help='JSON file to write')
+    args = parser.parse_args(argv)
+    started = time.monotonic()
+    n = args.processes * args.every
+    result: dict[str, Any] = {'seed': args.seed, 'homes': args.homes, 'splits': {}}
+    every: list[dict[str, Any]] = []
+    with multiprocessing.get_context('spawn').Pool(args.processes) as pool:
+        for split in args.splits:
+            parts = pool.map(run_part, [
+                (split, k * args.every, n, tuple(args.homes), args.seed, args.steps,
+                 args.model_dir) for k in range(args.processes)], chunksize=1)
+            every += parts
+            looks = sum(part['looks'] for part in parts)
+            found = rows(added([part['counts']['seen'] for part in parts]))
+            result['splits'][split] = {
+                'looks': looks, 'all_right': share(sum(p['perfect'] for p in parts), looks),
+                'predicates': found}
+            print(f'{split}: {looks} looks  ' + '  '.join(
+                f'{p} {r["accuracy"]:.3f} ({r["balanced"] or 0:.3f})' for p, r in found.items())
+                + f'  ({time.monotonic() - started:.0f} s)', flush=True)
+            for text in [e for part in parts for e in part['errors']][:12]:
+                print('    ' + text)
+    result['model'], result['question_hash'] = every[0]['model'], every[0]['questions']
+    result['total'] = rows(added([part['counts']['seen'] for part in every]))
+    result['mean'] = {p: {key: mean_of([s['predicates'][p][key]
+                                        for s in result['splits'].values()
+                                        if p in s['predicates']])
+                          for key in ('accuracy', 'majority')} for p in PREDICATES}
+    result['controls'] = {name: rows(added([part['counts'][name] for part in every]))
+                          for name in CONTROLS}
+    calibration = np.sum([part['calibration'] for part in every], axis=0)
+    result['calibration'] = [
+        {'n': int(count), 'said': round(said / count, 3), 'true': round(true / count, 3)}
+        for count, said, true in calibration if count]
+    result['ms_per_60_questions'] = round(
+        6e4 * sum(part['seconds'] for part in every) / sum(part['asked'] for part in every), 1)
+    print(f'\n{table(result)}')
+    if args.out is not None:
+        args.out.write_text(json.dumps(result, indent=1) + '\n')
+        print(f'written to {args.out}')
+
+
+def mean_of(values: list[float]) -> float | None:
+    """Mean of numbers, None of none."""
+    return round(float(np.mean(values)), 4) if values else None
