@@ -69,6 +69,35 @@ def bench_render(domain_name: str) -> dict[str, Any]:
             'render_size': f'{image.shape[1]}x{image.shape[0]}'}
 
 
+def bench_steps() -> dict[str, Any]:
+    """CPU milliseconds of a step in each world: act, settle, take a picture, read the truth.
+
+    Random legal actions in five hard problems; time of the process, since a step is to fit one
+    core, however busy the machine is.
+    """
+    from sightplan.runner import make_world, world_names
+    found: dict[str, Any] = {}
+    for name in world_names():
+        domain, rng, times = load_domain(name), random.Random(SEED), []
+        world: Any = make_world(name)
+        for problem in domain.split_problems('hard')[::5]:
+            model = domain.model(problem)
+            world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+            for _ in range(REPEATS):
+                legal = [a for a in model.actions if model.applicable(a, world.state())]
+                name_of = rng.choice(sorted({a.name for a in legal}))
+                action = rng.choice([a for a in legal if a.name == name_of])
+                start = time.process_time()
+                world.execute(action)
+                world.observe()
+                world.state()
+                times.append(1e3 * (time.process_time() - start))
+        world.close()
+        found |= {f'{name}_step_ms': round(statistics.median(times), 2),
+                  f'{name}_step_ms_most': round(max(times), 2)}
+    return found
+
+
 def bench_embedded(domain_name: str) -> dict[str, Any]:
     """Questions per second of the ``embedded`` backend: 60 questions about one image.
 
@@ -251,6 +280,7 @@ def main(arguments: argparse.Namespace) -> int:
     from sightplan.records.provenance import provenance
     parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
         ('rendering', lambda: bench_render(arguments.domain)),
+        ('steps', bench_steps),
         ('embedded model', lambda: bench_embedded(arguments.domain)),
         ('planning', lambda: bench_planner(arguments.domain)),
         ('estimate', bench_estimate),

@@ -17,6 +17,8 @@ SAMPLES = 60
 """Spots drawn for each surface, cavity or neighbourhood."""
 DROP_M = 0.004
 """A thing is let go this far over where it is put."""
+LOW_M = 0.1
+"""What is less than this under the camera, or over it, is only put where it stays in sight."""
 OPEN_ENOUGH = 0.25
 """Share by which a drawer must be out for something to be put into it."""
 BESIDE_M = (0.012, 0.75)
@@ -132,6 +134,7 @@ class Placing:
               rng: np.random.Generator, height: float = math.inf) -> Iterator[Spot]:
         """Spots on a surface, or under a ceiling at ``height`` over it."""
         spots = []
+        high = surface.centre[2] > robot.eye[2] - LOW_M
         for k in range(SAMPLES):
             yaw = rng.uniform(-math.pi, math.pi)
             if k % 2 or height < math.inf:  # in line with the edges it takes the least room
@@ -143,7 +146,10 @@ class Placing:
             if 2 * half[2] > height or (height < math.inf and (room < 0.002).any()):
                 continue
             room = np.maximum(room, 0.0)
-            local = np.append(rng.uniform(-room, room), 0.0)
+            spread = rng.uniform(-room, room)
+            if high and k % 2:  # near the edge towards the robot
+                spread = np.clip(surface.local(robot.eye)[:2] + 0.2 * spread, -room, room)
+            local = np.append(spread, 0.0)
             point = surface.point(local)
             origin = surface.point(local - (offset[0], offset[1], 0.0))
             spots.append((origin, rotation, point, np.abs(surface.rotation) @ half))
@@ -209,6 +215,7 @@ class Placing:
         middles = feet + np.array([0.0, 0.0, 1.0]) * halves
         hits = scene.first_hits(np.repeat(robot.eye[None], len(feet), axis=0), middles)
         hidden = np.array([hit not in ('', thing) for hit in hits])
+        keep &= ~hidden | (feet[:, 2] < robot.eye[2] - LOW_M)
         chance = rng.random(len(spots))
         order = sorted(np.flatnonzero(keep), key=lambda i: (hidden[i], crowd[i], chance[i]))
         for i in order:
