@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sightplan.model import DomainError, InputError, Problem, user_path
+from sightplan.model import Atom, DomainError, InputError, Problem, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -174,6 +174,10 @@ class _ForeignDomain:
         from sightplan.domains.problem_files import Closure, parse
         return parse(self.schema, Closure(), text, name=name, domain=self.name,
                      domain_pddl=self.pddl, source=source or name)
+
+    def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
+        from sightplan.domains import InstantiatedModel
+        return InstantiatedModel(problem).atoms
 
 
 @dataclass(frozen=True, eq=False)
