@@ -140,6 +140,7 @@ def test_opening_brings_the_contents_into_reach_and_closing_takes_them_out(scene
     assert holds(state, 'reachable b_1') and scene.openings('cabinet_1')[1] > 0.5
     state = stage.all_well('close-container(cabinet_1)')
     assert not holds(state, 'reachable b_1') and holds(state, 'inside b_1,cabinet_1')
+    assert stage.robot.zone == {'cabinet_1'}
 
 
 def test_the_robot_steps_out_of_the_way_of_a_leaf(scene):

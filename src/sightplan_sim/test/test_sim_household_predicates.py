@@ -93,6 +93,15 @@ def test_ontop_of_a_lower_board(scene):
     assert predicates.ontop(scene, 'b_1', 'shelf_1')
 
 
+def test_not_ontop_of_what_it_is_jammed_under(scene):
+    """Between two boards that both touch it, a thing is not said to stand on the shelf."""
+    narrow = shelf(boards=(0.3, 0.4, 1.1))
+    scene.build(home((Placed('shelf_1', narrow, (0.0, 2.0, 0.0)),),
+                     (thing('a_1', (0.0, 2.0, 0.32)),)))
+    assert scene.touching('a_1', 'shelf_1')
+    assert not predicates.ontop(scene, 'a_1', 'shelf_1')
+
+
 def test_ontop_of_a_thing_and_not_of_what_is_under_that(scene):
     scene.build(home((TABLE,), (thing('a_1', (1.2, 0.0, 0.7)), thing('b_1', (1.2, 0.0, 0.78)))))
     assert predicates.ontop(scene, 'b_1', 'a_1') and not predicates.ontop(scene, 'a_1', 'b_1')
