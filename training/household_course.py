@@ -192,7 +192,7 @@ def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float
             out['open'] = np.where(there & (of(facts['kind']) == 2), of(facts['open']), -100)
     target = {name: torch.from_numpy(values.reshape(-1).astype(np.int64))
               for name, values in out.items()}
-    return target, {'thing': 0.1, 'furniture': 0.2}
+    return target, {'thing': 0.04, 'furniture': 0.1}
 
 
 def _category_of(facts: dict[str, Any], relation: str) -> np.ndarray:

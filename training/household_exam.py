@@ -10,6 +10,7 @@ and that of another moment, where a model that reads pixels must fall to chance.
 from __future__ import annotations
 
 import argparse
+import importlib.resources
 import json
 import multiprocessing
 import time
@@ -156,9 +157,7 @@ def rows(counts: Counts) -> dict[str, Any]:
 
 def published() -> dict[str, dict[str, float]]:
     """ViPlan's table 18: model to predicate to accuracy, the mean over the splits."""
-    import sightplan.suites.viplan as suite
-
-    text = (Path(suite.__file__).parent / 'published.json').read_text()
+    text = (importlib.resources.files('sightplan') / 'suites/viplan/published.json').read_text()
     table, = (t for t in json.loads(text)['tables']
               if t['source'] == 'tables 10 and 18' and t['domain'] == 'household')
     return {model: {p: round(float(np.mean([values[split][p][0] for split in SPLITS])), 3)
