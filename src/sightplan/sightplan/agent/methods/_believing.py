@@ -107,8 +107,9 @@ class BelievingPolicy:
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._looks = self._trials = self._actions = 0
-        self._relevant = context.model.conditions() | {
-            literal.atom for literal in context.problem.goal}
+        self._relevant = (context.model.conditions() | {
+            literal.atom for literal in context.problem.goal}).intersection(
+                context.domain.worth_asking(context.problem))
         self._filter = self._make_filter(context)
         self._look(context)
         if self.needs_grounder:
