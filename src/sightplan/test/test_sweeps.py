@@ -266,6 +266,21 @@ def test_only():
             sweep.only([condition])
 
 
+def test_cells_vary_when_facts_are_told_and_calibrations_follow():
+    sweep = sweep_of('''
+        base: {domain: household, table: perfect, calibration: c}
+        axes: {method: [belief], privileged: [suite, initial, none]}
+        cells: [{domain: blocksworld, method: belief}]
+        calibrations: {c: {table: each, like: simple}}
+    ''')
+    assert [cell.settings.privileged for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
+    assert [cell.labels['privileged'] for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
+    told = [dict(cell.calibration.base).get('privileged') for cell in sweep.cells]
+    assert told == ['always', 'initial', None, None]
+    assert len({cell.calibration.stem for cell in sweep.cells}) == 4
+    assert len({cell.name for cell in sweep.cells}) == 4
+
+
 def test_calibrations_are_those_of_the_cells():
     sweep = sweep_of("""
         base: {calibration: auto, backend_options.repeat: 0.5, world_options.pictures: none}

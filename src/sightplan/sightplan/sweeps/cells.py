@@ -54,8 +54,13 @@ from sightplan.agent import (
     policy_settings,
     prompt_name,
 )
-from sightplan.model import InputError, settings_fields
-from sightplan.runner import RunSettings, resolved_backend_options, select_problems
+from sightplan.model import InputError, Privileged, settings_fields
+from sightplan.runner import (
+    RunSettings,
+    privileged,
+    resolved_backend_options,
+    select_problems,
+)
 from sightplan.vlm.api import backend_reads_prompt, backend_settings
 
 AUTO, EACH, SAME = 'auto', 'each', 'same'
@@ -500,6 +505,9 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
     base |= {f'backend_options.{k}': v for k, v in settings.backend_options.items()
              if k not in ('seed', 'split')}
     base |= {f'world_options.{k}': v for k, v in settings.world_options.items()}
+    # Problems of one's own have no suite: what it grants is written out.
+    if (level := privileged(settings, settings.domain, settings.split)) is not Privileged.NONE:
+        base['privileged'] = level.value
     try:
         return Calibration(
             fitting[0], str(table), tuple(like if isinstance(like, list) else [like]),
