@@ -22,6 +22,8 @@ the reference, but distances are from the target's edge, and not from its middle
 ROUNDS = 3
 SAMPLES = 40
 """Of each stage (the reference's)."""
+WELL_SEEN_RAD = math.radians(24.0)
+"""Targets at most this far over or under the middle of the picture are well placed."""
 ANKLE_M = 0.025
 """Lower things (rugs, thresholds) are no obstacle."""
 
@@ -103,7 +105,7 @@ class Stations:
         drop = robot.body.camera_height - aim[2]
         way = np.linalg.norm(points - aim[:2], axis=1)
         off = np.abs(np.arctan2(drop, way) - robot.body.tilt)
-        cost = stages * 0.15 + np.maximum(off - math.radians(12.0), 0.0) * 3.0
+        cost = stages * 0.15 + np.maximum(off - WELL_SEEN_RAD, 0.0) * 3.0
         cost += rng.uniform(0.0, 0.15, len(points))
         order = sorted(range(len(points)), key=lambda i: (
             views[i].shown < 0.35, -views[i].others, cost[i] - 0.6 * views[i].shown))
