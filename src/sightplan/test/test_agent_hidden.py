@@ -14,6 +14,7 @@ from doubles import (
     told_by,
 )
 from sightplan.agent import make_policy, run_episode
+from sightplan.metrics import EpisodeScorer
 from sightplan.model import (
     Action,
     Asked,
@@ -23,6 +24,7 @@ from sightplan.model import (
     PlanningStatus,
     Privileged,
     Stepped,
+    StopReason,
     Verdict,
 )
 
@@ -222,3 +224,40 @@ def test_the_first_plan_may_be_made_from_what_is_told_alone():
     solved, events = play('ground', hand, level=Privileged.INITIAL, world=world,
                           source=Talkative(), first='told')
     assert solved and story(events) == [('close(left)', 'executed', 1)]
+
+
+@pytest.mark.parametrize('happens', ['refused', 'nothing'])
+def test_an_oracle_to_which_the_same_happens_again_and_again_ends_by_its_budget(happens):
+    class Stubborn(MemoryWorld):
+        def execute(self, action):
+            if happens == 'refused':
+                action = Action('close', ('left',))
+            return super().execute(action)
+    world, events = Stubborn(DOMAIN, pantry_view), EventList()
+    spec = spec_of(APPLE, method='oracle', max_actions=7,
+                   failure_probability=float(happens == 'nothing'))
+    ended = run_episode(spec, make_policy('oracle', truth=world), world, TruthGrounder(world),
+                        SearchPlanner(DOMAIN), events, DOMAIN)
+    assert (ended.reason, ended.steps) == (StopReason.BUDGET, 7)
+    assert {step.feedback.status.value for step in events.of(Stepped)} == {
+        'rejected' if happens == 'refused' else 'executed'}
+
+
+@pytest.mark.parametrize('method', ['ground', 'ground_mem', 'decode', 'belief', 'blind', 'random'])
+def test_every_failure_with_hidden_things_has_a_cause(method):
+    causes = set()
+    for level in Privileged:
+        for number, problem in enumerate(PROBLEMS[::2]):
+            world = MemoryWorld(DOMAIN, pantry_view)
+            scorer, spec = EpisodeScorer(world), spec_of(problem, method=method, privileged=level)
+            run_episode(spec, make_policy(method), world,
+                        GuessingGrounder(world, error=0.3, seed=number), SearchPlanner(DOMAIN),
+                        scorer, DOMAIN, privileged=told_by(world, spec))
+            line = scorer.result()
+            assert line['scored'] and (line['failure'] is None) is line['solved']
+            assert line['questions_out_of_view'] == 0
+            assert sum(counts['asked'] for table in line['predicates'].values()
+                       for counts in table.values()) == line['questions']
+            if line['failure']:
+                causes.add(line['failure']['cause'])
+    assert causes and 'infrastructure' not in causes
