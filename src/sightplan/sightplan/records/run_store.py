@@ -27,7 +27,7 @@ from sightplan.model import InfrastructureError, InputError, user_path
 
 FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
-           'questions_sha256')
+           'questions_sha256', 'privileged')
 
 
 class RunStore:
@@ -191,8 +191,8 @@ class RunStore:
         """What a result must name, from ``run.json``: what was run, and by what.
 
         Returns:
-            ``method``, ``backend``, ``model``, ``domain``, ``split``, ``seed`` and the hashes,
-            each as far as the identity has it; ``provenance``: what the last session noted,
+            ``method``, ``backend``, ``model``, ``domain``, ``split``, ``seed``, ``privileged``
+            and the hashes, each as far as the identity has it; ``provenance``: what the last session noted,
             without its settings; ``other_commits``: those of earlier sessions that differ.
         """
         info = self.run_info()
