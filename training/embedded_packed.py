@@ -7,7 +7,6 @@ it), but the image prefix is computed once and the last decoder layer only where
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its usual name)
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from embedded_model import BOS, Words
@@ -48,7 +47,8 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
                         (prefix + torch.arange(length)).repeat(count)])[None]
     cos, sin = decoder.rotary_emb(x, places)
     answers = (prefix + torch.arange(count)[None] * length + position)  # (B, Q) into x
-    future = torch.ones(length, length, dtype=torch.bool).tril().logical_not()
+    future, later = (torch.ones(n, n, dtype=torch.bool).tril().logical_not()
+                     for n in (length, prefix))
     first = None
     layers = decoder.layers[: decoder.config.num_hidden_layers]
     for index, layer in enumerate(layers):
@@ -68,9 +68,8 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
             pieces = []
         else:
             q, k = apply_rotary_pos_emb(q, k, cos, sin)
-            pieces = [F.scaled_dot_product_attention(
-                q[:, :, :prefix], k[:, :, :prefix], v[:, :, :prefix], is_causal=True,
-                scale=attention.scaling)]
+            within = (q[:, :, :prefix] * attention.scaling) @ k[:, :, :prefix].transpose(-1, -2)
+            pieces = [within.masked_fill(later, float('-inf')).softmax(-1) @ v[:, :, :prefix]]
             q = q[:, :, prefix:]
         own = (batch, heads, count, length, size)
         q = q * attention.scaling

@@ -47,6 +47,8 @@ class Trainer:
         self.course = load_course(domain)
         self.words = self.course.words
         self.model = make_model(self.course.shape, self.words)
+        if settings.bfloat16:  # torch's fused attention is slow on CPUs in this precision
+            self.model.set_attn_implementation('eager')
         if self.course.shape.stem:
             self.model.model.vision_tower.to(memory_format=torch.channels_last)
         self.heads = nn.ModuleDict({name: nn.Linear(self.course.shape.hidden, size)
