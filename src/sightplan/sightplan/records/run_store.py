@@ -192,8 +192,9 @@ class RunStore:
 
         Returns:
             ``method``, ``backend``, ``model``, ``domain``, ``split``, ``seed``, ``privileged``
-            and the hashes, each as far as the identity has it; ``provenance``: what the last session noted,
-            without its settings; ``other_commits``: those of earlier sessions that differ.
+            and the hashes, each as far as the identity has it; ``provenance``: what the last
+            session noted, without its settings; ``other_commits``: those of earlier sessions
+            that differ.
         """
         info = self.run_info()
         identity, sessions = info['identity'], info['sessions']
