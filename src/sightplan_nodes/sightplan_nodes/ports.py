@@ -16,6 +16,7 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
@@ -100,36 +101,34 @@ class Camera:
         """Subscribe to the raw image."""
         self._node, self._executor = node, ExecutorThread(node)
         self._arrived = threading.Condition()
-        self.topic = names.CAMERA_IMAGE
-        self._subscribe()
+        self._subscription: Subscription | None = None
+        self.topic = ''
+        self._subscribe(names.CAMERA_IMAGE)
 
     def watch(self, topic: str, timeout_s: float) -> None:
         """Look at another topic from now on; contract of the thread as in the module.
 
         Raises:
-            InfrastructureError: the node is not spinning.
+            InfrastructureError: the node is not spinning; the topic is the one before.
         """
-        if topic == self.topic:
-            return
-        old = self._subscription
-        with self._arrived:
-            self.topic = topic
-        self._executor.run(self._subscribe, timeout_s)
-        self._executor.run(lambda: self._node.destroy_subscription(old), timeout_s)
+        if topic != self.topic:
+            self._executor.run(lambda: self._subscribe(topic), timeout_s)
 
-    def _subscribe(self) -> None:
-        topic = self.topic
-        with self._arrived:
-            self._data, self._stamp_ns = b'', -1
-
+    def _subscribe(self, topic: str) -> None:
         def take(data: bytes) -> None:
             with self._arrived:
                 if topic == self.topic:  # else a late one of the topic before
                     self._data, self._stamp_ns = data, raw_stamp_ns(data)
                     self._arrived.notify_all()
 
-        self._subscription = self._node.create_subscription(
-            Image, topic, take, qos.SENSOR, raw=True, callback_group=ReentrantCallbackGroup())
+        with self._arrived:
+            if topic == self.topic:
+                return  # by an earlier call that was given up
+            old, self._subscription = self._subscription, self._node.create_subscription(
+                Image, topic, take, qos.SENSOR, raw=True, callback_group=ReentrantCallbackGroup())
+            self.topic, self._data, self._stamp_ns = topic, b'', -1
+        if old is not None:
+            self._node.destroy_subscription(old)
 
     def look(self, not_before_ns: int, timeout_s: float,
              cancelled: Callable[[], bool] = never) -> Observation:

@@ -24,6 +24,7 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
+    InfrastructureError,
     InputError,
     Observation,
     Privileged,
@@ -388,6 +389,23 @@ def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
             camera.look(0, 0.05)
         camera._subscription.callback(serialize_message(image))
         assert camera.look(0, 0.05).stamp_ns == 5
+
+
+def test_a_topic_that_could_not_be_watched_is_tried_again() -> None:
+    image = conversions.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
+    node = Node('viewer')
+    camera = Camera(node)
+    with pytest.raises(InfrastructureError, match='viewer is not spinning'):
+        camera.watch(names.CAMERA_LABELLED, 0.05)
+    assert camera.topic == names.CAMERA_IMAGE
+    camera._subscription.callback(serialize_message(image))
+    assert camera.look(0, 0.05).stamp_ns == 5, 'of the topic before'
+    with spinning(node):
+        camera.watch(names.CAMERA_LABELLED, LIMIT_S)
+        (subscription,) = node.subscriptions
+        assert subscription.topic_name.endswith(names.CAMERA_LABELLED)
+        with pytest.raises(DeadlineError, match='no image on camera/image_labelled'):
+            camera.look(0, 0.05)
 
 
 def test_an_episode_ends_at_the_goal_only_where_it_shall() -> None:
