@@ -9,6 +9,7 @@ from household_cases import block, cabinet, chest, home, problem, robot, shelf, 
 from sightplan.model import Atom
 from sightplan_sim.household import predicates
 from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.catalog import MOVABLES, make_model
 from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import Placed
 
@@ -22,8 +23,15 @@ def scene():
         yield made
 
 
-def thing(name, at, model=None):
-    return Placed(name, model or block(), at)
+def thing(name, at, model=None, yaw=0.0):
+    return Placed(name, model or block(), at, yaw)
+
+
+def ontops(scene):
+    """All pairs of which the first is on top of the second."""
+    bodies = [*scene.movers]
+    return {(one, other) for one in bodies for other in bodies
+            if one != other and predicates.ontop(scene, one, other)}
 
 
 # --- open ----------------------------------------------------------------------------------------
@@ -93,19 +101,61 @@ def test_ontop_of_a_lower_board(scene):
     assert predicates.ontop(scene, 'b_1', 'shelf_1')
 
 
-def test_not_ontop_of_what_it_is_jammed_under(scene):
-    """Between two boards that both touch it, a thing is not said to stand on the shelf."""
+def test_a_board_above_that_touches_it_does_not_count(scene):
+    """Between two boards that both touch it, a thing stands on the lower one."""
     narrow = shelf(boards=(0.3, 0.4, 1.1))
     scene.build(home((Placed('shelf_1', narrow, (0.0, 2.0, 0.0)),),
                      (thing('a_1', (0.0, 2.0, 0.32)),)))
-    assert scene.touching('a_1', 'shelf_1')
-    assert not predicates.ontop(scene, 'a_1', 'shelf_1')
+    lifts = scene.lifts('a_1', 'shelf_1')
+    assert lifts.max() > 0.9 and lifts.min() < -0.9
+    assert predicates.ontop(scene, 'a_1', 'shelf_1')
 
 
 def test_ontop_of_a_thing_and_not_of_what_is_under_that(scene):
     scene.build(home((TABLE,), (thing('a_1', (1.2, 0.0, 0.7)), thing('b_1', (1.2, 0.0, 0.78)))))
     assert predicates.ontop(scene, 'b_1', 'a_1') and not predicates.ontop(scene, 'a_1', 'b_1')
     assert not predicates.ontop(scene, 'b_1', 'table_1')
+
+
+def test_what_leans_side_by_side_is_not_ontop(scene):
+    """On a board, or beside it: a common wall bears nothing, however they stand."""
+    low = thing('c_1', (1.2, 0.0, 0.7), block((0.08, 0.08, 0.02)))
+    scene.build(home((TABLE,), (low, thing('a_1', (1.2, 0.0, 0.72)),
+                                thing('b_1', (1.2, 0.08, 0.7)))))
+    assert scene.touching('a_1', 'b_1') and scene.touching('a_1', 'c_1')
+    assert ontops(scene) == {('a_1', 'c_1'), ('c_1', 'table_1'), ('b_1', 'table_1')}
+
+
+def test_a_bowl_is_not_ontop_of_what_nestles_under_its_flank(scene):
+    """Its staves lean outward, so that its contact with the apple bears it; the table does."""
+    bowl = make_model('bowl_1', 'movable', np.random.default_rng(0))
+    ball = block((0.04, 0.04, 0.04), kind='sphere')
+    for x in np.arange(0.04, 0.12, 0.0005):
+        scene.build(home((TABLE,), (thing('bowl_1', (1.2, 0.0, 0.7), bowl),
+                                    thing('a_1', (1.2 + x, 0.0, 0.7), ball))))
+        if not scene.overlaps('a_1', depth=0.001):
+            break
+    assert scene.lifts('bowl_1', 'a_1').max() > 0.3
+    assert ontops(scene) == {('bowl_1', 'table_1'), ('a_1', 'table_1')}
+
+
+@pytest.mark.parametrize('base', ['basket', 'bowl', 'bucket', 'cup', 'mug', 'plate', 'saucepan'])
+def test_ontop_of_hollow_ware(scene, base):
+    """Whatever is dropped on it and touches nothing else is on top of it, and never both ways."""
+    counted = 0
+    for number, name in enumerate(sorted(MOVABLES)):
+        rng = np.random.default_rng(number)
+        below, above = make_model(base, 'movable', rng), make_model(name, 'movable', rng)
+        scene.build(home((TABLE,), (
+            thing('a_1', (1.2, 0.0, 0.7), below),
+            thing('b_1', (1.2, 0.0, 0.704 + below.size[2]), above, 0.3 * number))))
+        scene.settle(['b_1'])
+        found = ontops(scene)
+        assert ('a_1', 'b_1') not in found, name
+        if not scene.touching('b_1', 'table_1') and scene.touching('b_1', 'a_1'):
+            assert found == {('a_1', 'table_1'), ('b_1', 'a_1')}, name
+            counted += 1
+    assert counted > 0.8 * len(MOVABLES)
 
 
 def test_not_ontop_of_the_cabinet_it_is_in(scene):
@@ -133,6 +183,16 @@ def test_nextto_needs_a_free_horizontal_ray(scene):
     assert predicates.nextto(scene, 'a_1', 'b_1')
     scene.build(home((Placed('wall', block((1.0, 0.03, 0.5)), (0.0, 0.185, 0.0)),), apart))
     assert not predicates.nextto(scene, 'a_1', 'b_1')
+
+
+def test_an_open_leaf_makes_nothing_next(scene):
+    """The thing stands 45 cm before the cabinet, its door reaches farther out."""
+    scene.build(home((CABINET,), (thing('a_1', (0.15, 1.26, 0.5)),)))
+    for share in (0.0, 0.9):
+        scene.set_opening('cabinet_1', 1, share)
+        assert predicates.gap(scene, 'a_1', 'cabinet_1') > 0.4
+        assert not predicates.nextto(scene, 'a_1', 'cabinet_1')
+    assert scene.aabb('cabinet_1')[0][1] < 1.26
 
 
 def test_what_lies_above_is_not_next(scene):

@@ -203,6 +203,11 @@ def swept_box(model: Model) -> Box:
     return around(link_boxes(model, [step / _STEPS for step in range(_STEPS + 1)]))
 
 
+def base_box(model: Model) -> Box:
+    """A box around what of a model does not move against its frame: without leaves and drawers."""
+    return around(map(_part_box, _parts_of(model)[0][1])) if model.openable else model_box(model)
+
+
 def to_home(box: Box, placed: Placed) -> Box:
     """A box of a body's frame, as the box along the home's axes around it."""
     return _spread(box, placed.position, _about((0.0, 0.0, 1.0), placed.yaw)
@@ -220,6 +225,17 @@ def placed_boxes(placed: Placed) -> list[Box]:
         return [to_home(box, placed) for box in link_boxes(placed.model, (placed.opening,))]
     return [to_home(_part_box(part), placed) for part in placed.model.links[0].parts
             if part.solid]
+
+
+def clearance(one: Placed, other: Placed) -> float:
+    """Least distance of the boxes around two bodies' links."""
+    return min(gap(a, b) for a in placed_boxes(one) for b in placed_boxes(other))
+
+
+def next_to(one: Placed, other: Placed) -> bool:
+    """Whether two bodies that touch nowhere are well within what counts as next to each other."""
+    a, b = (to_home(base_box(body.model), body) for body in (one, other))
+    return gap(a, b) < 0.8 * near_limit(a, b) and clearance(one, other) > 0.006
 
 
 def region_frame(placed: Placed, region: Region) -> tuple[Vec3, _Turn]:

@@ -16,11 +16,12 @@ from sightplan_sim.household.decor import WALL
 from sightplan_sim.household.homes_geometry import (
     Box,
     Rect,
+    base_box,
     gap,
     model_box,
     near_limit,
+    next_to,
     overlap,
-    placed_box,
     swept_box,
     to_home,
     within,
@@ -255,10 +256,11 @@ class Plan:
             if body.placed.name in partners and not body.placed.model.in_wall:
                 yaw = body.placed.yaw
                 own = body.placed
-                box = model_box(own.model, own.opening)
+                box = base_box(own.model)
+                away = self.rng.uniform(0.01, max(0.02, 0.75 * near_limit(box, item.closed)))
                 right = self.rng.random() < 0.5
-                dx = (box.high[0] - item.closed.low[0] + 0.02 if right
-                      else box.low[0] - item.closed.high[0] - 0.02)
+                dx = (box.high[0] - item.closed.low[0] + away if right
+                      else box.low[0] - item.closed.high[0] - away)
                 dy = box.low[1] - item.closed.low[1]
                 c, s = math.cos(yaw), math.sin(yaw)
                 return self._body(item, body.room, (own.position[0] + c * dx - s * dy,
@@ -291,7 +293,7 @@ class Plan:
             if _flat(body) or _flat(other):
                 continue
             if frozenset((body.placed.name, other.placed.name)) in self._beside:
-                if gap(placed_box(body.placed), placed_box(other.placed)) < 0.008:
+                if not next_to(body.placed, other.placed):
                     return False
                 continue
             for zone in other.zones:

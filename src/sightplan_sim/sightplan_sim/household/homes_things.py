@@ -9,9 +9,11 @@ from random import Random
 
 from sightplan_sim.household.homes_geometry import (
     Box,
+    base_box,
     gap,
     model_box,
     near_limit,
+    next_to,
     placed_box,
     placed_boxes,
     region_local,
@@ -171,8 +173,9 @@ class Shelving:
     def _by_partner(self, name: str, model: Model, holder: Placed, region: Region, yaw: float,
                     ) -> Vec3 | None:
         """Beside what it must be next to, in the region's own frame."""
-        for partner, around in self._things:
+        for partner, _ in self._things:
             if frozenset((name, partner.name)) in self._beside:
+                around = to_home(base_box(partner.model), partner)
                 own = to_home(model_box(model), Placed(name, model, (0.0, 0.0, 0.0), yaw))
                 way = self._rng.randrange(4)
                 axis, sign = way % 2, 1 if way < 2 else -1
@@ -214,12 +217,11 @@ class Shelving:
         for other, taken in self._things:
             if other.name == holder.name:
                 continue
-            distance = gap(box, taken)
             level = box.low[2] < taken.high[2] + 0.02 and taken.low[2] < box.high[2] + 0.02
             if frozenset((placed.name, other.name)) in self._beside:
-                if not 0.004 < distance < 0.8 * near_limit(box, taken):
+                if not next_to(placed, other):
                     return False
-            elif distance < (near_limit(box, taken) + _SPACING if level else 0.004):
+            elif gap(box, taken) < (near_limit(box, taken) + _SPACING if level else 0.004):
                 return False
         return True
 

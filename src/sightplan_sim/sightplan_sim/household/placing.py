@@ -81,7 +81,7 @@ class Placing:
         """Spots next to a body, on what it stands on or in the container it is in."""
         scene = self._scene
         ground = self._ground(other)
-        low, high = scene.aabb(other)
+        low, high = scene.base_aabb(other)
         spots = []
         for k in range(2 * SAMPLES):
             rotation = turn(rng.uniform(-math.pi, math.pi))
@@ -127,7 +127,7 @@ class Placing:
 
     def _near(self, thing: str, rotation: Floats, other: str) -> float:
         _, half = self._extent(thing, rotation)
-        low, high = self._scene.aabb(other)
+        low, high = self._scene.base_aabb(other)
         return float((2 * half + high - low).mean()) / 6
 
     def _upon(self, robot: Robot, thing: str, surface: Box, where: str,

@@ -15,24 +15,24 @@ import numpy as np
 
 from sightplan.model import Atom, Problem, State
 from sightplan_sim.household.camera import View
+from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
 from sightplan_sim.household.scene import Box, Floats, Scene
 
 OPEN_SHARE = 0.05
 """Past this share of its range a joint is open (the reference's)."""
-NEXT_TO = 1 / 6
-"""Largest gap of things next to each other, as a share of their mean summed extents."""
 NEXT_TO_M = 1.0
 """How far they are looked for horizontally [m]."""
-SUPPORT_M = 0.02
-"""How far below a thing's lowest point its support may lie [m]."""
+BEARS = math.sin(math.radians(5.0))
+"""A contact bears a thing if its normal points upward by more than this."""
+HIGHER_M = 0.001
+"""What is on top of something reaches less far down than that by at least this [m]."""
 
 _AROUND = np.array([(math.cos(a), math.sin(a), 0.0)
                     for a in np.linspace(0.0, 2 * math.pi, 16, endpoint=False)])
 _CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 _EDGES = tuple((i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit)
 _NEAR_M = 0.05
-_FOOT = np.array([(0.0, 0.0), (0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)])
 
 
 def holding(robot: Robot, thing: str) -> bool:
@@ -61,33 +61,32 @@ def inside(scene: Scene, thing: str, container: str) -> bool:
 
 
 def ontop(scene: Scene, thing: str, support: str) -> bool:
-    """Whether a thing touches another that lies under it, and is not inside it.
+    """Whether a thing is borne by another that it touches, and is not inside it.
 
-    Reference: contact, and a vertical ray of 5 m hits the other below and not above. Here the
-    rays reach 2 cm beyond the thing, because the boards of a shelf lie above each other, and
-    five rays are sent down, because a plate's middle may lie over a gap. What is inside a
-    container stands on its bottom, but is not said to be on top of it.
+    It is borne if a contact's normal points upward by more than 5 degrees (a plate that is wedged
+    in a bucket's mouth has 8), and its lowest point is higher than the other's: so never both
+    ways. On top of a bowl is what lies in it and what lies across its rim; a bowl is not on top
+    of the apple that nestles under its flank.
+
+    Reference: contact, and a vertical ray of 5 m from the thing's middle hits the other below and
+    not above. Such a ray falls through the bowl under a plate, misses the pan under an apple
+    that lies off its middle, and meets its rim both ways; and the boards of a shelf lie above
+    each other. What is inside a container stands on its bottom, but is not said to be on top.
     """
-    if not scene.touching(thing, support) or inside(scene, thing, support):
-        return False
-    low, high = scene.aabb(thing)
-    centre, half = (low + high) / 2, (high - low) / 2
-    starts = np.repeat(centre[None], len(_FOOT), axis=0)
-    starts[:, :2] += _FOOT * half[:2]
-    ends = starts.copy()
-    ends[:, 2] = low[2] - SUPPORT_M
-    top = np.array([[centre[0], centre[1], high[2] + SUPPORT_M]])
-    return bool(scene.crossed(support, starts, ends).any()
-                and not scene.crossed(support, centre[None], top)[0])
+    lifts = scene.lifts(thing, support)
+    return (bool((lifts > BEARS).any())
+            and bool(scene.aabb(thing)[0][2] > scene.aabb(support)[0][2] + HIGHER_M)
+            and not inside(scene, thing, support))
 
 
 def nextto(scene: Scene, one: str, other: str) -> bool:
     """Whether two bodies are side by side.
 
     Reference: the gap between their bounding boxes is at most a sixth of the mean of their summed
-    extents, and a horizontal ray of at most 1 m from one's middle meets the other first. Between
-    a thing and what it is on, in or held by it is false here (see ``true_atoms``): there a bowl
-    can be next to the cabinet it is in.
+    extents, and a horizontal ray of at most 1 m from one's middle meets the other first. Here
+    the boxes are those of the bases, because an open leaf belongs to a bounding box that what
+    stands before the furniture is in. Between a thing and what it is on, in or held by it is
+    false here (see ``true_atoms``): there a bowl can be next to the cabinet it is in.
     """
     if gap(scene, one, other) > near_enough(scene, one, other):
         return False
@@ -95,15 +94,15 @@ def nextto(scene: Scene, one: str, other: str) -> bool:
 
 
 def gap(scene: Scene, one: str, other: str) -> float:
-    """Distance of two bounding boxes [m]."""
-    (a_low, a_high), (b_low, b_high) = scene.aabb(one), scene.aabb(other)
+    """Distance of the bounding boxes of two bases [m]."""
+    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
     apart = np.maximum(np.maximum(a_low - b_high, b_low - a_high), 0.0)
     return float(np.linalg.norm(apart))
 
 
 def near_enough(scene: Scene, one: str, other: str) -> float:
     """Largest gap at which two bodies are next to each other [m]."""
-    (a_low, a_high), (b_low, b_high) = scene.aabb(one), scene.aabb(other)
+    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
     return NEXT_TO * float(((a_high - a_low) + (b_high - b_low)).mean())
 
 
@@ -297,8 +296,9 @@ def _walled(scene: Scene, container: str, room: Box, centre: Floats) -> bool:
 
 def _meets(scene: Scene, one: str, other: str) -> bool:
     """Whether a horizontal ray from one's middle meets the other before anything else."""
-    centre = scene.centre(one)
-    low, high = scene.aabb(other)
+    own_low, own_high = scene.base_aabb(one)
+    centre = (own_low + own_high) / 2
+    low, high = scene.base_aabb(other)
     if not low[2] <= centre[2] <= high[2]:
         return False
     toward = np.clip(centre, low, high) - centre

@@ -23,8 +23,8 @@ from sightplan_sim.household.shapes import BASE, Home, Joint, Model, Part, Place
 
 Floats = NDArray[np.float64]
 
-FLOOR = 'ground'
-"""Name of the ground under everything."""
+FLOOR = 'the ground'
+"""Name of the ground under everything; with a space, so that no PDDL object is called that."""
 
 CONTACT_M = 0.003
 """Closer than this, two bodies touch."""
@@ -237,6 +237,14 @@ class Scene:
         body = self._bodies[name]
         return body.low, body.high
 
+    def base_aabb(self, name: str) -> tuple[Floats, Floats]:
+        """Lowest and highest corner of a body's base, without leaves and drawers [m]."""
+        body = self._bodies[name]
+        own = body.link_of == BASE
+        if not body.model.openable or not own.any():
+            return body.low, body.high
+        return body.part_low[own].min(axis=0), body.part_high[own].max(axis=0)
+
     def centre(self, name: str) -> Floats:
         """(3,) middle of the ``aabb`` [m]."""
         body = self._bodies[name]
@@ -375,6 +383,20 @@ class Scene:
             return False
         return any(self._bullet.getClosestPoints(i, j, within, physicsClientId=self._client)
                    for i in a.ids if i >= 0 for j in b.ids if j >= 0)
+
+    def lifts(self, one: str, other: str) -> Floats:
+        """(N,) how far upward each contact of two bodies bears the first one.
+
+        The vertical component of the contact's normal, which points from the other body to the
+        first: 1 where that stands on it, 0 where they lean side by side, -1 where it hangs
+        under it. None where they do not touch (see ``touching``).
+        """
+        a, b = self._bodies[one], self._bodies[other]
+        if (a.low > b.high + CONTACT_M).any() or (b.low > a.high + CONTACT_M).any():
+            return np.zeros(0)
+        return np.array([point[7][2] for i in a.ids if i >= 0 for j in b.ids if j >= 0
+                         for point in self._bullet.getClosestPoints(
+                             i, j, CONTACT_M, physicsClientId=self._client)])
 
     def near(self, name: str, within: float) -> list[str]:
         """Things whose extents come closer to a body's than ``within`` [m], without itself."""
