@@ -125,6 +125,30 @@ def test_a_start_that_no_home_has_is_refused_by_name(world, monkeypatch):
     assert len(set(homes)) == world_module.HOME_TRIES
 
 
+def test_next_to_each_other_may_be_said_one_way(world):
+    one_way = problem('a_1 b_1 - movable table_1 - object',
+                      '(ontop a_1 table_1) (ontop b_1 table_1) (nextto a_1 b_1)', '(holding a_1)')
+    world.reset(episode(one_way))
+    assert world.state() == one_way.init | {Atom('nextto', ('b_1', 'a_1'))}
+    fixed = problem('a_1 - movable table_1 - object', '(nextto table_1 a_1)', '(holding a_1)')
+    with pytest.raises(WorldError, match='only of movable things'):
+        world.reset(episode(fixed))
+
+
+def test_what_is_near_at_the_start_is_reachable_by_the_references_definition():
+    """No init says that, and it is no reason to refuse a home."""
+    with make_world(pictures='none', navigation='reference', reach_m=3.0) as made:
+        made.reset(episode(FETCH))
+        found = {atom.predicate for atom in made.state() - FETCH.init}
+        assert found == {'reachable'} and FETCH.init < made.state()
+
+
+def test_an_object_may_be_called_like_the_ground(world):
+    named = problem('a_1 - movable ground - object', '(ontop a_1 ground)', '(holding a_1)')
+    world.reset(episode(named))
+    assert world.state() == named.init
+
+
 def test_another_domain_and_a_wrong_probability_are_refused(world):
     with pytest.raises(WorldError, match="domain 'blocksworld'"):
         world.reset(episode(dataclasses.replace(FETCH, domain='blocksworld')))
@@ -256,6 +280,29 @@ def test_what_is_in_view_does_not_depend_on_the_size_of_the_picture(world):
     assert runs[0] == runs[1] == runs[2]
 
 
+def test_what_is_in_view_is_in_the_picture(world):
+    """Of a low and of a tall picture: no less is in view than in the square, and no more."""
+    counts = {}
+    for width, height in ((160, 80), (160, 160), (80, 160)):
+        with make_world(width=width, height=height, labels=False) as made:
+            counts[width / height] = set()
+            made.reset(episode(TOYS))
+            names = [name for name in TOYS.objects if not name.startswith('carton')]
+            for name in names:
+                made.execute(Action('navigate-to', (name,)))
+                seen = made.observe().visible_objects
+                frame = made._painter.draw(made._view(made._episode.robot))
+                drawn = {made._painter.names[index] for index in np.unique(frame.ids)}
+                assert {*seen} <= drawn, (width, height, name)
+                counts[width / height] |= {(name, other) for other in seen}
+        with make_world(width=width, height=height, pictures='none') as bare:
+            bare.reset(episode(TOYS))
+            for name in names:
+                bare.execute(Action('navigate-to', (name,)))
+            assert bare.observe().visible_objects == seen
+    assert len(counts[0.5]) < len(counts[2.0])
+
+
 def test_without_pictures_images_differ_where_pictures_do(world):
     with make_world(pictures='none') as bare:
         numbers = []
@@ -269,6 +316,46 @@ def test_without_pictures_images_differ_where_pictures_do(world):
             numbers.append([ids.index(i) for i in ids])
         assert numbers[0] == numbers[1] == [0, 1, 1, 3, 4]
         assert bare.observe().image.shape == (2, 2, 3) and not bare.pictures
+
+
+@pytest.mark.parametrize('settings', [{'width': 160, 'height': 160}, {'pictures': 'none'}],
+                         ids=['pictures', 'none'])
+def test_what_is_hidden_makes_no_difference_until_it_is_found(settings, monkeypatch):
+    """Of two homes that differ only in which cabinet holds what, looks are the same bits."""
+    make = world_module.make_home
+    objects = 'bowl_1 apple_1 - movable cabinet_1 cabinet_2 - container table_1 - object'
+    twins = [problem(objects, f'(inside bowl_1 {one}) (inside apple_1 {other})',
+                     '(ontop bowl_1 table_1)')
+             for one, other in (('cabinet_1', 'cabinet_2'), ('cabinet_2', 'cabinet_1'))]
+
+    def make_home(of, variant):
+        home = make(twins[0], variant)
+        if of.init == twins[0].init:
+            return home
+        one, other = home.things
+        return dataclasses.replace(home, things=(
+            dataclasses.replace(one, position=other.position),
+            dataclasses.replace(other, position=one.position)))
+
+    monkeypatch.setattr(world_module, 'make_home', make_home)
+    stories = []
+    with make_world(**settings) as made:
+        for twin in twins:
+            made.reset(episode(twin))
+            assert made.state() == twin.init
+            story = []
+            for text in ('', 'navigate-to(table_1)', 'navigate-to(cabinet_2)',
+                         'navigate-to(cabinet_1)', 'open-container(cabinet_1)'):
+                if text:
+                    story.append(made.execute(Action.parse(text)).status)
+                look = made.observe()
+                more = [None if array is None else array.tobytes()
+                        for array in (look.depth_m, look.unlabelled)]
+                story.append((look.image_id, look.visible_objects, more))
+            stories.append(story)
+    assert stories[0][:-1] == stories[1][:-1]
+    assert len({look[0] for look in stories[0][::2]}) == 5
+    assert stories[0][-1][0] != stories[1][-1][0]
 
 
 def test_several_of_a_kind_are_labelled_and_one_is_not(world):

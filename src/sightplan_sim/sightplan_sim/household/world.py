@@ -353,7 +353,7 @@ class HouseholdWorld:
         seen = self._visible(robot)
         visible = tuple(name for name in episode.spec.problem.objects if name in seen)
         if not self.pictures:
-            return Observation(image=self._digest(episode), frame_id=self.settings.frame_id,
+            return Observation(image=self._digest(episode, seen), frame_id=self.settings.frame_id,
                                visible_objects=visible)
         self._pose(robot)
         frame = self._painter.draw(self._view(robot))
@@ -386,14 +386,15 @@ class HouseholdWorld:
                 boxes.append(LabelledBox(name, hull[:, 0].astype(np.float64)))
         return draw_labels(image, boxes) if boxes else image
 
-    def _digest(self, episode: _Episode) -> NDArray[np.uint8]:
-        """2x2 pixels of a hash over all that a picture depends on."""
+    def _digest(self, episode: _Episode, seen: frozenset[str]) -> NDArray[np.uint8]:
+        """2x2 pixels of a hash over all that a picture depends on: nothing out of view."""
         robot = episode.robot
         digest = hashlib.sha256(repr((
-            episode.home.seed, self._camera, robot.station, robot.held)).encode())
+            episode.home.seed, self._camera, robot.station, robot.held, sorted(seen))).encode())
         for name in self._scene.movers:
-            for origin, axes in self._scene.frames(name):
-                digest.update(np.round(np.append(origin, axes.ravel()), 6).tobytes())
+            if name in seen:
+                for origin, axes in self._scene.frames(name):
+                    digest.update(np.round(np.append(origin, axes.ravel()), 6).tobytes())
         return np.frombuffer(digest.digest()[:12], np.uint8).reshape(2, 2, 3)
 
     def _reject(self, episode: _Episode, message: str) -> Feedback:
