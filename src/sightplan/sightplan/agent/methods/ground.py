@@ -7,8 +7,9 @@ mismatch. Where the reference implementation is known to be wrong this does the 
 
 Questions are only about atoms that may hold (``Domain.worth_asking``) and, where the world says
 what is in view, whose objects all are. What is hidden is taken from what was told, else from what
-was seen or done earlier, else for false. With that a hidden precondition is compared; a hidden
-effect is assumed, unless it is told otherwise.
+was seen or done earlier, else for false: with that a hidden precondition is compared, and a plan
+made. A hidden effect is assumed, as in the reference implementation: what the look after an action
+tells of it is not heeded, but the look before the next one tells it again.
 """
 
 from __future__ import annotations
@@ -42,10 +43,6 @@ class Settings:
         'continue', 'An unreadable answer: "continue" leaves its atom as believed so far (false '
         'before anything is known, the expected effect after an action), "stop" ends the episode',
         choices=('continue', 'stop'))
-    first: str = param(
-        'ask', 'Before the first plan: "ask" enumerates all that is in view, "told" takes only '
-        'what the episode tells of what is out of view, and the rest for false (the code of the '
-        'paper does so, with the whole initial state)', choices=('ask', 'told'))
 
 
 class _UnreadableError(Exception):
@@ -79,9 +76,6 @@ class Policy:
         """Ask every ground atom in view and plan from the answers."""
         self._forget()
         self._worth = dict.fromkeys(context.domain.worth_asking(context.problem))
-        if self._settings.first == 'told':
-            self._look(context)
-            return self._plan(context)
         return self._start_over(context)
 
     def decide(self, context: Context) -> Decision:
@@ -117,10 +111,10 @@ class Policy:
         for atom in effects:
             self._probabilities.pop(atom, None)
         try:
-            wrong, hidden = self._check(context, AskPurpose.EFFECT, action, effects)
+            wrong, _ = self._check(context, AskPurpose.EFFECT, action, effects)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
-        if wrong or any(self._belief[atom] != effects[atom] for atom in hidden):
+        if wrong:
             return self._start_over(context)
         return None if self._queue else Stop(StopReason.PLAN_DONE)
 
@@ -145,10 +139,6 @@ class Policy:
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
         self._correct(context, look, answers)
-        return self._plan(context)
-
-    def _plan(self, context: Context) -> Stop | None:
-        """Plan from what is believed."""
         result = context.plan(self._state())
         if result.status is PlanningStatus.TIMEOUT:
             return Stop(StopReason.PLANNER_TIMEOUT, result.message)
@@ -185,7 +175,8 @@ class Policy:
         """
         if not expected:
             return [], []
-        look = self._look(context)
+        look = (self._look(context) if purpose is AskPurpose.PRECONDITION
+                else context.observe())
         asked = {atom: value for atom, value in expected.items()
                  if look.in_view(atom) and atom in self._worth}
         hidden = [atom for atom in expected if atom not in asked]
