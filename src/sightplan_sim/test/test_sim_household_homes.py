@@ -29,8 +29,8 @@ from sightplan_sim.household.homes_geometry import (
 from sightplan_sim.household.homes_stations import (
     ARM,
     RADIUS,
+    Floor,
     approaches,
-    home_floor,
     reach_distance,
 )
 from sightplan_sim.household.robot import Robot, RobotBody
@@ -54,6 +54,10 @@ def problem_of(objects: dict[str, str], init: str = '', goal: str = '', name: st
 
     return Problem(name, 'household', objects, frozenset(atoms(init)),
                    tuple(Literal(atom) for atom in atoms(goal)))
+
+
+def home_floor(home: Home) -> Floor:
+    return Floor(home.rooms, (*home.structure, *home.decor, *home.furniture, *home.things))
 
 
 def bodies(home: Home) -> dict[str, Placed]:

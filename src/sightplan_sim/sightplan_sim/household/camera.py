@@ -32,6 +32,11 @@ class Camera:
         """Focal length [px], the same in both directions."""
         return self.height / 2 / math.tan(math.radians(self.fov_deg) / 2)
 
+    @property
+    def half_fov(self) -> float:
+        """Half the field of view in the direction in which the picture is narrower [rad]."""
+        return math.atan(min(self.width, self.height) / 2 / self.focal_px)
+
     def matrix(self) -> Floats:
         """(3, 3) pinhole matrix K; pixel (0, 0) is the centre of the top-left pixel."""
         f = self.focal_px

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 import numpy as np
@@ -306,9 +306,9 @@ class _Builder:
                 shelving.put_ontop(name, self._models[name], bodies[where])
 
 
-def build_structure(plan: Plan, generator: object) -> list[Placed]:
+def build_structure(plan: Plan, generator: Callable[[str], np.random.Generator],
+                    ) -> list[Placed]:
     """Floors and walls of a plan."""
-    assert callable(generator)
     structure = []
     colours = [decor.wall_colour(generator(f'wall colour {i}')) for i in range(len(plan.rooms))]
     for index, room in enumerate(plan.rooms):

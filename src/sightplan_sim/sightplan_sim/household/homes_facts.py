@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sightplan.model import Atom, Problem, WorldError
@@ -87,6 +87,9 @@ def read_wanted(problem: Problem) -> Wanted:
             case Atom('nextto', (name, other)):
                 if name == other:
                     raise refuse(f'{name} cannot be next to itself (remove it)')
+                if kinds[name] != MOVABLE:
+                    raise refuse(f'its init has ({atom}), but only of movable things it is said '
+                                 f'what they are next to (name one first, or remove the fact)')
                 beside.append((name, other))
             case Atom('open', (name,)):
                 opened.add(name)
@@ -97,7 +100,7 @@ def read_wanted(problem: Problem) -> Wanted:
             case _:
                 raise refuse(f'its init has ({atom}), which no home shows (remove it)')
     inside, ontop = places['inside'], places['ontop']
-    for name in inside.keys() & ontop.keys():
+    for name in sorted(inside.keys() & ontop.keys()):
         raise refuse(f'{name} is inside {inside[name]} and on top of {ontop[name]} at once '
                      f'(keep one of them)')
     _check_places(kinds, inside, ontop, opened, refuse)
@@ -121,8 +124,7 @@ def read_wanted(problem: Problem) -> Wanted:
 
 
 def _check_places(kinds: Mapping[str, str], inside: Mapping[str, str], ontop: Mapping[str, str],
-                  opened: set[str], refuse: object) -> None:
-    assert callable(refuse)
+                  opened: set[str], refuse: Callable[[str], WorldError]) -> None:
     place = {**inside, **ontop}
     for name, other in place.items():
         how = 'inside' if name in inside else 'ontop'

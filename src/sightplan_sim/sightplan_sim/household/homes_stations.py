@@ -16,7 +16,7 @@ from sightplan_sim.household.homes_geometry import (
     swept_box,
     to_home,
 )
-from sightplan_sim.household.shapes import Home, Placed, Room, Station, Vec3
+from sightplan_sim.household.shapes import Placed, Room, Station, Vec3
 
 RADIUS = 0.28
 """Of the robot's base [m]."""
@@ -69,11 +69,6 @@ class Floor:
             name not in ignore and crosses(start, end, around)
             and any(crosses(start, end, box) for box in boxes)
             for name, around, boxes in self._bodies)
-
-
-def home_floor(home: Home) -> Floor:
-    """What is in the way in a home."""
-    return Floor(home.rooms, (*home.structure, *home.decor, *home.furniture, *home.things))
 
 
 def holders(bodies: dict[str, Placed], name: str) -> list[str]:

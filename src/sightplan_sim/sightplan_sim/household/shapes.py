@@ -8,7 +8,7 @@ and has its origin on the joint's axis. Lengths are metres, angles radians.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Vec3 = tuple[float, float, float]
 Rgb = tuple[float, float, float]
@@ -180,4 +180,3 @@ class Home:
     light: Vec3 = (0.4, -0.5, 0.9)
     background: Rgb = (0.93, 0.93, 0.92)
     seed: int = 0
-    notes: tuple[str, ...] = field(default=())

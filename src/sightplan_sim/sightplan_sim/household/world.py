@@ -21,6 +21,7 @@ from sightplan.domains import load_domain
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.model import (
     Action,
+    Atom,
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
@@ -60,7 +61,8 @@ OTHER_ACT_S = 3.0
 """Nominal durations by which simulated time advances."""
 
 SEGMENT_PX = 240
-"""Side of the picture in which it is decided what is visible, whatever the settings."""
+"""Height of the picture in which it is decided what is visible; it is as wide for its height as
+the camera's, so that nothing is visible that the picture does not contain."""
 HOME_TRIES = 6
 """Homes that are tried for a problem until one begins as the problem says."""
 _HOMES_KEPT = 4
@@ -149,8 +151,8 @@ class HouseholdWorld:
                 self._painter.build(home, gripper_bodies(home.things))
                 self._painted = home
             reference = self.settings.navigation == 'reference'
-            actions = Actions(self._scene, home, problem,
-                              math.radians(self.settings.fov_deg) / 2, self._visible, reference)
+            actions = Actions(self._scene, home, problem, self._camera.half_fov, self._visible,
+                              reference)
             episode = _Episode(spec, home, load_domain('household').model(problem), actions,
                                Robot(self._body, home.start), _generator(spec, 'failures'))
             self._clock.advance(RESET_S)
@@ -302,6 +304,8 @@ class HouseholdWorld:
             home = self._homes.get(key) or make_home(
                 problem, self.settings.home + attempt * _NEXT_HOME)
             self._scene.build(home)
+            # Without a view, by the work zone, in which nothing is yet: with navigation=reference
+            # what is seen and near is reachable at the start, which no init can say.
             wrong = _unlike(problem, predicates.true_atoms(
                 self._scene, Robot(self._body, home.start), problem))
             if not wrong:
@@ -338,7 +342,8 @@ class HouseholdWorld:
 
     def _segmented(self, robot: Robot) -> frozenset[str]:
         self._pose(robot)
-        view = self._view(robot).sized(SEGMENT_PX, SEGMENT_PX)
+        view = self._view(robot).sized(
+            max(1, round(SEGMENT_PX * self._camera.width / self._camera.height)), SEGMENT_PX)
         with self._painter.without(GRIPPER):
             ids = self._painter.segment(view)
         counts = np.bincount(ids[ids > 0], minlength=len(self._painter.names))
@@ -449,8 +454,15 @@ def _checked(problem: Problem) -> Problem:
 
 
 def _unlike(problem: Problem, state: State) -> str:
-    """How a state differs from a problem's init, in words; '' if it does not."""
-    missing, extra = sorted(problem.init - state), sorted(state - problem.init)
+    """How a state differs from a problem's init, in words; '' if it does not.
+
+    An init may say of two movable things one way only that they are next to each other.
+    """
+    movable = problem.of_type('movable')
+    stated = problem.init | {
+        Atom('nextto', atom.args[::-1]) for atom in problem.init
+        if atom.predicate == 'nextto' and all(name in movable for name in atom.args)}
+    missing, extra = sorted(stated - state), sorted(state - stated)
     said = [f'({atom}) does not hold' for atom in missing]
     said += [f'({atom}) holds, but is not said' for atom in extra]
     return '; '.join(said[:4])
