@@ -6,15 +6,24 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import cv2
 
+_LOCK = threading.Lock()
+_threads: list[int] = []  # how many OpenCV had before, once for each who is in `one_thread`
 
-@functools.cache
+
 def import_bullet() -> Any:
     """PyBullet, without the line about its build time that it prints to stderr."""
+    with _LOCK:  # two at once would lose stderr
+        return _imported()
+
+
+@functools.cache
+def _imported() -> Any:
     sys.stderr.flush()
     saved = os.dup(2)
     try:
@@ -29,10 +38,17 @@ def import_bullet() -> Any:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """OpenCV on one thread: renderers run in many processes side by side."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
+    """OpenCV on one thread: renderers run in many processes side by side.
+
+    The setting is the process's: it is given back when the last of several callers is done.
+    """
+    with _LOCK:
+        _threads.append(_threads[0] if _threads else cv2.getNumThreads())
+        cv2.setNumThreads(1)
     try:
         yield
     finally:
-        cv2.setNumThreads(before)
+        with _LOCK:
+            before = _threads.pop()
+            if not _threads:
+                cv2.setNumThreads(before)

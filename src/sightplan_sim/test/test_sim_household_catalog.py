@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from sightplan.model import WorldError
 from sightplan_sim.household import catalog
 from sightplan_sim.household.meshes import KINDS, mesh_of, rotation, unit_mesh
 from sightplan_sim.household.render import joint_pose, triangles
@@ -156,7 +157,7 @@ def test_unknown_names_fall_back_by_type():
     assert catalog.make_model('altar_1', 'object', rng).surfaces
     assert len(catalog.make_model('box_1', 'container', rng).links) == 5
     assert len(catalog.make_model('carton_1', 'movable', rng).links) == 1
-    with pytest.raises(ValueError, match='robot'):
+    with pytest.raises(WorldError, match="'bowl_1' has type 'robot'"):
         catalog.make_model('bowl_1', 'robot', rng)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from sightplan.model import WorldError
+from sightplan_sim.bullet import one_thread
 from sightplan_sim.household import catalog, render
 from sightplan_sim.household.camera import Camera, View
 from sightplan_sim.household.render import Painter, poses_of
@@ -226,3 +227,41 @@ def test_memory_does_not_grow_with_homes(painter):
         painter.build(home)
     assert [len(rows) for rows in render._SCRATCH._rows] == lists
     assert [id(rows[0]) for rows in render._SCRATCH._rows] == first
+
+
+THREADS = '''
+import sys, threading
+sys.path.insert(0, {folder!r})
+from test_sim_household_render import digest
+found = []
+threads = [threading.Thread(target=lambda: [found.append(digest()) for _ in range(4)])
+           for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), *set(found))
+'''
+
+
+def test_painters_in_several_threads_draw_the_same_and_live():
+    """In a process of its own: two that fill the same lists crash or never end."""
+    other = subprocess.run(
+        [sys.executable, '-c', THREADS.format(folder=str(Path(__file__).parent))],
+        capture_output=True, text=True, check=True, timeout=120)
+    assert other.stdout.split() == ['12', digest()]
+
+
+def test_opencv_gets_its_threads_back_when_the_last_painter_is_done():
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(3)
+    try:
+        one, other = one_thread(), one_thread()
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert cv2.getNumThreads() == 1  # the other still draws
+        other.__exit__(None, None, None)
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)

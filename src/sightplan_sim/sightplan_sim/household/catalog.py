@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from sightplan.model import WorldError
 from sightplan_sim.household import decor, furniture, things
 from sightplan_sim.household.decor import floor, wall, wall_colour
 from sightplan_sim.household.shapes import Model
@@ -91,10 +92,10 @@ def make_model(name: str, kind: str, rng: np.random.Generator, *,
         The model; ``Model.category`` is what ``category_of`` says.
 
     Raises:
-        ValueError: the kind is none of the three.
+        WorldError: the kind is none of the three.
     """
     if kind not in ('movable', 'container', 'object'):
-        raise ValueError(f'object {name!r} has type {kind!r}; a home knows movable, container '
+        raise WorldError(f'object {name!r} has type {kind!r}; a home knows movable, container '
                          'and object')
     category = category_of(name)
     if kind == 'movable':

@@ -11,6 +11,7 @@ import contextlib
 import math
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -185,10 +186,13 @@ class Painter:
         if not parts:
             return []
         bullet, client = self._bullet, self._client
-        vertices, normals, uvs, indices = _SCRATCH.fill(*palette.bake(parts))
-        shape = bullet.createVisualShape(
-            bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
-            rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0), physicsClientId=client)
+        baked = palette.bake(parts)
+        with _SCRATCH.lock:
+            vertices, normals, uvs, indices = _SCRATCH.fill(*baked)
+            shape = bullet.createVisualShape(
+                bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
+                rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0),
+                physicsClientId=client)
         body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1,
                                            physicsClientId=client)
         if shape < 0 or body < 0:
@@ -297,9 +301,13 @@ class _Scratch:
 
     PyBullet 3.2.7 never lets go of the lists it is given nor of their rows (createVisualShape
     takes two references and returns none), so every mesh gets the same ones.
+
+    Attributes:
+        lock: to be held from filling them until PyBullet has read them.
     """
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self._rows: list[list[list[float]]] = [[], [], []]
         self._lists: list[list[list[float]]] = [[], [], []]
         self._numbers: list[int] = []
