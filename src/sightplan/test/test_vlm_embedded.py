@@ -247,13 +247,13 @@ def test_no_questions_no_answers() -> None:
 
 def test_name_tells_weights() -> None:
     name, _, digest = backend().model.partition('@')
-    assert name == 'embedded_model' and len(digest) == 12
+    assert name == 'embedded_model/blocksworld' and len(digest) == 12
     assert int(digest, 16) >= 0
 
 
 def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
     """Its other files come with it: one that changes answers asks for another name."""
-    assert backend().model == 'embedded_model@7c81c943c886'
+    assert backend().model == 'embedded_model/blocksworld@7c81c943c886'
     assert files_hash(BLOCKS) == '68c07b86'
 
 
@@ -265,11 +265,21 @@ def test_name_of_another_folder_tells_its_other_files(tmp_path: Path) -> None:
     assert Backend(Settings(model_dir=str(BLOCKS))).model == backend().model
 
 
+def test_a_shipped_model_tells_its_domain_and_another_none(tmp_path: Path) -> None:
+    import shutil
+    shutil.copytree(BLOCKS, tmp_path / 'm')
+    for settings, domain in ((Settings(), shipped_domains()[0]),
+                             (Settings(domain='blocksworld'), 'blocksworld'),
+                             (Settings(model_dir=str(BLOCKS), domain='chess'), 'blocksworld'),
+                             (Settings(model_dir=str(tmp_path / 'm'), domain='chess'), '')):
+        assert Backend(settings).domain == domain
+
+
 def test_each_domain_has_weights_of_its_own() -> None:
     names = {domain: Backend(Settings(domain=domain)).model for domain in shipped_domains()}
     assert 'blocksworld' in names
-    assert len(set(names.values())) == len(names)
-    assert all(name.startswith('embedded_model@') for name in names.values())
+    assert len({name.partition('@')[2] for name in names.values()}) == len(names)
+    assert all(name.startswith(f'embedded_model/{domain}@') for domain, name in names.items())
 
 
 def test_the_domain_of_a_run_chooses_the_model() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
@@ -98,10 +99,11 @@ class BackendNode(LifecycleNode):
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
     the service, *deactivate* closes it: while the service is there, it answers. The model works in
-    a thread of its own, so lifecycle and parameter services answer meanwhile. The read-only
-    parameters ``model`` and ``backend_settings`` show what is in use. The service ``~/carry_over``
-    (CarryOver) tells a model with a limit on spending what its run has spent so far; from then on
-    ``~/spending`` says what the run spends, twice a second and with every reply.
+    a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
+    ``model``, ``model_domain`` and ``backend_settings``, read-only, show what is in use. The
+    service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what its run has
+    spent so far; from then on ``~/spending`` says what the run spends, twice a second and with
+    every reply.
 
     A subclass says how the model is used: ``use``, ``work``.
     """
@@ -189,6 +191,7 @@ class BackendNode(LifecycleNode):
             self.check_backend(name)
             options = self._options()
             backend = make_backend(name, options, self._truth_for(name))
+            served = getattr(backend, 'domain', '')
             if self.settings.record:
                 # Each node has a file of its own; replay takes the folder with all of them.
                 backend = recorded(
@@ -205,6 +208,7 @@ class BackendNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         model = conversions.text(backend.model)
         self._tell('model', model, 'Exact name of the model in use')
+        self._tell('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._tell('backend_settings', json.dumps(dataclasses.asdict(
             backend_settings(name, options))), 'All settings of the backend in use, as JSON')
         self.get_logger().info(f'{model} is loaded ({time.monotonic() - started:.1f} s)')
@@ -231,8 +235,9 @@ class BackendNode(LifecycleNode):
 
     def _tell(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
-        if self.has_parameter(name):
-            self.undeclare_parameter(name)
+        if self.has_parameter(name):  # rclpy neither sets nor undeclares what is read-only
+            self._parameters[name] = Parameter(name, value=value)
+            return
         self.declare_parameter(name, value, ParameterDescriptor(description=description,
                                                                 read_only=True),
                                ignore_override=True)

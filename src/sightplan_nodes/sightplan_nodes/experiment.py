@@ -311,6 +311,10 @@ class ExperimentNode(Node):
 
         Returns:
             The settings with the other nodes' in them, the model's name, all nodes' parameters.
+
+        Raises:
+            InputError: a model was made for another domain; says what to do.
+            DeadlineError: a node is not there; names it.
         """
         limit_s = self._settings.startup_timeout_s
         others = [names.SIM_BRIDGE, names.AGENT, names.METRICS_RECORDER]
@@ -339,6 +343,12 @@ class ExperimentNode(Node):
         model = ''
         for node in models:
             given = graph[node]
+            served = given.get('model_domain', '')
+            if served not in ('', settings.domain):
+                raise InputError(
+                    f"{node}'s model {given['model']} was made for domain {served!r}, and the "
+                    f'experiment is about {settings.domain!r}: start {node} with '
+                    f'domain:={settings.domain}, or with a model for any domain')
             model, changes['backend'] = given['model'], given['backend']
             changes['backend_options'] = json.loads(given['backend_settings'])
             changes['answers'] = given.get('answers', settings.answers)

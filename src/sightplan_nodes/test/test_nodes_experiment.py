@@ -352,6 +352,23 @@ def test_as_an_action(made: Callable, tmp_path: Path) -> None:
     assert {f.total for f in seen} == {2}
 
 
+def test_a_model_made_for_another_domain_is_refused(made: Callable) -> None:
+    """The domain of a goal is free, the model was chosen when its node was started."""
+    others = Others()
+    others.grounder.declare_parameter('model_domain', 'blocksworld')
+    with made(others, autostart=False) as (_, client):
+        def run(domain: str) -> RunExperiment.Result:
+            return client.call(RunExperiment.Goal(
+                domain=domain, split='simple', method='ground', episodes=1), LIMIT_S)
+        with pytest.raises(InputError, match=r"grounder's model scripted was made for domain "
+                                             r"'blocksworld', .* start grounder with "
+                                             r'domain:=household'):
+            raise_error(run('household'), names.EXPERIMENT)
+        assert not others.started and not others.resets
+        assert run('blocksworld').error_code == 0
+    assert len(others.goals) == 1
+
+
 def test_a_cancelled_action_cancels_its_episode(made: Callable) -> None:
     others = Others()
     others.hang.clear()

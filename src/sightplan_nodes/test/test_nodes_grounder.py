@@ -304,8 +304,19 @@ def test_shows_what_is_in_use(made: Callable) -> None:
     with made(seed=7, backend_options='table=gpt-4.1') as client:
         client.ground_service.wait_until_there(LIMIT_S)
         assert client.parameter('model') == 'scripted-1'
+        assert client.parameter('model_domain') == ''
         assert '"seed": 7' in client.parameter('backend_settings')
         assert '"table": "gpt-4.1"' in client.parameter('backend_settings')
+
+
+def test_shows_the_domain_that_the_model_was_made_for(made: Callable, tmp_path: Path) -> None:
+    """Also when the node is configured once more, with another model."""
+    with made(autostart=False, record=str(tmp_path)) as client:
+        for domain in ('chess', 'pantry'):
+            client.backend.domain = domain
+            assert client.change(Transition.TRANSITION_CONFIGURE)
+            assert client.parameter('model_domain') == domain
+            assert client.change(Transition.TRANSITION_CLEANUP)
 
 
 @pytest.mark.parametrize('fail', [BackendError('no weights in /models'), RuntimeError('odd')])

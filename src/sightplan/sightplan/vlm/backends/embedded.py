@@ -58,6 +58,7 @@ class Backend:
         own = self._settings.model_dir
         folder = Path(own) if own else shipped_folder(self._settings.domain)
         self._shipped = folder.resolve().parent == SHIPPED
+        self._domain = folder.resolve().name if self._shipped else ''
         self._local = _local_models.load('embedded', _local_models.Options(
             str(folder.resolve()), device='cpu', offline=True,
             memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
@@ -65,13 +66,18 @@ class Backend:
 
     @property
     def model(self) -> str:
-        """Name and hash of the weights, for example ``embedded_model@0f3a5c...``.
+        """Name and hash of the weights, for example ``embedded_model/blocksworld@0f3a5c...``.
 
-        All shipped models are called ``embedded_model``; others by their folder, and a hash of
-        their other files follows.
+        Shipped models are called by their domain; others by their folder, and a hash of their
+        other files follows.
         """
         name = self._local.name
-        return f'{SHIPPED.name}@{name.partition("@")[2]}' if self._shipped else name
+        return f'{SHIPPED.name}/{self._domain}@{name.partition("@")[2]}' if self._shipped else name
+
+    @property
+    def domain(self) -> str:
+        """Domain that the model was made for, if it is a shipped one; else ''."""
+        return self._domain
 
     @property
     def usage(self) -> Usage:
