@@ -113,7 +113,8 @@ def test_without_an_answer_that_could_be_read_there_is_nothing_to_remember():
     assert told[2][0] is ENUM and told[2][1].after_image == ''
 
 
-def test_what_cannot_be_seen_is_said_to_be_a_possible_cause():
+def of_the_apple(*tells):
+    """An episode in which the first looks tell of an apple, which is never on the right."""
     domain = pantry()
     problem = domain.parse_problem("""
         (define (problem hidden) (:domain pantry)
@@ -123,14 +124,30 @@ def test_what_cannot_be_seen_is_said_to_be_a_possible_cause():
 
     class Liar:
         def told(self, observation):
-            return {Atom('at', ('apple', 'right')): True}
+            facts = tells[world.looks - 1] if world.looks <= len(tells) else {}
+            return {Atom('at', ('apple', place)): value for place, value in facts.items()}
     world = MemoryWorld(domain, pantry_view)
     spec = spec_of(problem, privileged=Privileged.INITIAL)
     _, events, told = episode('ground_mem', None, world, spec, privileged=Liar())
     first = events.of(Stepped)[0]
     assert first.action == Action('take-out', ('apple', 'right'))
-    assert first.feedback.status.value == 'rejected'
-    assert 'cannot be seen in the picture' in told[2][1].after_image
+    return first.feedback, told[2][1].after_image
+
+
+def test_what_is_neither_seen_nor_told_is_said_to_be_a_possible_cause():
+    feedback, memory = of_the_apple({'right': True})
+    assert feedback.status.value == 'rejected' and 'cannot be seen in the picture' in memory
+
+
+def test_what_was_told_just_then_is_no_possible_cause():
+    feedback, memory = of_the_apple({'right': True}, {'right': True})
+    assert feedback.status.value == 'rejected' and 'at least one of the answers' in memory
+
+
+def test_answers_are_not_blamed_for_what_was_called_off_for_something_out_of_view():
+    feedback, memory = of_the_apple({'right': True}, {'right': False})
+    assert feedback.status.value == 'withheld' and 'at apple,right' in feedback.message
+    assert memory == ''
 
 
 def test_the_next_episode_remembers_nothing():

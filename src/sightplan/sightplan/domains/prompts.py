@@ -42,7 +42,7 @@ class MemoryOf(enum.Enum):
 
     FAILED: the action was sent and refused.
     WITHHELD: it was called off, because a precondition was judged not to hold.
-    UNOBSERVED: it was sent and refused, and not all it needs could be seen.
+    UNOBSERVED: it was sent and refused, and of what it needs not all could be seen, or was told.
     """
 
     FAILED = 'failed'

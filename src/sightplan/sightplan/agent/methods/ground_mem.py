@@ -3,6 +3,10 @@
 The method of the ViPlan paper (section 4.2, memory-augmented variants): when an action was called
 off or refused, the questions that follow carry those about its preconditions, the answers, and
 what became of the attempt; until an action is carried out, which makes another picture.
+
+An action that was called off for what is out of view, while all answers were as expected, leaves
+no memory: nothing is wrong with the answers. One that was refused may have been so for something
+unobserved only if there was something of which nothing is known: neither asked nor told.
 """
 
 from __future__ import annotations
@@ -60,14 +64,20 @@ class Policy(ground.Policy):
     def _remember(self, context: Context, action: Action, feedback: Feedback) -> str:
         """What the next questions tell about an action that was withheld or rejected."""
         look, answers = self._checked or (Observation(), ())
+        said = {answer.atom: answer.verdict is Verdict.YES for answer in answers
+                if answer.verdict is not Verdict.UNPARSED}
+        needed = context.model.preconditions(action)
         outcome = MemoryOf.FAILED
         if feedback.status is FeedbackStatus.WITHHELD:
             outcome = MemoryOf.WITHHELD
-        elif not all(look.in_view(literal.atom)
-                     for literal in context.model.preconditions(action)):
+            if all(said.get(literal.atom, literal.positive) == literal.positive
+                   for literal in needed):
+                return ''  # it was not because of these answers
+        elif any(literal.atom in self._worth and literal.atom not in look.told
+                 and not look.in_view(literal.atom) for literal in needed):
             outcome = MemoryOf.UNOBSERVED
-        pairs = [(context.domain.question(answer.atom).text, answer.verdict.value.capitalize())
-                 for answer in answers if answer.verdict is not Verdict.UNPARSED]
+        pairs = [(context.domain.question(atom).text, 'Yes' if value else 'No')
+                 for atom, value in said.items()]
         if not pairs:  # there is no answer to have doubts about
             return ''
         return context.domain.memory(self.prompt, outcome, action, pairs)
