@@ -185,7 +185,7 @@ class EpisodeRecording:
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name], _bag_qos(name))
                         for name in _TYPE_NAMES}
         self._images: dict[int, set[str]] = {}  # topics by stamp
-        self._missing: set[int] = set()
+        self._missing: set[tuple[str, int]] = set()  # topic and stamp
         self._looks: dict[int, Observation] = {}
         self._write(started)
         self._scorer.record(EpisodeStarted(self.spec))
@@ -223,11 +223,12 @@ class EpisodeRecording:
         if topic in there:
             return
         if image is None:
-            self._missing.add(stamp_ns)
+            self._missing.add((topic, stamp_ns))
             return
         if info is not None and not there:
             self._bag.write(self._topics[names.CAMERA_INFO], info[1], info[0])
         self._images[stamp_ns] = {*there, topic}
+        self._missing.discard((topic, stamp_ns))
         self._bag.write(self._topics[topic], image[1], image[0])
         if self._bag.pending > _FLUSH_BYTES:
             self._bag.flush()
@@ -244,7 +245,8 @@ class EpisodeRecording:
         """Close the bag; returns the line of results."""
         self._bag.close()
         return {**self._scorer.result(), 'bag': f'{self.folder.parent.name}/{self.folder.name}',
-                'images': len(self._images), 'images_missing': len(self._missing)}
+                'images': len(self._images),
+                'images_missing': len({stamp_ns for _, stamp_ns in self._missing})}
 
     def _write(self, arrival: Arrival) -> None:
         self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)

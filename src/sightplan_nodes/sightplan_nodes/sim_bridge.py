@@ -241,10 +241,10 @@ class SimBridge(Node):
         group = ReentrantCallbackGroup()
         self.create_service(ResetWorld, '~/reset',
                             guarded(self, ResetWorld.Response, self._reset), callback_group=group)
-        for kind, name, callback in ((GetState, '~/get_state', self._get_state),
-                                     (GetView, '~/get_view', self._get_view),
-                                     (Tell, '~/tell', self._tell)):
-            self.create_service(kind, name, guarded(self, kind.Response, callback),
+        for kind, name, fill in ((GetState, '~/get_state', _fill_state),
+                                 (GetView, '~/get_view', _fill_view),
+                                 (Tell, '~/tell', _fill_told)):
+            self.create_service(kind, name, guarded(self, kind.Response, self._answerer(fill)),
                                 callback_group=group)
         self._skills = ActionServer(
             self, ExecuteSkill, names.EXECUTE_SKILL,
@@ -293,41 +293,17 @@ class SimBridge(Node):
         response.has_view = seen.visible_objects is not None or bool(seen.text)
         return response
 
-    def _get_state(self, request: GetState.Request,
-                   response: GetState.Response) -> GetState.Response:
-        try:
-            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
-        except WorldError as error:
-            return fill_error(response, error)
-        response.state = conversions.state_to_msg(moment.state)
-        response.last_outcome, response.episode_id = moment.outcome, moment.episode_id
-        response.stamp = conversions.time_to_msg(moment.stamp_ns)
-        return response
-
-    def _get_view(self, request: GetView.Request,
-                  response: GetView.Response) -> GetView.Response:
-        try:
-            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
-        except WorldError as error:
-            return fill_error(response, error)
-        response.view, response.episode_id = (conversions.view_to_msg(moment.seen),
-                                              moment.episode_id)
-        return response
-
-    def _tell(self, request: Tell.Request, response: Tell.Response) -> Tell.Response:
-        try:
-            moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
-        except WorldError as error:
-            return fill_error(response, error)
-        if moment.told is None:
-            late = moment.privileged is Privileged.INITIAL
-            return fill_error(response, WorldError(
-                f'episode {moment.episode_id!r} grants no facts about what is out of view'
-                f'{" after its first action" if late else ""} '
-                f'(privileged: {moment.privileged.value})'))
-        response.told, response.episode_id = (conversions.told_to_msg(moment.told),
-                                              moment.episode_id)
-        return response
+    def _answerer(self, fill: Callable[[Moment, Any], None]) -> Callable[[Any, Any], Any]:
+        """A callback for requests about the world at a ``stamp``; ``fill`` says what of it."""
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+                fill(moment, response)
+            except WorldError as error:
+                return fill_error(response, error)
+            response.episode_id = moment.episode_id
+            return response
+        return answer
 
     async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
         result = ExecuteSkill.Result()
@@ -425,6 +401,27 @@ class SimBridge(Node):
         feedback = episode.world.execute(action)
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         return episode, feedback, episode.scene(episode.world.last_outcome())
+
+
+def _fill_state(moment: Moment, response: GetState.Response) -> None:
+    response.state = conversions.state_to_msg(moment.state)
+    response.last_outcome = moment.outcome
+    response.stamp = conversions.time_to_msg(moment.stamp_ns)
+
+
+def _fill_view(moment: Moment, response: GetView.Response) -> None:
+    response.view = conversions.view_to_msg(moment.seen)
+
+
+def _fill_told(moment: Moment, response: Tell.Response) -> None:
+    """Raises WorldError if the episode grants nothing then."""
+    if moment.told is None:
+        late = moment.privileged is Privileged.INITIAL
+        raise WorldError(
+            f'episode {moment.episode_id!r} grants no facts about what is out of view'
+            f'{" after its first action" if late else ""} '
+            f'(privileged: {moment.privileged.value})')
+    response.told = conversions.told_to_msg(moment.told)
 
 
 def camera_info(camera: Calibration) -> CameraInfo:

@@ -439,6 +439,22 @@ def test_an_image_that_never_came_is_counted(bench: Callable) -> None:
     assert (line['images'], line['images_missing'], line['scored']) == (0, 1, True)
 
 
+def test_an_image_that_comes_late_is_not_missing(bench: Callable) -> None:
+    with bench(image_timeout_s=0.1, image_policy='all') as b:
+        b.agent.start(b.out)
+        b.begin()
+        for stamp_ns in (50, 60):
+            seen = Observation(image=np.zeros((2, 2, 3), np.uint8), stamp_ns=stamp_ns)
+            b.agent.recorder.record(Observed(seen))
+        eventually(lambda: b.recorder._current is not None
+                   and len(b.recorder._current._missing) == 2, 'the looks')
+        b.world.show(50)
+        eventually(lambda: b.recorder._current._images, 'the image')
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert (line['images'], line['images_missing']) == (1, 1)
+
+
 def test_a_cancelled_episode_is_told_but_not_kept(bench: Callable) -> None:
     with bench() as b:
         b.agent.start(b.out)
