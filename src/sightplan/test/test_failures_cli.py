@@ -366,6 +366,22 @@ def test_an_image_is_found_in_a_bag_by_its_stamp(bag):
     assert bag_image(folder, 77) is None
 
 
+@pytest.mark.parametrize('names', [('raw', 'labelled'), ('labelled', 'raw')])
+def test_of_a_time_the_picture_with_labels_is_preferred(tmp_path, names):
+    rng, types = np.random.default_rng(0), MessageTypes()
+    images = {name: rng.integers(0, 256, (40, 50, 3), np.uint8) for name in names}
+    writer = BagWriter(tmp_path / 'e')
+    for number, (name, image) in enumerate(images.items()):
+        topic = writer.add_topic(f'/camera/image_{name}', types.get('sensor_msgs/msg/Image'))
+        writer.write(topic, number, bytes(types.store.serialize_cdr(
+            image_message(image, 10**9), 'sensor_msgs/msg/Image')))
+    writer.close()
+    assert np.array_equal(bag_image(writer.folder, 10**9), images['labelled'])
+    for image in images.values():
+        assert np.array_equal(
+            bag_image(writer.folder, 10**9, Observation(image).image_id), image)
+
+
 def test_a_missing_or_broken_bag_has_no_image(bag, tmp_path):
     assert bag_image(tmp_path / 'nowhere', 10**9) is None
     folder, _ = bag

@@ -118,7 +118,8 @@ def bag_image(bag: Path, stamp_ns: int, image_id: str = '') -> NDArray[np.uint8]
     Args:
         bag: the folder.
         stamp_ns: in the image's header [ns].
-        image_id: if given, an image of that time with another id does not count.
+        image_id: if given, an image of that time with another id does not count; else one with
+            labels is preferred, because that is what a model was shown.
 
     Returns:
         (H, W, 3) uint8 RGB; None if the bag is missing or broken, or holds no such image.
@@ -127,19 +128,23 @@ def bag_image(bag: Path, stamp_ns: int, image_id: str = '') -> NDArray[np.uint8]
     from rosbags.typesys import Stores, get_typestore
     store = get_typestore(Stores.ROS2_JAZZY)
     kind = 'sensor_msgs/msg/Image'
+    raw = None
     try:
         with Reader(bag) as reader:
             topics = [c for c in reader.connections if c.msgtype == kind]
-            for _, _, data in reader.messages(topics) if topics else ():
+            for topic, _, data in reader.messages(topics) if topics else ():
                 message: Any = store.deserialize_cdr(data, kind)
                 stamp = message.header.stamp
                 if stamp.sec * 10**9 + stamp.nanosec == stamp_ns:
                     image = _pixels(message)
-                    if image is not None and image_id in ('', Observation(image).image_id):
+                    if image is None or image_id not in ('', Observation(image).image_id):
+                        continue
+                    if image_id or topic.topic.endswith('labelled'):
                         return image
+                    raw = image
     except (ReaderError, OSError, ValueError):
         return None
-    return None
+    return raw
 
 
 def _pixels(message: Any) -> NDArray[np.uint8] | None:
