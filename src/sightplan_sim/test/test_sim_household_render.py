@@ -16,6 +16,7 @@ from sightplan_sim.bullet import one_thread
 from sightplan_sim.household import catalog, render
 from sightplan_sim.household.camera import Camera, View
 from sightplan_sim.household.render import Painter, poses_of
+from sightplan_sim.household.robot import Robot, RobotBody
 from sightplan_sim.household.shapes import Home, Placed, Room, Station
 
 
@@ -38,9 +39,15 @@ def small_home(opening=0.0):
         Station(0.0, -0.2, math.pi / 2))
 
 
+def view_of(camera, station, tilt_deg=20.0, forward_m=0.0):
+    body = RobotBody(tilt=math.radians(tilt_deg), camera_forward=forward_m)
+    robot = Robot(body, station)
+    return View(camera, robot.eye, robot.optical_axes)
+
+
 def first_view(width=240, height=240, home=None):
     station = (home or small_home()).start
-    return View.of_robot(Camera(width, height), station, 1.2, math.radians(20))
+    return view_of(Camera(width, height), station)
 
 
 @pytest.fixture(scope='module')
@@ -92,8 +99,7 @@ def test_projection_meets_the_mask(painter, size):
 
 
 def test_the_view_of_a_robot_is_level_and_looks_down():
-    view = View.of_robot(Camera(101, 101, 90.0), Station(1.0, 2.0, 0.0), 1.2, math.radians(30),
-                         forward_m=0.5)
+    view = view_of(Camera(101, 101, 90.0), Station(1.0, 2.0, 0.0), 30.0, forward_m=0.5)
     assert view.axes.T @ view.axes == pytest.approx(np.eye(3))
     assert np.linalg.det(view.axes) == pytest.approx(1)
     ahead = np.array([[1.5 + 1.2 / math.tan(math.radians(30)), 2.0, 0.0], [3.0, 1.0, 1.2],
@@ -176,8 +182,7 @@ def test_close_furniture_is_not_cut_open(painter):
     cabinet = dataclasses.replace(home.furniture[1], position=(0.0, 1.0, 0.0), yaw=0.0)
     painter.build(dataclasses.replace(home, furniture=(cabinet,), things=(), decor=()))
     depth = cabinet.model.size[1] / 2
-    view = View.of_robot(Camera(), Station(0.0, 1.0 - depth - 0.5, math.pi / 2), 1.2,
-                         math.radians(35))
+    view = view_of(Camera(), Station(0.0, 1.0 - depth - 0.5, math.pi / 2), 35.0)
     frame = painter.draw(view)
     own = frame.ids == painter.names.index('cabinet_1')
     assert own.sum() > 30000

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan_sim.household.shapes import Station
-
 Floats = NDArray[np.float64]
 
 
@@ -83,24 +81,6 @@ class View:
     camera: Camera
     position: Floats
     axes: Floats
-
-    @staticmethod
-    def of_robot(camera: Camera, station: Station, height_m: float = 1.2,
-                 tilt: float = math.radians(20.0), forward_m: float = 0.0) -> View:
-        """What a robot sees.
-
-        Args:
-            camera: its optics.
-            station: where the robot stands.
-            height_m: of the camera over the floor.
-            tilt: how far it looks down [rad].
-            forward_m: how far it sits before the middle of the base.
-        """
-        c, s = math.cos(station.yaw), math.sin(station.yaw)
-        ct, st = math.cos(tilt), math.sin(tilt)
-        forward, right = np.array([c * ct, s * ct, -st]), np.array([s, -c, 0.0])
-        position = np.array([station.x + forward_m * c, station.y + forward_m * s, height_m])
-        return View(camera, position, np.column_stack([right, np.cross(forward, right), forward]))
 
     def sized(self, width: int, height: int) -> View:
         """The same view in another number of pixels."""
