@@ -7,9 +7,10 @@ import pytest
 
 from household_cases import block, cabinet, chest, home, problem, robot, table
 from sightplan.domains import load_domain
-from sightplan.model import Action, Atom
+from sightplan.model import Action, Atom, WorldError
 from sightplan_sim.household.actions import Actions, main_effect
-from sightplan_sim.household.predicates import contents, true_atoms
+from sightplan_sim.household.placing import OPEN_ENOUGH
+from sightplan_sim.household.predicates import contents, reachable, true_atoms
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import Link, Model, Part, Placed
 
@@ -251,6 +252,130 @@ def test_bungled_drive_and_leaves(scene, seed):
     _, after, what = bungle(stage, 'navigate-to(a_1)', seed)
     assert what == 'bungled:went astray' and stage.robot.station != here
     assert not any(atom.predicate == 'reachable' for atom in after)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_a_bungled_leaf_stops_at_what_is_in_its_way(scene, seed):
+    """It goes through neither a thing nor the robot, and stays as far as it got."""
+    stage = Stage(scene, (Placed('a_1', block((0.2, 0.2, 0.6)), (0.05, 1.62, 0.0)),
+                          Placed('b_1', block(), (0.0, 2.1, 0.5))))
+    scene.set_opening('cabinet_1', 1, 1.0)
+    stage.robot = robot(0.6, 1.0, math.pi / 2, zone=('cabinet_1',))
+    *_, what = bungle(stage, 'close-container(cabinet_1)', seed)
+    assert what == 'bungled:left ajar' and 0.45 < scene.openings('cabinet_1')[1] < 1.0
+    assert scene.overlaps('a_1', depth=0.01) == []
+    stage = Stage(scene)
+    scene.set_opening('cabinet_1', 1, 1.0)
+    stage.robot = robot(-0.1, 1.45, math.pi / 2, zone=('cabinet_1',))
+    here = np.array([[-0.1, 1.45]])
+    assert not scene.disc_meets('cabinet_1', [1], here, 0.28, 0.03, 1.3).any()
+    bungle(stage, 'close-container(cabinet_1)', seed)
+    assert not scene.disc_meets('cabinet_1', [1], here, 0.28, 0.03, 1.3).any()
+
+
+def test_what_is_open_is_open_enough(scene):
+    """However often a close is bungled; and what can hardly be opened stays shut."""
+    stage = Stage(scene)
+    for name in ('cabinet_1', 'chest_1'):
+        scene.set_opening(name, 1, 1.0)
+        stage.robot = robot(*((0.6, 1.0) if name == 'cabinet_1' else (-1.5, 0.6)), math.pi / 2,
+                            zone=(name,))
+        for seed in range(6):
+            bungle(stage, f'close-container({name})', seed)
+            assert scene.openings(name)[1] >= OPEN_ENOUGH
+    stage = Stage(scene, decor=(Placed('post', block((0.1, 0.1, 1.0), 0.0), (-1.5, 1.8, 0.0)),))
+    stage.robot = robot(-1.5, 0.9, math.pi / 2, zone=('chest_1',))
+    assert stage.do('open-container(chest_1)') == 'failed:in its way is post'
+    assert scene.openings('chest_1')[1] == 0.0
+
+
+def test_a_drawer_that_is_hardly_out_is_pulled_out_to_be_filled(scene):
+    stage = Stage(scene)
+    scene.set_opening('chest_1', 1, 0.1)
+    scene.park('a_1')
+    stage.robot = robot(-1.5, 0.8, math.pi / 2, held='a_1', zone=('chest_1', 'a_1'))
+    stage.all_well('place-inside(a_1, chest_1)')
+    assert scene.openings('chest_1')[1] > 0.7
+
+
+def test_the_arm_does_not_reach_through_a_leaf(scene):
+    scene.build(home((Placed('cabinet_1', cabinet(high=1.4), (0.0, 2.2, 0.0)),),
+                     (Placed('b_1', block(), (-0.2, 2.1, 0.5)),)))
+    behind = robot(-0.35, 1.2, math.pi / 2, zone=('cabinet_1', 'b_1'))
+    before = robot(0.9, 1.6, 2.7, zone=('cabinet_1', 'b_1'))
+    scene.set_opening('cabinet_1', 1, 0.3)
+    assert not reachable(scene, behind, 'b_1') and reachable(scene, before, 'b_1')
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_what_is_held_is_in_no_container(scene, seed):
+    """A drawer that is closed does not bring it back, neither well nor badly."""
+    stage = Stage(scene, (Placed('a_1', block(), (-1.5, 2.19, 0.58)),
+                          Placed('b_1', block(), (0.0, 2.1, 0.5))))
+    for text in ('navigate-to(chest_1)', 'open-container(chest_1)', 'grasp(a_1)'):
+        stage.all_well(text)
+        assert scene.is_parked('a_1') is (stage.robot.held == 'a_1')
+    bungle(stage, 'close-container(chest_1)', seed)
+    assert scene.is_parked('a_1') and stage.robot.held == 'a_1'
+    before = stage.state()
+    after = stage.all_well('close-container(chest_1)')
+    assert scene.is_parked('a_1')
+    assert before - after == {Atom.parse('open chest_1')} and before > after
+
+
+def test_what_is_knocked_in_a_container_stays_in_it_or_falls_out(scene):
+    found = set()
+    for seed in range(6):
+        stage = Stage(scene)
+        scene.set_opening('cabinet_1', 1, 1.0)
+        stage.robot = robot(0.4, 1.0, math.pi / 2, zone=('cabinet_1', 'b_1'))
+        assert holds(stage.state(), 'reachable b_1')
+        _, after, what = bungle(stage, 'grasp(b_1)', seed)
+        assert holds(after, 'inside b_1,cabinet_1') is (what == 'bungled:knocked aside')
+        assert not holds(after, 'ontop b_1,cabinet_1')
+        assert not np.allclose(scene.position('b_1'), (0.0, 2.1, 0.5), atol=0.002)
+        found.add(what)
+    assert found == {'bungled:knocked aside', 'bungled:knocked to the floor'}
+
+
+def test_without_room_nothing_is_dropped_or_knocked(scene, monkeypatch):
+    stage = Stage(scene)
+    tried = []
+    monkeypatch.setattr(stage.actions._placing, 'floor', lambda robot, thing, rng, distance: (
+        tried.append(distance), iter(()))[1])
+    monkeypatch.setattr(stage.actions._placing, 'on', lambda *_: iter(()))
+    stage.robot = robot(1.6, -0.6, -math.pi / 2, zone=('a_1', 'table_1'))
+    before, after, what = bungle(stage, 'grasp(a_1)', 0)
+    assert (what, after) == ('no_op', before) and not scene.is_parked('a_1')
+    scene.park('a_1')
+    stage.robot = robot(1.6, -0.6, -math.pi / 2, held='a_1', zone=('a_1', 'table_1'))
+    before, after, what = bungle(stage, 'place-on(a_1, table_1)', 0)
+    assert (what, after, stage.robot.held) == ('no_op', before, 'a_1') and scene.is_parked('a_1')
+    assert tried == 2 * [(0.45, 1.0), (0.3, 2.5)]  # farther away, too
+
+
+def test_an_error_leaves_the_scene_as_it_was(scene):
+    def fails(robot):
+        raise WorldError('no picture')
+    stage = Stage(scene, sees=fails)
+    stage.robot = robot(0.4, 0.9, math.pi / 2, zone=('cabinet_1',))
+    before = stage.state()
+    with pytest.raises(WorldError, match='no picture'):
+        stage.do('open-container(cabinet_1)')
+    assert stage.state() == before and scene.openings('cabinet_1')[1] == 0.0
+
+
+def test_high_surfaces_are_used_though_the_robot_cannot_see_them(scene):
+    stage = Stage(scene)
+    scene.build(home(
+        (Placed('cabinet_1', cabinet(), (0.0, 2.2, 0.0)),
+         Placed('chest_1', chest(), (-1.5, 2.2, 0.0)),
+         Placed('table_1', table(0.6, 0.6, 1.7), (1.6, -1.6, 0.0))),
+        (Placed('a_1', block((0.25, 0.25, 0.02)), (0.0, 0.0, 0.0)),
+         Placed('b_1', block(), (0.0, 2.1, 0.5)))))
+    scene.park('a_1')
+    stage.robot = robot(1.6, -0.7, -math.pi / 2, held='a_1', zone=('a_1', 'table_1'))
+    stage.all_well('place-on(a_1, table_1)')
 
 
 @pytest.mark.parametrize('seed', range(5))

@@ -8,6 +8,7 @@ rolls off.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import Action, Atom, Problem, State
-from sightplan_sim.household.placing import Placing, Spot
+from sightplan_sim.household.placing import OPEN_ENOUGH, Placing, Spot
 from sightplan_sim.household.predicates import (
     OPEN_SHARE,
     contents,
+    inside,
     reachable,
     supports,
     true_atoms,
@@ -40,6 +42,10 @@ SWEEP_DEPTH_M = 0.01
 """A leaf that is deeper in something than this is stopped by it."""
 WIDE = (0.80, 1.0)
 """Share of its range to which a joint is opened."""
+AJAR = OPEN_ENOUGH + 0.05
+"""Share of its range that an open joint keeps: the least to which one is opened, or left open."""
+FLOOR_M = ((0.45, 1.0), (0.3, 2.5))
+"""How far from the robot a thing falls, and how far if there is no free place [m]."""
 RELEASE_M_S = 0.03
 """Spread of a thing's speed when it is let go [m/s]."""
 
@@ -111,6 +117,27 @@ class Actions:
             expected: what the action's PDDL promises, the main effect first.
             rng: source of chance for this action alone.
         """
+        with self._undone_by_errors():
+            return self._perform(action, robot, expected, rng)
+
+    def bungle(self, action: Action, robot: Robot, rng: np.random.Generator) -> Outcome:
+        """Let a legal action go wrong; ``no_op`` where there is no room for it to."""
+        with self._undone_by_errors():
+            after, what = self._bungles[action.name](robot, rng, *action.args)
+        return Outcome(after, f'bungled:{what}' if what else 'no_op')
+
+    @contextlib.contextmanager
+    def _undone_by_errors(self) -> Iterator[None]:
+        """Whatever is raised, the scene is as it was."""
+        before = self._scene.snapshot()
+        try:
+            yield
+        except BaseException:
+            self._scene.restore(before)
+            raise
+
+    def _perform(self, action: Action, robot: Robot, expected: Mapping[Atom, bool],
+                 rng: np.random.Generator) -> Outcome:
         main = main_effect(action)
         start = _Ending(robot, self._scene.snapshot())
         best: tuple[tuple[bool, int, int], _Ending] | None = None
@@ -144,11 +171,6 @@ class Actions:
             after = self._within_grasp(best[1].robot, action, rng)
             return Outcome(after, f'failed:{why}')
         return Outcome(best[1].robot, 'success')
-
-    def bungle(self, action: Action, robot: Robot, rng: np.random.Generator) -> Outcome:
-        """Let a legal action go wrong."""
-        after, what = self._bungles[action.name](robot, rng, *action.args)
-        return Outcome(after, f'bungled:{what}')
 
     # --- end states: each changes the scene, yields, and finds it restored ---------------------
 
@@ -186,7 +208,25 @@ class Actions:
 
     def _place_inside(self, robot: Robot, rng: np.random.Generator, thing: str, container: str,
                       ) -> Iterator[Robot]:
-        return self._release(robot, thing, self._placing.inside(robot, thing, container, rng), rng)
+        """Put a thing into a container, whose drawers are pulled further out if they must be."""
+        fits = False
+        for after in self._release(robot, thing,
+                                   self._placing.inside(robot, thing, container, rng), rng):
+            fits = True
+            yield after
+        if fits:
+            return
+        scene = self._scene
+        held = contents(scene, container, scene.things)
+        drawers = [link for link, share in enumerate(scene.openings(container))
+                   if OPEN_SHARE < share < WIDE[0]
+                   and any(room.link == link for room in scene.cavities(container))]
+        if not drawers:
+            return
+        goals = {link: float(rng.uniform(*WIDE)) for link in drawers}
+        for there in self._swing(robot, container, goals, held, rng):
+            spots = self._placing.inside(there, thing, container, rng)
+            yield from self._from(scene.snapshot(), self._release(there, thing, spots, rng))
 
     def _open(self, robot: Robot, rng: np.random.Generator, container: str) -> Iterator[Robot]:
         self._blocked = ''
@@ -196,9 +236,8 @@ class Actions:
         goals = {link: float(rng.uniform(*WIDE)) for link in links}
         robot = replace(robot, zone=robot.zone.union(held))
         for scale in (1.0, 0.75, 0.5, 0.3):
-            ways = self._swing(robot, container, {k: scale * v for k, v in goals.items()}, held,
-                               rng)
-            for after in ways:
+            shares = {link: max(AJAR, scale * goal) for link, goal in goals.items()}
+            for after in self._swing(robot, container, shares, held, rng):
                 self._blocked = ''
                 yield after
             if not self._blocked.startswith('in its way'):
@@ -221,36 +260,40 @@ class Actions:
 
     def _knock(self, robot: Robot, rng: np.random.Generator, thing: str) -> tuple[Robot, str]:
         above = self._leaning(thing)
-        below = [name for name in supports(self._scene, thing)
-                 if name in self._problem.objects and self._scene.surfaces(name)]
-        if below and rng.random() < 0.6:
-            spots: Iterable[Spot] = self._placing.on(robot, thing, below[-1], rng)
-            if self._let_go(thing, spots, rng, above):
-                return robot, 'knocked aside'
-        self._let_go(thing, self._placing.floor(robot, thing, rng), rng, above)
-        return robot, 'knocked to the floor'
+        scene = self._scene
+        below = [name for name in supports(scene, thing) if name in self._problem.objects]
+        within = [name for name in below if inside(scene, thing, name)]
+        where = (within or [name for name in below if scene.surfaces(name)])[-1:]
+        if where and rng.random() < 0.6:
+            place = self._placing.inside if within else self._placing.on
+            if self._let_go(thing, place(robot, thing, where[0], rng), rng, above):
+                stays = where[0] in supports(scene, thing)
+                return robot, 'knocked aside' if stays else 'knocked off'
+        if self._to_floor(robot, thing, rng, above):
+            return robot, 'knocked to the floor'
+        return robot, ''
 
     def _drop(self, robot: Robot, rng: np.random.Generator, thing: str, _: str,
               ) -> tuple[Robot, str]:
-        self._let_go(thing, self._placing.floor(robot, thing, rng), rng)
-        return replace(robot, held=''), 'dropped'
+        if self._to_floor(robot, thing, rng):
+            return replace(robot, held=''), 'dropped'
+        return robot, ''
 
     def _hardly_open(self, robot: Robot, rng: np.random.Generator, container: str,
                      ) -> tuple[Robot, str]:
         held = contents(self._scene, container, self._scene.things)
-        for link in self._links_to_open(container, held, rng):
-            share = float(rng.uniform(0.1, 0.9)) * OPEN_SHARE
-            self._scene.set_opening(container, link, share, self._carried(container, link, held))
+        self._push(robot, container, {
+            link: float(rng.uniform(0.1, 0.9)) * OPEN_SHARE
+            for link in self._links_to_open(container, held, rng)}, held)
         return robot, 'stayed shut'
 
     def _leave_ajar(self, robot: Robot, rng: np.random.Generator, container: str,
                     ) -> tuple[Robot, str]:
         held = contents(self._scene, container, self._scene.things)
-        for link, share in enumerate(self._scene.openings(container)):
-            if share > OPEN_SHARE:
-                left = max(float(rng.uniform(0.3, 0.7)) * share, 1.5 * OPEN_SHARE)
-                self._scene.set_opening(container, link, left,
-                                        self._carried(container, link, held))
+        self._push(robot, container, {
+            link: min(share, max(AJAR, float(rng.uniform(0.3, 0.7)) * share))
+            for link, share in enumerate(self._scene.openings(container)) if share > OPEN_SHARE},
+            held)
         return robot, 'left ajar'
 
     # --- inside -------------------------------------------------------------------------------
@@ -260,7 +303,7 @@ class Actions:
         scene = self._scene
         zone = {target}
         if any(share > OPEN_SHARE for share in scene.openings(target)):
-            zone.update(contents(scene, target, (n for n in scene.things if n != robot.held)))
+            zone.update(contents(scene, target, scene.things))
         return frozenset(zone)
 
     def _leaning(self, thing: str) -> list[str]:
@@ -299,6 +342,21 @@ class Actions:
             return True
         return False
 
+    def _to_floor(self, robot: Robot, thing: str, rng: np.random.Generator,
+                  others: Iterable[str] = ()) -> bool:
+        """Let a thing fall near the robot, or farther away if there is no room."""
+        return any(self._let_go(thing, self._placing.floor(robot, thing, rng, distance), rng,
+                                others) for distance in FLOOR_M)
+
+    def _from(self, scene: Snapshot, endings: Iterator[Robot]) -> Iterator[Robot]:
+        """End states that each begin in a scene of their own."""
+        while True:
+            self._scene.restore(scene)
+            after = next(endings, None)
+            if after is None:
+                return
+            yield after
+
     def _within_grasp(self, robot: Robot, action: Action, rng: np.random.Generator) -> Robot:
         """After a placement that failed: what rolled out of every reach is taken to lie nearby."""
         thing = action.args[0]
@@ -306,7 +364,7 @@ class Actions:
         stations = (view.station for view in self._stations.facing(robot, thing, rng))
         if not any(reachable(self._scene, replace(probe, station=station), thing)
                    for station in stations):
-            self._let_go(thing, self._placing.floor(robot, thing, rng), rng)
+            self._to_floor(robot, thing, rng)
         return robot
 
     def _links_to_open(self, container: str, held: list[str], rng: np.random.Generator,
@@ -339,11 +397,10 @@ class Actions:
         scene = self._scene
         start = scene.snapshot()
         carried = {link: self._carried(container, link, held) for link in goals}
-        ignore = [name for own in carried.values() for name in own]
         here = np.array([(robot.station.x, robot.station.y)])
         clear = True
         for _ in self._sweep(container, goals, carried):
-            stopped = scene.overlaps(container, list(goals), SWEEP_DEPTH_M, ignore)
+            stopped = self._stopped(container, carried)
             if stopped:
                 scene.restore(start)
                 self._blocked = f'in its way is {stopped[0]}'
@@ -372,6 +429,25 @@ class Actions:
             if tries >= LOOKS:
                 break
         scene.restore(start)
+
+    def _push(self, robot: Robot, container: str, goals: Mapping[int, float],
+              held: list[str]) -> None:
+        """Move links towards shares of their ranges until something, or the robot, stops them."""
+        scene = self._scene
+        carried = {link: self._carried(container, link, held) for link in goals}
+        here = np.array([(robot.station.x, robot.station.y)])
+        free = scene.snapshot()
+        for _ in self._sweep(container, goals, carried):
+            if self._stopped(container, carried) or self._hits(robot, container, goals,
+                                                               here).any():
+                scene.restore(free)
+                return
+            free = scene.snapshot()
+
+    def _stopped(self, container: str, carried: Mapping[int, list[str]]) -> list[str]:
+        """What some links of a container are in, without what they carry."""
+        return self._scene.overlaps(container, list(carried), SWEEP_DEPTH_M,
+                                    [name for own in carried.values() for name in own])
 
     def _sweep(self, container: str, goals: Mapping[int, float],
                carried: Mapping[int, list[str]]) -> Iterator[int]:

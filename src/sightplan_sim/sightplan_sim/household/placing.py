@@ -18,7 +18,7 @@ SAMPLES = 60
 DROP_M = 0.004
 """A thing is let go this far over where it is put."""
 LOW_M = 0.1
-"""What is less than this under the camera, or over it, is only put where it stays in sight."""
+"""On what is less than this under the camera, or over it, things are put near the edge, too."""
 OPEN_ENOUGH = 0.25
 """Share by which a drawer must be out for something to be put into it."""
 BESIDE_M = (0.012, 0.75)
@@ -215,7 +215,6 @@ class Placing:
         middles = feet + np.array([0.0, 0.0, 1.0]) * halves
         hits = scene.first_hits(np.repeat(robot.eye[None], len(feet), axis=0), middles)
         hidden = np.array([hit not in ('', thing) for hit in hits])
-        keep &= ~hidden | (feet[:, 2] < robot.eye[2] - LOW_M)
         chance = rng.random(len(spots))
         order = sorted(np.flatnonzero(keep), key=lambda i: (hidden[i], crowd[i], chance[i]))
         for i in order:

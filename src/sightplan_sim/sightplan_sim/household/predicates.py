@@ -18,6 +18,7 @@ from sightplan_sim.household.camera import View
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
 from sightplan_sim.household.scene import Box, Floats, Scene
+from sightplan_sim.household.shapes import BASE
 
 OPEN_SHARE = 0.05
 """Past this share of its range a joint is open (the reference's)."""
@@ -53,7 +54,7 @@ def inside(scene: Scene, thing: str, container: str) -> bool:
     drawers, because a bounding box with open leaves holds half of the kitchen; and the axes are
     the container's own. A container without joints holds nothing, as there.
     """
-    if not scene.model(container).openable:
+    if not scene.model(container).openable or scene.is_parked(thing):
         return False
     centre = scene.centre(thing)
     return any(room.contains(centre, 0.01) and _walled(scene, container, room, centre)
@@ -158,8 +159,8 @@ def free_line(scene: Scene, robot: Robot, name: str) -> bool:
     """Whether the arm's way to something is free: a few straight ways, one of which must be.
 
     They go from the shoulder to its middle, its nearest face and its top, and to points above it
-    and then down. What it stands on and what contains it are no obstacles. No counterpart in
-    the reference, whose arm reaches through walls.
+    and then down. What it stands on and what contains it are no obstacles, but the container's
+    other leaves and drawers are. No counterpart in the reference, whose arm reaches through walls.
     """
     low, high = scene.aabb(name)
     centre = (low + high) / 2
@@ -175,7 +176,12 @@ def free_line(scene: Scene, robot: Robot, name: str) -> bool:
     above += [point + 0.12 * back for point in above]
     starts = np.array([shoulder] * 4 + [shoulder] * len(above) + above)
     ends = np.array([centre, inner, nearest, top] + above + [top] * len(above))
-    hits = scene.first_hits(starts, ends, supports(scene, name))
+    below = supports(scene, name)
+    within = [other for other in below if inside(scene, name, other)]
+    rooms = [(other, room.link) for other in within for room in scene.cavities(other)
+             if room.contains(centre, 0.01)]
+    hits = scene.first_hits(starts, ends, [other for other in below if other not in within],
+                            [*rooms, *((other, BASE) for other in within)])
     free = [hit in ('', name) for hit in hits]
     n = len(above)
     return any(free[:4]) or any(a and b for a, b in zip(free[4:4 + n], free[4 + n:], strict=True))

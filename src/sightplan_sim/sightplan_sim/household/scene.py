@@ -289,6 +289,10 @@ class Scene:
         body.parked = True
         self._put(body)
 
+    def is_parked(self, name: str) -> bool:
+        """Whether a thing is out of the home's physics: then it is nowhere in the home."""
+        return self._bodies[name].parked
+
     def set_opening(self, name: str, link: int, share: float,
                     carried: Iterable[str] = ()) -> None:
         """Move a link along its joint, and things with it.
@@ -434,7 +438,7 @@ class Scene:
         return found
 
     def first_hits(self, starts: Floats, ends: Floats, ignore: Iterable[str] = (),
-                   ) -> list[str]:
+                   passing: Iterable[tuple[str, int]] = ()) -> list[str]:
         """The first body on each segment, '' for none.
 
         A primitive that a segment starts in is not seen by it.
@@ -443,9 +447,11 @@ class Scene:
             starts: (N, 3) [m].
             ends: (N, 3) [m].
             ignore: bodies that segments pass through.
+            passing: single links (body, index) that they pass through.
         """
         found = [''] * len(starts)
         skip = {*ignore}
+        links = {self._bodies[name].ids[link] for name, link in passing}
         rest, starts = list(range(len(starts))), starts.copy()
         while rest:
             hits = self._bullet.rayTestBatch(
@@ -454,7 +460,7 @@ class Scene:
             again = []
             for ray, hit in zip(rest, hits, strict=True):
                 found[ray] = self._names.get(hit[0], '')
-                if found[ray] in skip:
+                if found[ray] in skip or hit[0] in links:
                     found[ray] = ''
                     way = ends[ray] - starts[ray]
                     length = float(np.linalg.norm(way))
