@@ -4,9 +4,15 @@ PDDL is read by a small reader of our own (line numbers, milliseconds, no start-
 unified-planning, which plans and validates, must agree with it: the contract tests compare.
 """
 
-from sightplan.domains.domain import Domain, domain_names, load_domain, read_folder
+from sightplan.domains.domain import (
+    Domain,
+    domain_names,
+    load_domain,
+    read_folder,
+    write_folder,
+)
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
-           'domain_names', 'load_domain', 'read_folder']
+           'domain_names', 'load_domain', 'read_folder', 'write_folder']

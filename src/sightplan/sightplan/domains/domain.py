@@ -6,10 +6,12 @@ import dataclasses
 import functools
 import importlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import yaml
 
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.problem_files import (
@@ -35,6 +37,7 @@ from sightplan.model import (
     Question,
     State,
     prompt_id,
+    settings_fields,
 )
 
 _ROOT = Path(__file__).resolve().parent
@@ -354,6 +357,47 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
         else:
             problems.append(dataclasses.replace(problem, optimal_length=lengths.get(path.stem)))
     return problems, errors
+
+
+def write_folder(domain: Domain, folder: Path, settings: object,
+                 problems: Iterable[tuple[int, Problem]],
+                 notes: Mapping[str, Mapping[str, int]] | None = None) -> int:
+    """Write problem files and their ``index.yaml``: what every domain's generator offers.
+
+    Args:
+        domain: whose problems they are.
+        folder: where; it is made.
+        settings: settings dataclass that the problems are drawn with.
+        problems: seeds and problems, as ``generate`` gives them, in the order of the index.
+        notes: by problem, what the index has to say of it besides seed and optimal length.
+
+    Returns:
+        The number of problems.
+
+    Raises:
+        InputError: the folder holds problem files already, or cannot be written.
+    """
+    if folder.is_dir() and any(folder.glob('*.pddl')):
+        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
+    problems = list(problems)
+    index = {
+        'settings': {field.name: getattr(settings, field.name)
+                     for field in settings_fields(type(settings))},
+        'problems': {problem.name: {'seed': seed, 'optimal_length': problem.optimal_length,
+                                    **(notes or {}).get(problem.name, {})}
+                     for seed, problem in problems}}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for _, problem in problems:
+            (folder / f'{problem.name}.pddl').write_text(
+                domain.write_problem(problem), encoding='utf-8', newline='\n')
+        (folder / 'index.yaml').write_text(
+            '# Written by "sightplan problems generate": one seed gives one problem.\n'
+            + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
+    except OSError as error:
+        raise InputError(f'{folder}: cannot be written: {error.strerror} '
+                         '(choose another folder)') from error
+    return len(problems)
 
 
 def _optimal_lengths(folder: Path) -> dict[str, int]:

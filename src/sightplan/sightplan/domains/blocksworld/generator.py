@@ -11,14 +11,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import yaml
 
 from sightplan.domains.domain import Domain
+from sightplan.domains.domain import write_folder as write_folder
 from sightplan.model import (
     Action,
     Atom,
@@ -28,7 +25,6 @@ from sightplan.model import (
     Problem,
     State,
     param,
-    settings_fields,
 )
 
 COLOURS = 'rgbyop'
@@ -301,41 +297,3 @@ def make_problem(domain: Domain, name: str, candidate: Candidate) -> Problem:
         init=facts_of(candidate.init, columns).union(left, right),
         goal=tuple(Literal(atom) for atom in goal),
         domain_pddl=domain.pddl, optimal_length=candidate.length)
-
-
-def write_folder(domain: Domain, folder: Path, settings: Settings,
-                 problems: Iterable[tuple[int, Problem]]) -> int:
-    """Write problem files and their ``index.yaml``.
-
-    Args:
-        domain: blocksworld.
-        folder: where; it is made.
-        settings: what the problems are drawn with.
-        problems: seeds and problems, as ``generate`` gives them.
-
-    Returns:
-        The number of problems.
-
-    Raises:
-        InputError: the folder holds problem files already, or cannot be written.
-    """
-    if folder.is_dir() and any(folder.glob('*.pddl')):
-        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
-    problems = list(problems)
-    index: dict[str, Any] = {
-        'settings': {field.name: getattr(settings, field.name)
-                     for field in settings_fields(Settings)},
-        'problems': {problem.name: {'seed': seed, 'optimal_length': problem.optimal_length}
-                     for seed, problem in problems}}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for _, problem in problems:
-            (folder / f'{problem.name}.pddl').write_text(
-                domain.write_problem(problem), encoding='utf-8', newline='\n')
-        (folder / 'index.yaml').write_text(
-            '# Written by "sightplan problems generate": one seed gives one problem.\n'
-            + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
-    except OSError as error:
-        raise InputError(f'{folder}: cannot be written: {error.strerror} '
-                         '(choose another folder)') from error
-    return len(problems)

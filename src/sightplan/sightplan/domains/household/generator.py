@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from sightplan import domains
 from sightplan.domains.domain import Domain
 from sightplan.domains.wording import read_yaml
 from sightplan.model import (
@@ -30,7 +29,6 @@ from sightplan.model import (
     Problem,
     State,
     param,
-    settings_fields,
 )
 
 TASKS_FILE = Path(__file__).resolve().parent / 'tasks.yaml'
@@ -249,40 +247,12 @@ def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
 
 def write_folder(domain: Domain, folder: Path, settings: Settings,
                  problems: Iterable[tuple[int, Problem]]) -> int:
-    """Write problem files and their ``index.yaml``.
+    """Write problem files and their ``index.yaml``, which notes where the paper's lengths differ.
 
-    Args:
-        domain: household.
-        folder: where; it is made.
-        settings: what the problems are drawn with.
-        problems: seeds and problems, as ``generate`` gives them.
-
-    Returns:
-        The number of problems.
-
-    Raises:
-        InputError: the folder holds problem files already, or cannot be written.
+    See ``sightplan.domains.write_folder``.
     """
-    if folder.is_dir() and any(folder.glob('*.pddl')):
-        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
     problems = sorted(problems, key=lambda pair: pair[1].name)
-    entries = {}
-    for seed, problem in problems:
-        task, _ = draw(domain, settings, seed)
-        entries[problem.name] = {'seed': seed, 'optimal_length': problem.optimal_length}
-        if task.paper_actions != task.actions:
-            entries[problem.name]['paper_length'] = task.paper_actions
-    index = {'settings': {field.name: getattr(settings, field.name)
-                          for field in settings_fields(Settings)}, 'problems': entries}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for _, problem in problems:
-            (folder / f'{problem.name}.pddl').write_text(
-                domain.write_problem(problem), encoding='utf-8', newline='\n')
-        (folder / 'index.yaml').write_text(
-            '# Written by "sightplan problems generate": one seed gives one problem.\n'
-            + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
-    except OSError as error:
-        raise InputError(f'{folder}: cannot be written: {error.strerror} '
-                         '(choose another folder)') from error
-    return len(problems)
+    tasks = {problem.name: draw(domain, settings, seed)[0] for seed, problem in problems}
+    return domains.write_folder(domain, folder, settings, problems, {
+        name: {'paper_length': task.paper_actions} for name, task in tasks.items()
+        if task.paper_actions != task.actions})
