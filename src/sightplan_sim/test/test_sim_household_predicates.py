@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from household_cases import block, cabinet, chest, home, problem, robot, shelf, table
+from household_cases import block, box, cabinet, chest, home, problem, robot, shelf, table
 from sightplan.model import Atom
 from sightplan_sim.household import predicates
 from sightplan_sim.household.camera import Camera, View
 from sightplan_sim.household.catalog import MOVABLES, make_model
 from sightplan_sim.household.scene import Box, Scene
-from sightplan_sim.household.shapes import Placed
+from sightplan_sim.household.shapes import Link, Model, Placed
 
 TABLE = Placed('table_1', table(), (1.2, 0.0, 0.0))
 CABINET = Placed('cabinet_1', cabinet(), (0.0, 2.2, 0.0))
@@ -106,7 +106,7 @@ def test_a_board_above_that_touches_it_does_not_count(scene):
     narrow = shelf(boards=(0.3, 0.4, 1.1))
     scene.build(home((Placed('shelf_1', narrow, (0.0, 2.0, 0.0)),),
                      (thing('a_1', (0.0, 2.0, 0.32)),)))
-    lifts = scene.lifts('a_1', 'shelf_1')
+    lifts = scene.normals('a_1', 'shelf_1')[:, 2]
     assert lifts.max() > 0.9 and lifts.min() < -0.9
     assert predicates.ontop(scene, 'a_1', 'shelf_1')
 
@@ -135,8 +135,20 @@ def test_a_bowl_is_not_ontop_of_what_nestles_under_its_flank(scene):
                                     thing('a_1', (1.2 + x, 0.0, 0.7), ball))))
         if not scene.overlaps('a_1', depth=0.001):
             break
-    assert scene.lifts('bowl_1', 'a_1').max() > 0.3
+    assert scene.normals('bowl_1', 'a_1')[:, 2].max() > 0.3
     assert ontops(scene) == {('bowl_1', 'table_1'), ('a_1', 'table_1')}
+
+
+def test_ontop_of_what_it_is_wedged_in(scene):
+    """Between upright walls a thing hangs by friction alone; one wall does not hold it."""
+    sides = tuple(box((0.02, 0.3, 0.2), (x, 0.0, 0.1)) for x in (-0.05, 0.05))
+    floor = box((0.12, 0.3, 0.02), (0.0, 0.0, 0.01))
+    for walls, expected in ((sides, True), (sides[:1], False), (sides[1:], False)):
+        trough = Model('basket', (Link((floor, *walls)),), (0.12, 0.3, 0.2), mass=0.2)
+        scene.build(home((TABLE,), (thing('b_1', (1.2, 0.0, 0.7), trough),
+                                    thing('a_1', (1.2, 0.0, 0.8)))))
+        assert scene.touching('a_1', 'b_1')
+        assert predicates.ontop(scene, 'a_1', 'b_1') is expected
 
 
 @pytest.mark.parametrize('base', ['basket', 'bowl', 'bucket', 'cup', 'mug', 'plate', 'saucepan'])

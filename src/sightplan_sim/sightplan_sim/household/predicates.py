@@ -26,6 +26,8 @@ NEXT_TO_M = 1.0
 """How far they are looked for horizontally [m]."""
 BEARS = math.sin(math.radians(5.0))
 """A contact bears a thing if its normal points upward by more than this."""
+WEDGES = -0.5
+"""Two contacts wedge a thing if the product of their normals' level parts is less than this."""
 HIGHER_M = 0.001
 """What is on top of something reaches less far down than that by at least this [m]."""
 
@@ -64,20 +66,22 @@ def inside(scene: Scene, thing: str, container: str) -> bool:
 def ontop(scene: Scene, thing: str, support: str) -> bool:
     """Whether a thing is borne by another that it touches, and is not inside it.
 
-    It is borne if a contact's normal points upward by more than 5 degrees (a plate that is wedged
-    in a bucket's mouth has 8), and its lowest point is higher than the other's: so never both
-    ways. On top of a bowl is what lies in it and what lies across its rim; a bowl is not on top
-    of the apple that nestles under its flank.
+    It is borne if a contact's normal points upward by more than 5 degrees, or if it is wedged
+    between contacts from opposite sides, as an apple in the mouth of a mug; and its lowest point
+    is higher than the other's: so never both ways. On top of a bowl is what lies in it and what
+    lies across its rim; a bowl is not on top of the apple that nestles under its flank.
 
     Reference: contact, and a vertical ray of 5 m from the thing's middle hits the other below and
     not above. Such a ray falls through the bowl under a plate, misses the pan under an apple
     that lies off its middle, and meets its rim both ways; and the boards of a shelf lie above
     each other. What is inside a container stands on its bottom, but is not said to be on top.
     """
-    lifts = scene.lifts(thing, support)
-    return (bool((lifts > BEARS).any())
-            and bool(scene.aabb(thing)[0][2] > scene.aabb(support)[0][2] + HIGHER_M)
-            and not inside(scene, thing, support))
+    if scene.aabb(thing)[0][2] <= scene.aabb(support)[0][2] + HIGHER_M:
+        return False
+    normals = scene.normals(thing, support)
+    level = normals[:, :2]
+    borne = (normals[:, 2] > BEARS).any() or (level @ level.T < WEDGES).any()
+    return bool(borne) and not inside(scene, thing, support)
 
 
 def nextto(scene: Scene, one: str, other: str) -> bool:

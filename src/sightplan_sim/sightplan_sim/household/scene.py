@@ -388,19 +388,18 @@ class Scene:
         return any(self._bullet.getClosestPoints(i, j, within, physicsClientId=self._client)
                    for i in a.ids if i >= 0 for j in b.ids if j >= 0)
 
-    def lifts(self, one: str, other: str) -> Floats:
-        """(N,) how far upward each contact of two bodies bears the first one.
+    def normals(self, one: str, other: str) -> Floats:
+        """(N, 3) normals of two bodies' contacts, which point from the other to the first.
 
-        The vertical component of the contact's normal, which points from the other body to the
-        first: 1 where that stands on it, 0 where they lean side by side, -1 where it hangs
-        under it. None where they do not touch (see ``touching``).
+        (0, 0, 1) where the first stands on the other, level where they lean side by side. None
+        where they do not touch (see ``touching``).
         """
         a, b = self._bodies[one], self._bodies[other]
         if (a.low > b.high + CONTACT_M).any() or (b.low > a.high + CONTACT_M).any():
-            return np.zeros(0)
-        return np.array([point[7][2] for i in a.ids if i >= 0 for j in b.ids if j >= 0
+            return np.zeros((0, 3))
+        return np.array([point[7] for i in a.ids if i >= 0 for j in b.ids if j >= 0
                          for point in self._bullet.getClosestPoints(
-                             i, j, CONTACT_M, physicsClientId=self._client)])
+                             i, j, CONTACT_M, physicsClientId=self._client)]).reshape(-1, 3)
 
     def near(self, name: str, within: float) -> list[str]:
         """Things whose extents come closer to a body's than ``within`` [m], without itself."""
