@@ -400,6 +400,37 @@ def test_a_held_thing_is_shown_in_the_lower_middle_and_in_view(world):
     assert np.isnan(look.depth_m[rows, columns]).all()
 
 
+def test_a_held_thing_hides_nothing_from_what_counts_as_in_view(world):
+    world.reset(episode(TOYS))
+    toy = next(n for n in TOYS.objects if n.startswith('plaything'))
+    for text in (f'navigate-to({toy})', f'grasp({toy})'):
+        world.execute(Action.parse(text))
+    robot = world._episode.robot
+    assert robot.held == toy
+    for k in range(24):
+        there = dataclasses.replace(robot, station=dataclasses.replace(
+            robot.station, yaw=robot.station.yaw + k * math.tau / 24))
+        bare = world._segmented(dataclasses.replace(there, held='')) - {toy}
+        assert world._segmented(there) - {toy} == bare
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_only_what_is_held_is_out_of_the_home(seed):
+    """Through all that can go well and badly with drawers: nothing is in two places, or none."""
+    of = problem('bowl_1 cup_1 - movable drawers_1 - container table_1 - object',
+                 '(inside bowl_1 drawers_1) (ontop cup_1 table_1)', '(holding bowl_1)')
+    model, rng = DOMAIN.model(of), random.Random(seed)
+    with make_world(pictures='none') as made:
+        made.reset(episode(of, seed, failure=0.4))
+        for _ in range(40):
+            legal = [a for a in model.actions if model.applicable(a, made.state())]
+            action = rng.choice([a for a in legal if a.name != 'navigate-to'] or legal)
+            made.execute(action)
+            held = {atom.args[0] for atom in made.state() if atom.predicate == 'holding'}
+            parked = {name for name in made._scene.things if made._scene.is_parked(name)}
+            assert parked == held, action
+
+
 # --- the reference's navigation ------------------------------------------------------------------
 
 def test_reference_navigation_is_always_legal_and_reaches_by_sight():

@@ -191,7 +191,7 @@ class HouseholdWorld:
             anywhere = self.settings.navigation == 'reference' and action.name == 'navigate-to'
             if not anywhere and not episode.model.applicable(action, before):
                 return self._reject(episode, 'not legal')
-            fails, kind, _ = episode.failures.random(3)
+            fails, kind = episode.failures.random(2)
             rng = _generator(episode.spec, f'action {episode.legal}')
             episode.legal += 1
             if fails >= episode.spec.failure_probability:
@@ -284,8 +284,7 @@ class HouseholdWorld:
         with self._lock:
             episode = self._current()
             self._pose(episode.robot)
-            with self._painter.without((*GRIPPER, held_name(episode.robot.held))
-                                       if episode.robot.held else GRIPPER):
+            with self._painter.without(_hand(episode.robot)):
                 return self._painter.draw(_bird(episode.home, size)).rgb
 
     # --- inside -------------------------------------------------------------------------------
@@ -344,7 +343,7 @@ class HouseholdWorld:
         self._pose(robot)
         view = self._view(robot).sized(
             max(1, round(SEGMENT_PX * self._camera.width / self._camera.height)), SEGMENT_PX)
-        with self._painter.without(GRIPPER):
+        with self._painter.without(_hand(robot)):
             ids = self._painter.segment(view)
         counts = np.bincount(ids[ids > 0], minlength=len(self._painter.names))
         pixels = {name: int(count) for name, count in zip(self._painter.names, counts, strict=True)
@@ -451,6 +450,11 @@ def _checked(problem: Problem) -> Problem:
     if problem.domain_pddl:
         return problem
     return dataclasses.replace(problem, domain_pddl=load_domain('household').pddl)
+
+
+def _hand(robot: Robot) -> tuple[str, ...]:
+    """Names of the bodies that show the gripper and what it holds."""
+    return (*GRIPPER, held_name(robot.held)) if robot.held else GRIPPER
 
 
 def _unlike(problem: Problem, state: State) -> str:
