@@ -40,6 +40,7 @@ _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _PLAN_TIMEOUT_S = 30.0
 _MOST_PICTURES = 400
 _LARGEST_PICTURE = 2048
+_LARGEST_SHEET_MP = 100
 
 _EXAMPLES = """\
 examples:
@@ -364,7 +365,7 @@ def picture_problems(arguments: argparse.Namespace) -> int:
 
     A problem that the world cannot show gets an empty cell, and the exit code says so.
     """
-    from sightplan.report.contact_sheet import Picture, draw_sheet
+    from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
     from sightplan.report.picture import save_png
     from sightplan.run_cli import read_options
     from sightplan.runner import ALL_SPLITS, RunSettings, make_world, select_problems
@@ -374,6 +375,11 @@ def picture_problems(arguments: argparse.Namespace) -> int:
         problems=str(arguments.problems or ''), domain_file=str(arguments.domain_file or '')))
     options = read_options(arguments.world_option, None, '--world-option')
     count = min(arguments.count, len(pairs))
+    megapixels = count * arguments.size ** 2 / 1e6
+    if megapixels > _LARGEST_SHEET_MP:
+        raise InputError(f'{count} pictures of {arguments.size} pixels make a sheet of '
+                         f'{megapixels:.0f} megapixels, more than {_LARGEST_SHEET_MP} '
+                         '(lower --count or --size)')
     chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
     cells, failed = [], [str(error) for error in errors]
     with contextlib.ExitStack() as stack:
@@ -387,7 +393,8 @@ def picture_problems(arguments: argparse.Namespace) -> int:
             print(f'{number}/{count} {name}', file=sys.stderr)
             try:
                 world.reset(EpisodeSpec(name, problem, 'picture', split, arguments.seed))
-                cells.append(Picture(name, *look()))
+                words, image = look()
+                cells.append(Picture(name, words, shrunk(image, arguments.size)))
             except WorldError as error:
                 failed.append(f'{name}: {error}')
                 cells.append(Picture(name, f'cannot be shown: {error}'))

@@ -12,6 +12,7 @@ import pytest
 from sightplan.cli import main
 from sightplan.domains import load_domain
 from sightplan.model import Observation, WorldError
+from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
 
 DOMAIN = load_domain('blocksworld')
 
@@ -215,6 +216,7 @@ def test_a_sheet_of_a_folder_has_no_more_pictures_than_problems(tmp_path, capsys
     (['--count', '0'], '--count 0'),
     (['--columns', '-1'], '--columns -1'),
     (['--size', '100000'], '--size 100000'),
+    (['--count', '60', '--size', '2048'], 'lower --count or --size'),
     (['--seed', '-1'], '--seed -1'),
     (['--domain-file', 'x.pddl'], '--problems DIR'),
     (['--problems', 'nowhere'], 'nowhere'),
@@ -266,3 +268,11 @@ def test_sheets_tell_what_is_in_view_and_what_cannot_be_shown(
     height = 80 if above else 40
     first = sheet(path)[12:12 + height, 12:92]
     assert (first == (200 if above else 90)).all()
+
+
+def test_pictures_are_shrunk_to_what_a_sheet_shows() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    small = shrunk(image, 40)
+    assert small.shape == (30, 40, 3) and shrunk(small, 40) is small
+    assert np.array_equal(draw_sheet([Picture('a', image=image)], size=40),
+                          draw_sheet([Picture('a', image=small)], size=40))

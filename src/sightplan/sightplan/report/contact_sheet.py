@@ -65,6 +65,13 @@ def draw_sheet(pictures: Sequence[Picture], columns: int = 5, size: int = 320,
     return page
 
 
+def shrunk(image: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
+    """A picture that is at most so wide [px], in its own shape: what a sheet needs of it."""
+    if image.shape[1] <= width:
+        return image
+    return _resized(image, width, max(1, round(width * image.shape[0] / image.shape[1])))
+
+
 def _resized(image: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:
     shrinks = image.shape[0] > height or image.shape[1] > width
     return np.asarray(cv2.resize(image, (width, height), interpolation=(
