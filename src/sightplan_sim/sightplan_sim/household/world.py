@@ -30,7 +30,6 @@ from sightplan.model import (
     Problem,
     State,
     WorldError,
-    check_settings,
 )
 from sightplan_sim.camera_info import CameraInfo
 from sightplan_sim.clock import WorldClock
@@ -50,7 +49,7 @@ from sightplan_sim.household.robot import (
     held_name,
 )
 from sightplan_sim.household.scene import Scene
-from sightplan_sim.household.settings import Settings
+from sightplan_sim.household.settings import Settings, check_view
 from sightplan_sim.household.shapes import Home
 
 RESET_S = 1.0
@@ -92,13 +91,13 @@ class HouseholdWorld:
         labels: whether labels may be drawn into them.
 
     Raises:
-        InputError: a setting is out of bounds.
+        InputError: a setting is out of bounds, or the camera looks past things.
     """
 
     def __init__(self, settings: Settings | None = None,
                  clock_ns: Callable[[], int] | None = None) -> None:
         self.settings = settings or Settings()
-        check_settings(self.settings)
+        check_view(self.settings)
         s = self.settings
         self._lock = threading.RLock()
         self._clock = WorldClock(clock_ns)
