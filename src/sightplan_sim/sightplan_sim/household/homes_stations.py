@@ -22,7 +22,7 @@ RADIUS = 0.28
 """Of the robot's base [m]."""
 EYE = 1.2
 SHOULDER = 0.85
-"""Heights of camera and shoulder, the default robot's [m]; for others see ``settings.check_view``."""
+"""Heights of camera and shoulder [m], the default robot's; for others see ``check_view``."""
 ROBOT_HEIGHT = 1.3
 ARM = 1.5
 """From the shoulder to what is in reach [m]."""
