@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 
 _LOCK = threading.Lock()
-_threads: list[int] = []  # how many OpenCV had before, once for each who is in `one_thread`
+_threads: list[int] = []  # how many OpenCV had, for each who is in `one_thread`; the first counts
 
 
 def import_bullet() -> Any:
@@ -43,12 +43,10 @@ def one_thread() -> Iterator[None]:
     The setting is the process's: it is given back when the last of several callers is done.
     """
     with _LOCK:
-        _threads.append(_threads[0] if _threads else cv2.getNumThreads())
+        _threads.append(cv2.getNumThreads())
         cv2.setNumThreads(1)
     try:
         yield
     finally:
         with _LOCK:
-            before = _threads.pop()
-            if not _threads:
-                cv2.setNumThreads(before)
+            cv2.setNumThreads(_threads.pop())  # 1 until the last one is done
