@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -25,6 +26,8 @@ from sightplan.model import (
     AskPurpose,
     Atom,
     BeliefUpdated,
+    Feedback,
+    FeedbackStatus,
     InputError,
     Observed,
     Stepped,
@@ -239,6 +242,44 @@ def test_blind_learns_from_rejections():
         '(define (problem p) (:domain blocksworld) (:objects r - block c1 c2 - column) '
         '(:init (incolumn r c2) (clear r)) (:goal (incolumn r c1)))', 'p')
     assert play('blind', problem)[2]
+
+
+def in_view(problem, state):
+    """All but what is inside of something closed."""
+    return set(problem.objects) - {atom.args[0] for atom in state if atom.predicate == 'inside'
+                                   and Atom('open', atom.args[1:]) not in state}
+
+
+@pytest.mark.parametrize('method', ['belief', 'blind'])
+def test_what_was_refused_is_not_tried_again_but_explained(method):
+    """Things behind closed doors, of which nothing is told; also when much was done already."""
+    domain, found = load_domain('household'), []
+    for places in itertools.product(['cabinet_1', 'fridge_1'], repeat=2):
+        problem = domain.parse_problem('''(define (problem p) (:domain household)
+            (:objects apple_1 cup_1 - movable cabinet_1 fridge_1 - container table_1 - object)
+            (:init (inside apple_1 {}) (inside cup_1 {}))
+            (:goal (and (ontop apple_1 table_1) (ontop cup_1 table_1))))'''.format(*places), 'p')
+        _, events, solved = play(method, problem, world=MemoryWorld(domain, in_view),
+                                 planner=SearchPlanner(domain, 20_000), max_actions=25)
+        found.append(solved)
+        refused = set()
+        for step in events.of(Stepped):
+            assert step.action not in refused
+            refused = (set() if step.feedback.status is FeedbackStatus.EXECUTED
+                       else refused | {step.action})
+    assert all(found) or (method == 'blind' and any(found))
+
+
+def test_who_knows_nothing_else_to_try_gives_up():
+    class Stubborn(MemoryWorld):
+        def execute(self, action):
+            self.tried.append(action)
+            return Feedback(FeedbackStatus.REJECTED, 'no', self.now_ns)
+    world = Stubborn()
+    world.tried = []
+    ended, _, _ = play('belief', SIMPLE[0], world=world)
+    assert ended.reason is StopReason.GAVE_UP and 'was refused' in ended.message
+    assert len(world.tried) == len(set(world.tried)) > 0
 
 
 def test_decode_repairs_an_enumeration_that_contradicts_itself():

@@ -40,7 +40,8 @@ STATES = [state for state, _ in FULL.estimate([]).worlds]
 
 def belief(kind=BeliefFilter, k=100, repeats='independent', rates=None):
     chosen = FULL if rates is None else estimator(k, rates)
-    return kind(chosen, MODEL, FilterSettings(k=k, repeats=repeats, escape_nats=100.0))
+    return kind(chosen, MODEL, FilterSettings(k=k, repeats=repeats, escape_nats=100.0,
+                                              refusal=1.0))
 
 
 def exact_step(weights, action, status, rates):
@@ -179,6 +180,64 @@ def test_rejections_bring_in_states_that_explain_them():
         tracked.act(action, FeedbackStatus.REJECTED)
     assert not set(tracked.states) <= known
     assert not any(model.applicable(a, tracked.state) for a in model.actions[:6])
+
+
+def test_a_rejection_that_nothing_believed_explains_brings_in_what_does():
+    """After an action, too, where a refusal would lower all joint states alike."""
+    start = frozenset(Atom.parse(a) for a in (
+        'on r,g', 'incolumn r,c1', 'incolumn g,c1', 'clear r', 'incolumn b,c2', 'clear b'))
+    first, refused = Action('moveblock', ('r', 'c3')), Action('moveblock', ('g', 'c2'))
+
+    reliable = dataclasses.replace(ObservationModel.default(), other_action=ActionReliability(
+        1.0, 0.0, 0.0))
+
+    def after(refusal):
+        tracked = BeliefFilter(estimator(rates=reliable), MODEL,
+                               FilterSettings(k=100, refusal=refusal))
+        for image in 'abcd':  # certain, but for what the action did
+            tracked.look(image)
+            tracked.answer([Evidence(a, YES if a in start else NO, image) for a in ATOMS])
+        tracked.act(first, FeedbackStatus.EXECUTED)
+        tracked.look('e')
+        known = tracked.states
+        assert all(MODEL.applicable(refused, state) for state in known)
+        tracked.act(refused, FeedbackStatus.REJECTED)
+        return tracked, known
+    tracked, known = after(1.0)
+    assert tracked.states == known
+    tracked, known = after(0.5)
+    new = [state for state in tracked.states if state not in known]
+    assert new and not any(MODEL.applicable(refused, state) for state in new)
+    assert tracked.weights @ tracked.satisfying(lambda state: state in new) > 0.2
+    likely = tracked.best_where(tracked.satisfying(lambda state: state in new))
+    # Of what explains it, that is likeliest which is nearest to what was believed.
+    assert len(likely ^ MODEL.apply(first, start)) == min(
+        len(state ^ MODEL.apply(first, start)) for state in STATES
+        if not MODEL.applicable(refused, state))
+
+
+def test_a_refusal_may_have_any_of_its_reasons_conjunctions_too():
+    """Where one goes: the thing is in reach already, or it is behind a closed door."""
+    domain = load_domain('household')
+    problem = domain.parse_problem('''(define (problem p) (:domain household)
+        (:objects apple_1 - movable fridge_1 - container table_1 - object)
+        (:init) (:goal (ontop apple_1 table_1)))''', 'p')
+    model = domain.model(problem)
+    go, enter = Action('navigate-to', ('apple_1',)), Atom('inside', ('apple_1', 'fridge_1'))
+    behind = [Literal(enter), Literal(Atom('open', ('fridge_1',)), False)]
+    reach = [Literal(Atom('reachable', ('apple_1',)))]
+    assert [tuple(reach), tuple(behind)] == list(model.obstacles(go))
+    for moved in (False, True):
+        tracked = BeliefFilter(Estimator(domain, problem, settings=EstimatorSettings(k=64)), model,
+                               FilterSettings(k=64))
+        if moved:  # all is known of one state, from which one goes to the table
+            tracked.tell(dict.fromkeys(domain.worth_asking(problem), False))
+            tracked.act(Action('navigate-to', ('table_1',)), FeedbackStatus.EXECUTED)
+        else:
+            tracked.hide(domain.worth_asking(problem))
+        tracked.act(go, FeedbackStatus.REJECTED)
+        either = tracked.probability(reach), tracked.probability(behind)
+        assert min(either) > 0.1 and sum(either) > 0.5
 
 
 def test_the_same_picture_after_an_action_says_that_nothing_happened():

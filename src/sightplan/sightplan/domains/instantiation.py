@@ -135,6 +135,14 @@ class InstantiatedModel:
         """
         return tuple(dict.fromkeys(_literals(self._ground(action).precondition)))
 
+    def obstacles(self, action: Action) -> tuple[tuple[Literal, ...], ...]:
+        """What keeps an action from being applicable: any of these conjunctions, nothing else.
+
+        Raises:
+            InputError: see ``check``.
+        """
+        return tuple(dict.fromkeys(_denials(self._ground(action).precondition)))
+
     def applicable(self, action: Action, state: State) -> bool:
         """Whether the action's precondition holds in a state.
 
@@ -287,6 +295,18 @@ def _literals(condition: _Ground) -> Iterator[Literal]:
     elif isinstance(condition, _All):
         for part in condition.parts:
             yield from _literals(part)
+
+
+def _denials(condition: _Ground) -> Iterator[tuple[Literal, ...]]:
+    """The conjunctions of literals in each of which a condition does not hold."""
+    if isinstance(condition, Literal):
+        yield (Literal(condition.atom, not condition.positive),)
+    elif isinstance(condition, _All):
+        for part in condition.parts:
+            yield from _denials(part)
+    else:
+        for parts in itertools.product(*map(_denials, condition.parts)):
+            yield tuple(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
 
 def _atoms(condition: _Ground) -> Iterator[Atom]:

@@ -97,8 +97,8 @@ class Estimate:
     seconds: float
 
 
-Unlikely = tuple[Sequence[Literal], float]
-"""A conjunction of literals, and what it costs where it holds [nats]."""
+Reasons = tuple[Sequence[Sequence[Literal]], float]
+"""Conjunctions of literals of which one holds, and what it costs if none does [nats]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,27 +238,27 @@ class Estimator:
         return model.repeated_log_likelihoods(item.atom.predicate, item.verdict, last,
                                               item.p_yes, item.p_no)
 
-    def solve(self, scores: Floats, unlikely: Sequence[Unlikely] = ()) -> Posterior:
+    def solve(self, scores: Floats, reasons: Sequence[Reasons] = ()) -> Posterior:
         """Posterior under any scores.
 
         Args:
             scores: (n,) what each atom adds to the log weight when true [nats].
-            unlikely: conjunctions of literals, and what each costs where it holds [nats]; one
-                whose atoms no constraint ties together is left out.
+            reasons: what else is likely; one whose atoms no constraint ties together is left
+                out (see ``ties``). An atom that it is not about counts as false.
         """
         scores = scores + self._never
         marginals, log_sum, complete = np.empty(len(self.atoms)), 0.0, True
         lists: list[tuple[Bools, Floats]] = []
+        known = [(self._known(conjunctions), cost) for conjunctions, cost in reasons]
         for index, (columns, solver) in enumerate(self._parts):
             part = scores[columns]
-            clauses = [clause for literals, cost in unlikely
-                       if (clause := _denial(solver.theory, literals, cost)) is not None]
-            if not clauses and not _tied(solver.theory):  # independent atoms: exact
+            fitting = [reason for reason in known if _about(solver.theory, reason[0])]
+            if not fitting and not _tied(solver.theory):  # independent atoms: exact
                 worlds = _independent(part, self.settings.k)
                 marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
                 log_sum += float(np.logaddexp(0.0, part).sum())
             else:
-                worlds = self._near_best(index, solver, part, clauses)
+                worlds = self._near_best(index, solver, part, fitting)
                 weights = np.exp(worlds.scores - worlds.scores[0])
                 marginals[columns] = weights @ worlds.values / weights.sum()
                 log_sum += float(worlds.scores[0] + np.log(weights.sum()))
@@ -267,10 +267,17 @@ class Estimator:
         values, found = self._product(lists)
         return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
 
-    def ties(self, atoms: Sequence[Atom]) -> bool:
-        """Whether constraints tie some atoms together, or none is tied to any."""
-        return any(all(atom in solver.theory.number for atom in atoms)
-                   for _, solver in self._parts)
+    def ties(self, conjunctions: Sequence[Sequence[Literal]]) -> bool:
+        """Whether constraints tie the atoms of reasons together, or none is tied to any."""
+        known = self._known(conjunctions)
+        return any(_about(solver.theory, known) for _, solver in self._parts)
+
+    def _known(self, conjunctions: Sequence[Sequence[Literal]]) -> list[tuple[Literal, ...]]:
+        """Conjunctions that may hold, of the atoms that it is about; all others are false."""
+        return [tuple(literal for literal in literals if literal.atom in self.number)
+                for literals in conjunctions
+                if not any(literal.positive and literal.atom not in self.number
+                           for literal in literals)]
 
     def possible(self, row: Bools) -> bool:
         """Whether a row of values breaks no hard constraint."""
@@ -282,11 +289,10 @@ class Estimator:
         return frozenset(self.atoms[i] for i in np.flatnonzero(row))
 
     def _near_best(self, index: int, solver: WorldSolver, scores: Floats,
-                   clauses: Sequence[Clause]) -> Worlds:
+                   reasons: Sequence[Reasons]) -> Worlds:
         window, limit = self.settings.window, self.settings.limit
-        if clauses:
-            theory = dataclasses.replace(
-                solver.theory, clauses=(*solver.theory.clauses, *clauses))
+        if reasons:
+            theory = _with_reasons(solver.theory, reasons)
             return WorldSolver(theory, self.settings.seed).near_best(scores, window, limit)
         if scores.any():
             return solver.near_best(scores, window, limit)
@@ -327,12 +333,25 @@ def _tied(theory: Theory) -> bool:
     return bool(theory.clauses or theory.groups or theory.acyclic)
 
 
-def _denial(theory: Theory, literals: Sequence[Literal], cost: float) -> Clause | None:
-    """A soft clause: not all of the literals hold; None if the theory is not about them all."""
-    if not literals or not all(literal.atom in theory.number for literal in literals):
-        return None
-    return Clause(tuple((theory.number[literal.atom], not literal.positive)
-                        for literal in literals), cost)
+def _about(theory: Theory, conjunctions: Sequence[Sequence[Literal]]) -> bool:
+    """Whether a theory is about all atoms of some conjunctions, none of which always holds."""
+    return bool(conjunctions) and all(conjunctions) and all(
+        literal.atom in theory.number for literals in conjunctions for literal in literals)
+
+
+def _with_reasons(theory: Theory, reasons: Sequence[Reasons]) -> Theory:
+    """A theory with soft clauses: one of the conjunctions of each of the reasons holds."""
+    clauses, definitions = list(theory.clauses), list(theory.definitions)
+    for conjunctions, cost in reasons:
+        clause = []
+        for literals in conjunctions:
+            parts = tuple((theory.number[literal.atom], literal.positive) for literal in literals)
+            if len(parts) > 1:
+                definitions.append(parts)
+                parts = ((len(theory.atoms) + len(definitions) - 1, True),)
+            clause.append(parts[0])
+        clauses.append(Clause(tuple(clause), cost))
+    return dataclasses.replace(theory, clauses=tuple(clauses), definitions=tuple(definitions))
 
 
 def _independent(scores: Floats, k: int) -> Worlds:

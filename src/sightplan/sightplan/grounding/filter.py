@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import FAINT, TOLD, Estimator, Evidence
+from sightplan.grounding.estimator import FAINT, TOLD, Estimator, Evidence, Reasons
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -55,6 +55,10 @@ class FilterSettings:
     hidden_prior: float = param(
         0.2, 'Prior probability of an atom about something that is out of view at first (most of '
         'what could be true is false)', low=1e-6, high=1.0 - 1e-6)
+    refusal: float = param(
+        0.5, 'Probability that an action was applicable although the world has just refused it, '
+        'above which states outside of the belief are sought that explain all such refusals; '
+        '1: never', low=0.0, high=1.0)
     prior_weight: float = param(
         0.3, "Weight of the old belief's marginals when such a state is looked for", low=0.0,
         high=1.0)
@@ -254,18 +258,20 @@ class BeliefFilter:
 
         Executed: joint states in which it was not applicable lose weight; the others move, with
         the reliabilities of the action. Rejected: joint states in which it was applicable lose
-        weight. Withheld: nothing happened.
+        weight; where that is nearly all of them, others are taken in that explain it. Withheld:
+        nothing happened.
         """
         if status is FeedbackStatus.WITHHELD:
             return
         if status is FeedbackStatus.REJECTED:
             self._rejected.append(action)
             if self._moved:
-                self._scores = self._scores + self._rejection(action)
+                self._scores = self._scores + self._rejection(action, self._values)
+                self._explain()
             else:
                 self._resolve()
             return
-        applicable = self._applicable(action)
+        applicable = self._applicable(action, self._values)
         odds = self._observation_model
         self._scores = self._scores + np.where(
             applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
@@ -275,14 +281,22 @@ class BeliefFilter:
         self._rejected.clear()
         self._move(action, applicable)
 
-    def _applicable(self, action: Action) -> Bools:
-        return self.satisfying(lambda state: self._model.applicable(action, state))
+    def _applicable(self, action: Action, rows: Bools) -> Bools:
+        """(K,) whether an action is applicable, per row of values (K, n)."""
+        return np.array([self._model.applicable(action, self._estimator.state(row))
+                         for row in rows], np.bool_)
 
-    def _rejection(self, action: Action) -> Floats:
-        """Log P(rejected | joint state), per joint state."""
+    def _rejection(self, action: Action, rows: Bools) -> Floats:
+        """(K,) log P(rejected | joint state), per row of values (K, n)."""
         odds = self._observation_model
-        return np.where(self._applicable(action), math.log(odds.rejection),
+        return np.where(self._applicable(action, rows), math.log(odds.rejection),
                         math.log1p(-odds.execution_if_inapplicable))
+
+    def _reasons(self) -> list[Reasons]:
+        """The rejected actions, as the solver takes them: something kept each from being done."""
+        odds = self._observation_model
+        cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
+        return [(self._model.obstacles(action), cost) for action in self._rejected]
 
     @property
     def answered(self) -> set[Atom]:
@@ -293,17 +307,13 @@ class BeliefFilter:
 
     def _resolve(self) -> None:
         """Before the first action took place, all is about one state: find the best ones anew."""
-        odds = self._observation_model
-        cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
-        refused = [(self._model.preconditions(action), cost) for action in self._rejected]
+        reasons = self._reasons()
         posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._told
-                                          + self._hidden, refused)
+                                          + self._hidden, reasons)
         self._values, self._scores = posterior.values, posterior.scores
-        for action in self._rejected:  # exactly, where a precondition is no conjunction
-            self._scores = self._scores + self._rejection(action)
-        for literals, cost in refused:
-            if self._estimator.ties([literal.atom for literal in literals]):
-                self._scores = self._scores + cost * self.holds(literals)
+        for action, (obstacles, _) in zip(self._rejected, reasons, strict=True):
+            if not self._estimator.ties(obstacles):  # the solver could not heed it
+                self._scores = self._scores + self._rejection(action, self._values)
         self._scores = self._scores - self._scores.max()
         self._last_values = self._values.copy()
         self._prior = np.full(len(self.atoms), 0.5)
@@ -390,31 +400,70 @@ class BeliefFilter:
                       and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1)
 
     def escape(self) -> bool:
-        """Take in states outside of the belief that the current image speaks for.
+        """Take in states outside of the belief that the present speaks for.
+
+        That is: what was answered about the current image, what was told, and what was refused
+        since the last action.
 
         Returns:
             whether any was added.
         """
-        scores = self._image_scores + self._told
-        if not self._moved or not scores.any():
+        if not self._moved:
             return False  # before the first action all states have been looked at
-        inside = float((self._values @ scores).max())
-        if scores[scores > 0.0].sum() - inside <= self.settings.escape_nats:
-            return False  # not even a state that agrees with every answer would be much better
-        prior = np.clip(_logit(self._prior), -2.5, 2.5)
-        posterior = self._estimator.solve(scores + self.settings.prior_weight * prior)
-        better = posterior.values[posterior.values @ scores
-                                  > inside + self.settings.escape_nats]
-        return self._add(better[:max(1, self.settings.k // 2)], scores, inside)
+        scores = self._image_scores + self._told
+        inside = self._evidence(self._values, scores)
+        if scores[scores > 0.0].sum() - inside.max() <= self.settings.escape_nats:
+            return False  # not even a state that agrees with everything would be much better
+        rows = self._estimator.solve(scores + self._inclination(), self._reasons()).values
+        gains = self._evidence(rows, scores) - inside.max()
+        return self._add(rows, gains, gains > self.settings.escape_nats)
 
-    def _add(self, rows: Bools, scores: Floats, inside: float) -> bool:
-        """Add joint states, weighted by their evidence and a penalty for being a surprise."""
+    def _explain(self) -> None:
+        """Take in states in which no refused action is applicable, if few believed ones are so.
+
+        Else a refusal would lower all joint states alike, and change nothing. Unlike answers, it
+        tells little about which of the others is meant: they are weighed by what was believed,
+        too.
+        """
+        def contradicted(rows: Bools) -> Bools:
+            fits = [self._applicable(action, rows) for action in self._rejected]
+            return np.asarray(np.any(fits, axis=0))
+        if float(self.weights @ contradicted(self._values)) <= self.settings.refusal:
+            return
+        scores = self._image_scores + self._told + self._inclination()
+        rows = self._estimator.solve(scores, self._reasons()).values
+        self._add(rows, self._evidence(rows, scores) - self._evidence(self._values, scores).max(),
+                  ~contradicted(rows))
+
+    def _inclination(self) -> Floats:
+        """(n,) what is left of the old belief where states outside of it are looked for [nats]."""
+        return self.settings.prior_weight * np.clip(_logit(self._prior), -2.5, 2.5)
+
+    def _evidence(self, rows: Bools, scores: Floats) -> Floats:
+        """(K,) what speaks for rows of values (K, n): scores of atoms, and refusals [nats]."""
+        evidence = rows @ scores
+        for action in self._rejected:
+            evidence = evidence + self._rejection(action, rows)
+        return np.asarray(evidence, np.float64)
+
+    def _add(self, rows: Bools, gains: Floats, chosen: Bools) -> bool:
+        """Add some joint states, with a penalty for being a surprise.
+
+        Args:
+            rows: (K, n) joint states, best first.
+            gains: (K,) how much better each is than the best one in the belief [nats].
+            chosen: (K,) which to add: the first half of ``k`` of them.
+
+        Returns:
+            whether any was not there yet.
+        """
         known = {row.tobytes() for row in self._values}
-        new = [row for row in rows if row.tobytes() not in known]
+        new = [i for i in np.flatnonzero(chosen)[:max(1, self.settings.k // 2)]
+               if rows[i].tobytes() not in known]
         if not new:
             return False
-        added = np.array(new)
-        weights = (added @ scores - inside + self._scores.max() - self.settings.surprise_nats)
+        added = rows[new]
+        weights = gains[new] + self._scores.max() - self.settings.surprise_nats
         self._values = np.concatenate([self._values, added])
         self._last_values = np.concatenate([self._last_values, added])
         self._scores = np.concatenate([self._scores, weights])
@@ -507,7 +556,7 @@ class FactorisedFilter(BeliefFilter):
         self._values = posterior.values[:self.settings.k]
         self._scores = posterior.scores[:self.settings.k] - posterior.scores[0]
         for action in self._rejected:
-            self._scores = self._scores + self._rejection(action)
+            self._scores = self._scores + self._rejection(action, self._values)
         self._last_values = self._values.copy()
 
     def escape(self) -> bool:

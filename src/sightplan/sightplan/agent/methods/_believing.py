@@ -107,6 +107,7 @@ class BelievingPolicy:
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._looks = self._trials = self._actions = 0
+        self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = (context.model.conditions() | {
             literal.atom for literal in context.problem.goal}).intersection(
                 context.domain.worth_asking(context.problem))
@@ -146,8 +147,10 @@ class BelievingPolicy:
             if self._have_plan(context, other_state) is None:
                 stop = None
                 break
-        if stop is not None:
-            return stop
+        if stop is not None:  # from elsewhere things may look otherwise
+            look = (self._view(context, context.model.actions)
+                    if stop.reason is StopReason.GAVE_UP and self.needs_grounder else None)
+            return stop if look is None else Act(look)
         if not self._queue:  # the goal holds in what was thought another state
             return Stop(StopReason.PLAN_DONE)
         return Act(self._queue[0])
@@ -167,9 +170,11 @@ class BelievingPolicy:
         self._actions += 1
         self._filter.act(action, feedback.status)
         if feedback.status is not FeedbackStatus.EXECUTED:
+            self._refused.add(action)
             self._queue.clear()
             self._ascertain(context, AskPurpose.PRECONDITION)
             return None
+        self._refused.clear()
         if self._queue and self._queue[0] == action:
             self._queue.popleft()
         else:
@@ -258,16 +263,19 @@ class BelievingPolicy:
         belief = self._filter
         weakest = min(context.problem.goal,
                       key=lambda literal: (belief.probability([literal]), literal))
-        found = [action for action in context.model.actions
-                 if action.name in context.domain.views
-                 and set(action.args) & set(weakest.atom.args)
-                 and context.model.applicable(action, state)
-                 and belief.probability(context.model.preconditions(action)) > _LIKELY]
-        if not found:
-            return None
-        self._looks += 1
-        return max(found, key=lambda action: (
-            belief.probability(context.model.preconditions(action)), action))
+        found = self._view(context, [action for action in context.model.actions
+                                     if set(action.args) & set(weakest.atom.args)
+                                     and context.model.applicable(action, state)])
+        self._looks += found is not None
+        return found
+
+    def _view(self, context: Context, actions: Sequence[Action]) -> Action | None:
+        """Of some actions the likeliest applicable one that gives another view; None without."""
+        chances = {action: self._filter.probability(context.model.preconditions(action))
+                   for action in actions
+                   if action.name in context.domain.views and action not in self._refused}
+        likely = [action for action, chance in chances.items() if chance > _LIKELY]
+        return max(likely, key=lambda action: (chances[action], action), default=None)
 
     # --- planning -------------------------------------------------------------------------------
 
@@ -293,7 +301,10 @@ class BelievingPolicy:
         return self._works[key]
 
     def _have_plan(self, context: Context, state: State) -> Stop | None:
-        """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is."""
+        """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is.
+
+        Nor is one that begins with what the world has just refused: it would refuse it again.
+        """
         if self._queue and self._reaches_goal(context, tuple(self._queue), state):
             return None
         if state not in self._plans:
@@ -302,6 +313,10 @@ class BelievingPolicy:
         if isinstance(found, Stop):
             self._queue.clear()
             return found
+        if found and found[0] in self._refused:
+            self._queue.clear()
+            return Stop(StopReason.GAVE_UP, f'{found[0]} was refused, and nothing else is known '
+                        f'that leads on')
         self._queue = deque(found)
         return None
 
