@@ -167,6 +167,10 @@ class _Session:
             observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
         if observation is None:
             observation = self.observe()
+        hidden = next((atom for atom in atoms if not observation.in_view(atom)), None)
+        if hidden is not None:  # an answer could only be a guess, or a leak
+            raise InputError(f'{hidden}: asked about a picture in which not all its objects are '
+                             f'in view (ask only where Observation.in_view)')
         questions = tuple(self.domain.question(atom) for atom in atoms)
         expectations = tuple(expected) if expected is not None else (None,) * len(questions)
         if len(expectations) != len(questions):

@@ -107,7 +107,8 @@ class Context(Protocol):
         """Ask whether atoms hold, all about one image, in one batch.
 
         Args:
-            atoms: what to ask, worded by the domain's templates.
+            atoms: what to ask, worded by the domain's templates; their objects must all be in
+                view (``Observation.in_view``).
             purpose: why (metrics keep the purposes apart).
             expected: what the policy expects, one per atom; None: nothing.
             action: whose preconditions or effects they are.
@@ -116,6 +117,9 @@ class Context(Protocol):
 
         Returns:
             one answer per atom, in the same order.
+
+        Raises:
+            InputError: an object of an atom is out of view.
         """
 
     def plan(self, state: State, search: str = '') -> PlanningResult:

@@ -108,11 +108,9 @@ class EpisodeScorer:
         ``effects`` was worth (one of ``CHECKS``), and the wrong answers that ``misled`` the method
         there. ``goal_unmet`` are the literals of the goal that did not hold at the end, each with
         the last answer about it. ``privileged`` says when facts about what is out of view were
-        told, ``told`` how many came with all looks, ``questions_out_of_view`` how many questions
-        were about such things (where the world says what is in view). ``proposals`` counts the
-        replies of a planning model by status; ``usage`` is what the models cost, None where
-        nobody counted. ``failure`` says why an episode that is not solved failed, see
-        ``metrics.failures``.
+        told, ``told`` how many came with all looks. ``proposals`` counts the replies of a
+        planning model by status; ``usage`` is what the models cost, None where nobody counted.
+        ``failure`` says why an episode that is not solved failed, see ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
         by bin: number, sum of the probabilities, number of true atoms; empty without any.
 
@@ -153,7 +151,7 @@ class EpisodeScorer:
             'plans': [], 'actions': [],
             'actions_right': 0, 'actions_counted': 0,
             'looks': 0,
-            'questions': 0, 'questions_out_of_view': 0,
+            'questions': 0,
             'predicates': {},
             'wrong': [],
             'enumerations': [],
@@ -210,8 +208,6 @@ class EpisodeScorer:
     def _asked(self, event: Asked) -> None:
         line = self._line
         line['questions'] += len(event.questions)
-        line['questions_out_of_view'] += sum(
-            not event.observation.in_view(question.atom) for question in event.questions)
         line['model'] = event.model or line['model']
         state = self._true_state(event.observation.stamp_ns)
         if state is None:

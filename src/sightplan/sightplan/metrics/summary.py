@@ -48,9 +48,9 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
           each (see ``metrics.failures``), and ``shares`` of the failed episodes;
-        * ``plans``; ``questions``, ``questions_per_episode``, ``questions_out_of_view``,
-          ``unparsed``; ``looks``; ``told``, the number of facts about what is out of view that
-          were granted with them, and ``told_per_episode``;
+        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``looks``; ``told``,
+          the number of facts about what is out of view that were granted with them, and
+          ``told_per_episode``;
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
           and ``interval95`` of the probabilities believed at each step, ``n`` of them;
         * ``stops``: how often each reason ended an episode;
@@ -93,7 +93,6 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     summary['plans'] = _plans(scored)
     summary['questions'] = sum(line['questions'] for line in lines)
     summary['questions_per_episode'] = _mean(line['questions'] for line in scored)
-    summary['questions_out_of_view'] = sum(line.get('questions_out_of_view', 0) for line in lines)
     summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
                               for counts in table.values())
     summary['looks'] = sum(line['looks'] for line in lines)
