@@ -340,6 +340,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     return {
         'domain': domain.name,
         'domain_sha256': hashlib.sha256(domain.pddl.encode()).hexdigest()[:12],
+        'domain_settings_sha256': domain.settings_hash,
         'questions_sha256': domain.question_hash,
         'split': '' if settings.problems else settings.split,
         'problems': {'count': len(pairs), 'sha256': problems.hexdigest()[:12]},
@@ -570,7 +571,7 @@ def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
     """Who tells what is out of view: for the loop alone."""
     if spec.privileged is Privileged.NONE:
         return None
-    return PrivilegedFacts(truth, spec, domain.model(spec.problem).atoms)
+    return PrivilegedFacts(truth, spec, domain.worth_asking(spec.problem))
 
 
 def _close_after(stack: ExitStack, thing: object) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli, run_cli, runner
-from sightplan.domains import load_domain
+from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     BackendError,
     InputError,
@@ -152,6 +153,22 @@ def test_the_rules_of_the_suite_are_part_of_the_identity(monkeypatch):
         suite, domains={'blocksworld': others}))
     assert rules(settings) == ({'simple': 3, 'medium': 20, 'hard': 20},
                                dict.fromkeys(splits, False))
+
+
+def test_what_a_domain_says_beside_its_pddl_is_part_of_the_identity(tmp_path):
+    settings = RunSettings(method='idle')
+    domain, pairs, _ = select_problems(settings)
+    shutil.copytree(domain.folder, tmp_path / domain.name)
+    other = Domain(tmp_path / domain.name)
+
+    def found(domain):
+        return runner.identity(settings, domain, pairs, '')
+    assert found(other) == found(domain)
+    with (other.folder / 'domain.yaml').open('a') as file:
+        file.write('instances: true\n')
+    other = Domain(other.folder)
+    assert {key for key, value in found(domain).items() if found(other)[key] != value} == {
+        'domain_settings_sha256'}
 
 
 def test_when_facts_are_told_is_as_set_or_as_the_suite_grants_it(go, tmp_path, monkeypatch):

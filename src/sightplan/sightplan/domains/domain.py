@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +61,7 @@ class Domain:
         instances: whether problems with the same facts are still different ones: their worlds
             differ in what the facts do not say, which is made from a problem's name.
         pddl: text of the domain file.
+        settings_hash: SHA-256 of ``domain.yaml``, first 12 hex digits.
 
     Raises:
         DomainError: a file is missing or wrong; names file, line and remedy.
@@ -85,6 +87,7 @@ class Domain:
         self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
         self.views: tuple[str, ...] = _views(path, settings, self.schema)
         self._asked = _asked(path, settings, self.schema)
+        self.settings_hash: str = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         self.instances: bool = settings.get('instances', False)
         if not isinstance(self.instances, bool):
             raise DomainError(f'{path}:1: instances = {self.instances!r} is not true or false')

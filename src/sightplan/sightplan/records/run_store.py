@@ -27,7 +27,7 @@ from sightplan.model import InfrastructureError, InputError, user_path
 
 FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
-           'questions_sha256', 'privileged')
+           'domain_settings_sha256', 'questions_sha256', 'privileged')
 
 
 class RunStore:
@@ -226,6 +226,10 @@ class RunStore:
                 raise InputError(f'{self.folder}: holds a run already; resume it or choose '
                                  f'another --out')
             differences = _differences(info['identity'], identity)
+            if set(info['identity']) != set(identity):
+                raise InputError(f'{self.folder}: was begun by another version of sightplan and '
+                                 f'cannot be resumed by this one; choose another --out. '
+                                 f'Different: ' + '; '.join(differences))
             if differences:
                 raise InputError(f'{self.folder}: holds another run and cannot be resumed with '
                                  f'these settings; choose another --out, or settings as they '
