@@ -302,7 +302,7 @@ def pantry() -> Domain:
 
 def told_by(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
     """The source of what is out of view in an episode of that world."""
-    return PrivilegedFacts(world, spec, world.domain.model(spec.problem).atoms)
+    return PrivilegedFacts(world, spec, world.domain.worth_asking(spec.problem))
 
 
 def pantry_view(problem: Problem, state: State) -> set[str]:

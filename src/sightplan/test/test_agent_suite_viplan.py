@@ -234,7 +234,7 @@ def specs(domain, method):
 def score(method, spec, world, planner=None):
     scorer, domain = EpisodeScorer(world), load_domain(spec.problem.domain)
     told = (None if spec.privileged is Privileged.NONE else
-            PrivilegedFacts(world, spec, domain.model(spec.problem).atoms))
+            PrivilegedFacts(world, spec, domain.worth_asking(spec.problem)))
     run_episode(spec, make_policy(method, truth=world), world, None, planner, scorer, domain,
                 privileged=told)
     return scorer.result()

@@ -128,7 +128,7 @@ class _Episode:
         self.world, self.spec = world, spec
         self.moved = False
         granted = spec.privileged is not Privileged.NONE
-        self._facts = (PrivilegedFacts(world, spec, domain.model(spec.problem).atoms)
+        self._facts = (PrivilegedFacts(world, spec, domain.worth_asking(spec.problem))
                        if granted else None)
 
     def scene(self, outcome: str = '') -> _Scene:

@@ -16,7 +16,7 @@ class PrivilegedFacts:
     Args:
         truth: of the world that shows the episode.
         spec: of the episode.
-        atoms: all ground atoms of its problem.
+        atoms: those of its problem that may hold (``Domain.worth_asking``).
     """
 
     def __init__(self, truth: TruthSource, spec: EpisodeSpec, atoms: Sequence[Atom]) -> None:
