@@ -95,7 +95,7 @@ def test_prompts_describe_every_action_and_name_every_object(domain: Domain) -> 
             assert len(words.parameters) == len(domain.schema.actions[action].parameters)
             assert words.effects
         for thing in (*problem.objects, *domain.schema.constants):
-            assert f'- {thing}: ' in text
+            assert re.search(rf'^- {thing} \((?!{thing}\)).+\)$', text, re.MULTILINE)
         assert domain.goal_text(problem) in text
         assert not re.search(r'\{[a-z_]+\}', text)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import Action, InputError, PastStep, Problem
+from sightplan.model import Action, Atom, InputError, PastStep, Problem
 
 _DONE, _USAGE = 0, 2
 _IMAGE = '[the picture]'
@@ -18,6 +18,7 @@ examples:
   sightplan prompts --method plan_cot
   sightplan prompts blocksworld --method ground_mem --split hard
   sightplan prompts --method action --problem mine.pddl --stop-at-goal
+  sightplan prompts household --method plan --split medium --told
 
 Lines that begin with "#### " are not part of a prompt. The files that a prompt is made from, and
 how a domain replaces them: sightplan/domains/templates/README.md.
@@ -30,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.domains import domain_names
     parser = subparsers.add_parser(
         'prompts', help='show what a vision-language model is given to read',
-        description='Print the prompt of a method for a problem, exactly as a model gets it.',
+        description='Print the prompt of a method for a problem, as a model gets it.',
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('domain', nargs='?', choices=domain_names(), default=domain_names()[0],
                         help='(default: %(default)s)')
@@ -42,6 +43,9 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--split', help='first problem of this split (default: the first split)')
     parser.add_argument('--stop-at-goal', action='store_true',
                         help='as in episodes that end by themselves at the goal')
+    parser.add_argument('--told', action='store_true',
+                        help='with facts that an episode may grant to a method whose model plans: '
+                        'here all that are told where nothing is in view')
     parser.set_defaults(main=main)
 
 
@@ -60,21 +64,28 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
     from sightplan.agent import needs_visual_planner, prompt_name
     from sightplan.domains import Domain, load_domain
     domain: Domain = load_domain(arguments.domain)
-    problem = (domain.read_problem(Path(arguments.problem)) if arguments.problem
-               else domain.split_problems(arguments.split or domain.splits[0])[0]).for_agent()
+    whole = (domain.read_problem(Path(arguments.problem)) if arguments.problem
+             else domain.split_problems(arguments.split or domain.splits[0])[0])
+    problem = whole.for_agent()
     name = prompt_name(arguments.method)
     yield (f'#### method {arguments.method}, problem {problem.name}, '
            f'prompt {name}@{domain.prompt_hash(name)}')
     if needs_visual_planner(arguments.method):
-        yield from _planning(domain, problem, name, arguments.stop_at_goal)
+        told = ({atom: atom in whole.init for atom in domain.worth_asking(whole)}
+                if arguments.told else {})
+        yield from _planning(domain, problem, name, arguments.stop_at_goal, told)
+    elif arguments.told:
+        raise InputError(f'--told: no prompt of {arguments.method} tells any facts (choose a '
+                         f'method whose model plans, for example plan)')
     else:
         yield from _questions(domain, problem, name)
 
 
-def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool) -> Iterator[str]:
+def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool,
+              told: Mapping[Atom, bool]) -> Iterator[str]:
     from sightplan.domains import Became
     step = PastStep('NAME(OBJECT, ...)', domain.became(name, Became.EXECUTED))
-    first, later = (domain.planning_prompt(name, problem, history, None, stops_at_goal)
+    first, later = (domain.planning_prompt(name, problem, history, told, stops_at_goal)
                     for history in ((), (step,)))
     yield from ('#### system', first.system, '#### user', *first.parts(_IMAGE))
     yield f'#### (at most {first.max_tokens} tokens of reply)'

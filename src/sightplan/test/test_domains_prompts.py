@@ -36,7 +36,7 @@ def test_every_method_of_the_paper_has_its_prompt():
 @pytest.mark.parametrize('name', PLANNING)
 def test_a_planning_prompt_tells_all_that_is_needed(name):
     text = all_of(name)
-    for part in ('moveblock(block, column)', '- r: red block', '- c3: column labeled "c3"',
+    for part in ('moveblock(block, column)', '- r (red block)', '- c3 (column labeled "c3")',
                  'The green block needs to be on top of the red block',
                  '"parameters"', 'Nothing yet.'):
         assert part in text, part
@@ -67,16 +67,16 @@ def test_objects_are_told_by_the_names_that_a_reply_must_use():
           (:init (clear red_block))
           (:goal (on red_block b_green)))""", 'mine')
     text = all_of('plan', problem)
-    for line in ('- red_block: red block', '- b_green: green block',
-                 '- tower: block named "tower"', '- left: column labeled "left"'):
+    for line in ('- red_block (red block)', '- b_green (green block)',
+                 '- tower (block named "tower")', '- left (column labeled "left")'):
         assert line in text
-    assert '- r:' not in text
+    assert '- r (' not in text
 
 
 def test_constants_of_the_domain_are_objects_too():
     domain = pantry()
     text = shown(domain.planning_prompt('plan', domain.split_problems('small')[0]))
-    assert '- table: table' in text and 'take-out(thing, container)' in text
+    assert '- table (surface)' in text and 'take-out(thing, container)' in text
 
 
 def test_history_is_told_in_order():
@@ -302,6 +302,28 @@ def test_the_command_prints_questions_and_memories(capsys):
     assert text.count('Question: Is the') > 56 and 'had planned to move' in text
     assert main(['prompts', '--method', 'ground']) == 0
     assert 'had planned' not in capsys.readouterr().out
+
+
+def test_the_command_shows_what_may_be_told(capsys):
+    assert main(['prompts', 'household', '--split', 'medium']) == 0
+    plain = capsys.readouterr().out
+    assert 'Known facts' not in plain
+    assert main(['prompts', 'household', '--split', 'medium', '--told']) == 0
+    more = set(capsys.readouterr().out.splitlines()) - set(plain.splitlines())
+    problem = load_domain('household').split_problems('medium')[0]
+    inside = [atom for atom in problem.init if atom.predicate == 'inside']
+    assert inside and len(more) == 1 + len(inside) and '# Known facts' in more
+    assert main(['prompts', 'household', '--method', 'ground', '--told']) == 2
+    assert 'no prompt of ground tells any facts' in capsys.readouterr().err
+
+
+def test_an_object_without_other_words_is_listed_with_its_type():
+    domain = load_domain('household')
+    problem = domain.split_problems('simple')[0]
+    lines = domain.planning_prompt('plan', problem).before_image.splitlines()
+    assert [line for line in lines if line in {
+        f'- {name} ({kind})' for name, kind in problem.objects.items()}] == [
+        f'- {name} ({kind})' for name, kind in problem.objects.items()]
 
 
 def test_the_command_takes_a_problem_file(tmp_path, capsys):

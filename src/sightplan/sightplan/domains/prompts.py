@@ -255,9 +255,10 @@ class Prompts:
                 'preconditions': listed(words.preconditions), 'effects': listed(words.effects),
             }) for action, words in self.actions.items()),
             'objects': listed([
-                _fill(texts['object'], {'name': thing,
-                                        'words': self._wording.object_text(thing, kind)})
-                for thing, kind in objects.items()]),
+                _fill(texts['object'], {
+                    'name': thing, 'words': words if words != thing else kind})
+                for thing, kind in objects.items()
+                for words in [self._wording.object_text(thing, kind)]]),
             'goal': self._wording.goal_text(problem),
             'told': _fill(texts['told'], {'facts': listed(known)}) if known else '',
             'history': '\n'.join(
