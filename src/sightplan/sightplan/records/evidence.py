@@ -30,10 +30,10 @@ class FailureImages:
 
     A run then holds one picture for each failed episode, ``failures/<episode>.png``. Looks are
     kept as they came, for most episodes need none of them: the ``most`` different ones that were
-    seen last (0.9 MB each at 640x480).
+    seen last (0.9 MB each at 640x480; an episode has one more than actions carried out).
     """
 
-    def __init__(self, folder: Path, most: int = 100) -> None:
+    def __init__(self, folder: Path, most: int = 32) -> None:
         """Name the run directory; nothing is touched before a failure is committed."""
         self._folder = folder
         self._most = most
