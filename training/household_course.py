@@ -42,8 +42,8 @@ class Course:
     shape = Shape(height=240, width=240, patch=16, hidden=128, heads=4, vision_layers=2,
                   vision_mlp=256, text_layers=3, text_mlp=256, stem=(32, 32, 64, 128),
                   depths=(1, 1, 2))
-    settings = Settings(steps=(500, 0, 2500), rates=(2e-3, 1e-3, 1.2e-3), batch=16, questions=24,
-                        shards=80, bfloat16=True)
+    settings = Settings(steps=(600, 0, 4500), rates=(2e-3, 1e-3, 1.2e-3), batch=16, questions=24,
+                        processes=1, shards=60, bfloat16=True)
     kinds = questions.PREDICATES
     heads = CELL_HEADS | NAME_HEADS
     scenes = 250

@@ -277,7 +277,7 @@ def test_a_shipped_model_tells_its_domain_and_another_none(tmp_path: Path) -> No
 
 def test_each_domain_has_weights_of_its_own() -> None:
     names = {domain: Backend(Settings(domain=domain)).model for domain in shipped_domains()}
-    assert 'blocksworld' in names
+    assert {'blocksworld', 'household'} <= set(names)
     assert len({name.partition('@')[2] for name in names.values()}) == len(names)
     assert all(name.startswith(f'embedded_model/{domain}@') for domain, name in names.items())
 
@@ -295,7 +295,7 @@ def test_the_domain_of_a_run_chooses_the_model() -> None:
 
 
 def test_a_domain_without_weights_is_told_which_have_some() -> None:
-    with pytest.raises(InputError, match='only for blocksworld') as caught:
+    with pytest.raises(InputError, match='only for blocksworld, household') as caught:
         Backend(Settings(domain='chess'))
     assert "'chess'" in str(caught.value) and 'model_dir' in str(caught.value)
 
