@@ -376,6 +376,11 @@ def test_high_surfaces_are_used_though_the_robot_cannot_see_them(scene):
     scene.park('a_1')
     stage.robot = robot(1.6, -0.7, -math.pi / 2, held='a_1', zone=('a_1', 'table_1'))
     stage.all_well('place-on(a_1, table_1)')
+    stage.actions = Actions(scene, stage.home, stage.problem, math.pi / 4,
+                            lambda robot: frozenset({'table_1'}))
+    stage.robot = robot()
+    stage.all_well('navigate-to(a_1)')  # to what bears it
+    stage.all_well('grasp(a_1)')
 
 
 @pytest.mark.parametrize('seed', range(5))

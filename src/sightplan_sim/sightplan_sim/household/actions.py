@@ -152,7 +152,8 @@ class Actions:
                 wanted = {name for atom in expected for name in atom.args
                           if expected[atom] and atom.predicate == 'reachable'} or set(action.args)
                 hidden = len(wanted - seen)
-                missed |= action.name == 'navigate-to' and action.args[0] not in seen
+                missed |= action.name == 'navigate-to' and seen.isdisjoint(
+                    (action.args[0], *self._overhead(robot, action.args[0])))
             else:
                 hidden = 0
             cost = (missed, len(wrong), hidden)
@@ -183,13 +184,14 @@ class Actions:
             return
         zone = self._zone(target, robot)
         looks = 0
-        for view in self._stations.facing(robot, target, rng):
-            there = replace(robot, station=view.station, zone=zone)
-            if self._reference or reachable(self._scene, there, target):
-                yield there
-                looks += 1
-                if looks >= LOOKS:
-                    return
+        for faced in (target, *self._overhead(robot, target)):
+            for view in self._stations.facing(robot, faced, rng):
+                there = replace(robot, station=view.station, zone=zone)
+                if self._reference or reachable(self._scene, there, target):
+                    yield there
+                    looks += 1
+                    if looks >= LOOKS:
+                        return
 
     def _grasp(self, robot: Robot, rng: np.random.Generator, thing: str) -> Iterator[Robot]:
         self._blocked = ''
@@ -305,6 +307,11 @@ class Actions:
         if any(share > OPEN_SHARE for share in scene.openings(target)):
             zone.update(contents(scene, target, scene.things))
         return frozenset(zone)
+
+    def _overhead(self, robot: Robot, target: str) -> list[str]:
+        """What bears a target that lies too high to be seen: it is faced instead."""
+        high = self._scene.aabb(target)[0][2] > robot.eye[2]
+        return supports(self._scene, target) if high and not self._reference else []
 
     def _leaning(self, thing: str) -> list[str]:
         """Things that may move when a thing is taken away: what touches it, and so on."""
