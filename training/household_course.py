@@ -116,11 +116,13 @@ class Course:
         assert asked.about is not None
         normed = F.layer_norm(hidden, hidden.shape[-1:])
         objects, states, rows = [], [], []
-        for place, which in ((0, 0), (2, 1)):  # a name is the first word, or the third
-            there = asked.about[..., which] >= 0
+        for which in range(2):
+            about = asked.about[..., which]
+            names = torch.from_numpy(_names(batch.facts)).gather(1, about.clamp(min=0))
+            there = (asked.ids == names[..., None]) & (about >= 0)[..., None]
             rows.append(there.nonzero()[:, 0])
-            objects.append(asked.about[..., which][there])
-            states.append(normed[:, :, place][there])
+            objects.append(about[..., None].expand_as(there)[there])
+            states.append(normed[there])
         row, thing, state = torch.cat(rows), torch.cat(objects), torch.cat(states)
         target = name_targets(batch)
         losses, hits = [], []
@@ -193,6 +195,11 @@ def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float
     target = {name: torch.from_numpy(values.reshape(-1).astype(np.int64))
               for name, values in out.items()}
     return target, {'thing': 0.04, 'furniture': 0.1}
+
+
+def _names(facts: dict[str, Any]) -> np.ndarray:
+    """(n, K) token of each object's name."""
+    return np.asarray(questions.NAME[facts['category'], facts['number'].astype(np.int64) - 1])
 
 
 def _category_of(facts: dict[str, Any], relation: str) -> np.ndarray:

@@ -50,6 +50,7 @@ _END = ID[ANSWER]
 _PREDICATE = tuple(ID[p] for p in PREDICATES)
 _WEIGHTS = (18, 10, 16, 20, 18, 18)
 _PAD = ID['<pad>']
+_HOLDING = PREDICATES.index('holding')
 
 
 class SceneTruth:
@@ -102,6 +103,8 @@ def sample(rng: random.Random, truth: SceneTruth, natural: float,
             a = rng.choice(fits) if fits else a
         answer = bool(table[a])
         ids = [truth.token[a], _PREDICATE[predicate], _END, _PAD]
+        if predicate == _HOLDING:  # the robot comes first: is it holding the bowl?
+            ids[:2] = ids[1::-1]
         return ids, 2, YES if answer else NO, predicate, (a, b)
     table = truth.binary[predicate - 3]
     first = truth.things if rng.random() < 0.95 else truth.seen

@@ -140,13 +140,31 @@ def test_sampled_answers_agree_with_the_truth_and_are_balanced() -> None:
             continue
         ids, position, answer, kind, _ = found
         assert words[ids[position]] == embedded_model.ANSWER
-        first, predicate, *second = (words[i] for i in ids[:position])
-        assert predicate == questions.PREDICATES[kind]
-        assert (' '.join((predicate, first, *second)) in true) is (answer == questions.YES)
+        predicate = questions.PREDICATES[kind]
+        names = [words[i] for i in ids[:position] if words[i] != predicate]
+        assert (' '.join((predicate, *names)) in true) is (answer == questions.YES)
         asked.setdefault(predicate, []).append(answer == questions.YES)
     assert set(asked) == {'reachable', 'holding', 'ontop', 'nextto'}  # nothing here opens
     for predicate in ('reachable', 'holding', 'ontop'):
         assert 0.35 < np.mean(asked[predicate]) < 0.65
+
+
+def test_lessons_are_worded_as_the_grounder_asks() -> None:
+    from sightplan.domains import load_domain
+    from sightplan.model import Atom
+
+    domain, tokenizer = load_domain('household'), embedded_model.make_tokenizer(questions.WORDS)
+    rng, truth, seen = random.Random(0), questions.SceneTruth(scene() | {
+        'kind': np.array([1, 1, 2, *[0] * 13])}), set()  # a table that opens
+    names = ('bowl_1', 'bowl_2', 'table_1')
+    while len(seen) < len(questions.PREDICATES):
+        found = questions.sample(rng, truth, 0.5)
+        assert found is not None
+        ids, position, _, kind, about = found
+        atom = Atom(questions.PREDICATES[kind], tuple(names[k] for k in about if k >= 0))
+        asked = tokenizer(domain.question(atom).text + embedded_model.ANSWER).input_ids
+        assert asked == list(ids[:position + 1]), atom
+        seen.add(kind)
 
 
 def test_a_mirror_keeps_picture_and_places_together() -> None:
