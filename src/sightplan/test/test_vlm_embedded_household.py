@@ -1,0 +1,123 @@
+"""The household's embedded model: its words, its training, and what it sees."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sightplan.domains import load_domain
+from sightplan.model import EpisodeSpec, Observation
+from sightplan.vlm.api import YesNoRequest
+from sightplan.vlm.backends.embedded import Backend, Settings, shipped_folder
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('pybullet')
+
+TRAINING = Path(__file__).resolve().parents[3] / 'training'
+sys.path.insert(0, str(TRAINING))
+DOMAIN = load_domain('household')
+
+
+@cache
+def backend() -> Backend:
+    return Backend(Settings(domain='household'))
+
+
+@cache
+def looks() -> tuple[tuple[Any, tuple[Any, ...], frozenset[Any]], ...]:
+    """A few looks along seeded walks of legal actions: observation, atoms in view, true state."""
+    sim = pytest.importorskip('sightplan_sim.household.world')
+    found = []
+    with sim.make_world() as world:
+        for split in ('simple', 'medium', 'hard'):
+            for problem in DOMAIN.split_problems(split)[1::9]:
+                rng = random.Random(problem.name)
+                world.reset(EpisodeSpec('look', problem, 'random', seed=3))
+                model, worth = DOMAIN.model(problem), DOMAIN.worth_asking(problem)
+                for step in range(6):
+                    if step % 2:
+                        look = world.observe()
+                        atoms = tuple(atom for atom in worth if look.in_view(atom))
+                        found.append((look, atoms, world.state()))
+                    legal = [a for a in model.actions if model.applicable(a, world.state())]
+                    world.execute(rng.choice(sorted(legal, key=str)))
+    return tuple(found)
+
+
+def right(images: list[Any]) -> tuple[float, float, float]:
+    """Accuracy on all atoms, on true ones, on false ones, with these pictures for the looks."""
+    told: dict[bool, list[bool]] = {True: [], False: []}
+    for image, (_, atoms, state) in zip(images, looks(), strict=True):
+        if not atoms:
+            continue
+        request = YesNoRequest(Observation(image=image), tuple(map(DOMAIN.question, atoms)))
+        for atom, reply in zip(atoms, backend().answer(request), strict=True):
+            told[atom in state].append((reply.text == 'yes') is (atom in state))
+    return (float(np.mean(told[True] + told[False])), float(np.mean(told[True])),
+            float(np.mean(told[False])))
+
+
+def test_walks_through_homes_are_read_well() -> None:
+    every, yes, no = right([look.image for look, _, _ in looks()])
+    assert every > 0.85 and yes > 0.6 and no > 0.85, (every, yes, no)
+
+
+def test_pixels_matter() -> None:
+    """A grey picture and that of another look are worth nothing."""
+    images = [look.image for look, _, _ in looks()]
+    seen = sum(right(images)[1:]) / 2
+    for others in ([np.full_like(image, 150) for image in images], images[5:] + images[:5]):
+        assert sum(right(others)[1:]) / 2 < seen - 0.15
+
+
+def test_same_picture_same_answers() -> None:
+    look, atoms, _ = next(found for found in looks() if len(found[1]) > 5)
+    request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms)))
+    again = Backend(Settings(domain='household'))
+    assert backend().answer(request) == backend().answer(request) == again.answer(request)
+
+
+def test_packed_answers_equal_those_asked_one_by_one() -> None:
+    look, atoms, _ = next(found for found in looks() if len(found[1]) > 5)
+    request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms))[:12])
+    packed, plain = backend().answer(request), backend().answer_one_by_one(request)
+    assert backend()._local.mechanism == 'packed'
+    for fast, slow in zip(packed, plain, strict=True):
+        assert fast.text == slow.text
+        assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-4)
+
+
+def test_the_shipped_tokenizer_knows_every_question() -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(shipped_folder('household'))
+    for split in DOMAIN.splits:
+        for problem in DOMAIN.split_problems(split):
+            for atom in DOMAIN.worth_asking(problem):
+                words = tokenizer.tokenize(DOMAIN.question(atom).text)
+                expected = [atom.args[0], atom.predicate, *atom.args[1:]]
+                if atom.predicate == 'holding':
+                    expected = ['holding', atom.args[0]]
+                assert words == expected, DOMAIN.question(atom).text
+
+
+def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
+    exam = pytest.importorskip('household_exam')
+    folder = shipped_folder('household')
+    result = json.loads((folder / 'accuracy.json').read_text())
+    assert result['model'] == backend().model
+    assert exam.table(result) in (folder / 'README.md').read_text()
+    means = exam.published()
+    best = {p: max(model[p] for model in means.values()) for p in exam.PREDICATES}
+    assert sum(result['mean'][p]['accuracy'] > best[p] for p in exam.PREDICATES) >= 4
+    for predicate in exam.PREDICATES:
+        seen = result['total'][predicate]['balanced']
+        for control in result['controls'].values():
+            assert control[predicate]['balanced'] < seen
