@@ -26,7 +26,6 @@ CONTROLS = ('grey', 'other')
 MOST_STEPS = {'simple': 10, 'medium': 20, 'hard': 30}
 """Actions of an episode (ViPlan)."""
 NOISE, BUNGLED = 0.5, 0.06
-DECIDED = 0.5
 
 Counts = dict[str, list[int]]
 """Predicate to: true atoms, those called true, false atoms, those called false."""
@@ -73,7 +72,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
     counts: dict[str, Counts] = {name: defaultdict(lambda: [0, 0, 0, 0])
                                  for name in ('seen', *CONTROLS)}
     calibration = np.zeros((10, 3))
-    looks, perfect, errors, seconds, asked = 0, 0, [], 0.0, 0
+    looks, perfect, errors = 0, 0, []
     planner = FastDownwardPlanner()
     before: Observation | None = None
     for home in homes:
@@ -94,10 +93,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
                 for name, picture in shown.items():
                     if picture is None or (name != 'seen' and looks % 5):
                         continue
-                    began = time.perf_counter()
                     replies = backend.answer(YesNoRequest(picture, questions))
-                    if name == 'seen':
-                        seconds, asked = seconds + time.perf_counter() - began, asked + len(atoms)
                     wrong = 0
                     for atom, reply in zip(atoms, replies, strict=True):
                         holds, said = atom in state, reply.text == 'yes'
@@ -118,8 +114,8 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
                 before = look
         world.close()
     return {'counts': {name: dict(of) for name, of in counts.items()}, 'looks': looks,
-            'perfect': perfect, 'errors': errors, 'model': backend.model, 'seconds': seconds,
-            'asked': asked, 'questions': domain.question_hash,
+            'perfect': perfect, 'errors': errors, 'model': backend.model,
+            'questions': domain.question_hash,
             'calibration': calibration.tolist()}
 
 
@@ -244,8 +240,6 @@ def main(argv: list[str] | None = None) -> None:
     result['calibration'] = [
         {'n': int(count), 'said': round(said / count, 3), 'true': round(true / count, 3)}
         for count, said, true in calibration if count]
-    result['ms_per_60_questions'] = round(
-        6e4 * sum(part['seconds'] for part in every) / sum(part['asked'] for part in every), 1)
     print(f'\n{table(result)}')
     if args.out is not None:
         args.out.write_text(json.dumps(result, indent=1) + '\n')
