@@ -142,7 +142,7 @@ class _Episode:
             raise WorldError('the world gave no image')
         if seen.unlabelled is not None and not _labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
-        granted = self.spec.privileged is Privileged.ALWAYS or not self.moved
+        granted = self.spec.privileged.grants(self.moved)
         told = self._facts.told(seen) if self._facts is not None and granted else None
         return _Scene(seen, self.world.state(), outcome, told)
 

@@ -154,9 +154,7 @@ class _Session:
 
     def _with_told(self, observation: Observation) -> Observation:
         """A look, with the facts that the spec grants with it and no others."""
-        level = self._full_spec.privileged
-        granted = level is Privileged.ALWAYS or (
-            level is Privileged.INITIAL and not self._moved)
+        granted = self._full_spec.privileged.grants(self._moved)
         told = (dict(self._privileged.told(observation))
                 if granted and self._privileged is not None else {})
         return observation if not told and not observation.told else replace(

@@ -28,6 +28,10 @@ class Privileged(enum.Enum):
     INITIAL = 'initial'
     ALWAYS = 'always'
 
+    def grants(self, moved: bool) -> bool:
+        """Whether facts come with a look; ``moved``: an action was carried out before it."""
+        return self is Privileged.ALWAYS or (self is Privileged.INITIAL and not moved)
+
 
 class FeedbackStatus(enum.Enum):
     """What the agent may know about an action it sent: nothing about its real effects.

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
-import dataclasses
-import hashlib
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +14,6 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
-    FeedbackStatus,
-    InputError,
     Observation,
     State,
     WorldError,
@@ -31,20 +25,25 @@ from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
 from sightplan_sim.blocksworld.settings import Settings
 from sightplan_sim.blocksworld.table import Picture, Table
 from sightplan_sim.camera_info import CameraInfo
-from sightplan_sim.clock import WorldClock
+from sightplan_sim.episodes import (
+    OBSERVE_S,
+    Episode,
+    EpisodicWorld,
+    check_names,
+    check_probability,
+    generator,
+    pose_matrix,
+)
 
-RESET_S = 1.0
-OBSERVE_S = 1 / 30
 MOVE_S = 2.0
-REJECT_S = 0.1
-"""Nominal durations by which simulated time advances."""
+"""Nominal duration by which simulated time advances."""
 
 ACTION = 'moveblock'
 
 Stacks = tuple[tuple[str, ...], ...]
 
 
-class BlocksworldWorld:
+class BlocksworldWorld(EpisodicWorld['_Episode']):
     """Implements the ports World and TruthSource over a Table, drawn or not.
 
     The blocks' positions are the only record of where they are: legality and ground truth
@@ -58,8 +57,8 @@ class BlocksworldWorld:
 
     Args:
         settings: picture and camera.
-        clock_ns: source of time [ns]; None simulates time (RESET_S, OBSERVE_S, MOVE_S and
-            REJECT_S pass per call, in no time).
+        clock_ns: source of time [ns]; None simulates time (a nominal duration passes per call,
+            in no time).
 
     Attributes:
         settings: as given.
@@ -72,27 +71,19 @@ class BlocksworldWorld:
 
     def __init__(self, settings: Settings | None = None,
                  clock_ns: Callable[[], int] | None = None) -> None:
+        super().__init__(clock_ns)
         self.settings = settings or Settings()
         check_settings(self.settings)
         s = self.settings
-        self._lock = threading.RLock()
-        self._clock = WorldClock(clock_ns)
         self._scene = _make_table(s)
         self.renderer = self._scene.renderer
         self.pictures = s.pictures != 'none'
-        self._episode: _Episode | None = None
 
     def close(self) -> None:
         """Give the simulator back."""
         with self._lock:
             self._episode = None
             self._scene.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     # --- port World ---------------------------------------------------------------------------
 
@@ -103,22 +94,18 @@ class BlocksworldWorld:
             WorldError: the problem cannot be shown (see ``read_scenario``), does not fit the
                 picture at the set distance, or the failure probability is not in [0, 1].
         """
-        if not 0.0 <= spec.failure_probability <= 1.0:
-            raise WorldError(f'episode {spec.episode_id}: failure probability '
-                             f'{spec.failure_probability} is not in [0, 1]')
+        check_probability(spec)
         scenario = read_scenario(spec.problem)
-        look = sample_look(_generator(spec, 'look'), self.settings.look)
+        look = sample_look(generator('blocksworld', spec, 'look'), self.settings.look)
         with self._lock:
             self._episode = None  # whatever goes wrong, the old episode is over
             self._check_in_view(scenario, look)
             self._scene.place(scenario.stacks, look)
-            self._clock.advance(RESET_S)
-            episode = _Episode(
-                spec, scenario, self._scene.layout(len(scenario.columns), len(scenario.colours)),
-                look, _generator(spec, 'failures'), _generator(spec, 'placements'))
-            episode.stamps_ns.append(self._clock.now_ns())
-            episode.states.append(self._read_state(episode))
-            self._episode = episode
+            self._start(_Episode(
+                spec=spec, scenario=scenario,
+                layout=self._scene.layout(len(scenario.columns), len(scenario.colours)),
+                look=look, failures=generator('blocksworld', spec, 'failures'),
+                placements=generator('blocksworld', spec, 'placements')))
 
     def observe(self) -> Observation:
         """Take a picture; between actions it is the same picture with a new stamp.
@@ -161,29 +148,9 @@ class BlocksworldWorld:
                 outcome = f'{outcome}:{done}'
             if landing != source:
                 self._move(episode, stacks, colour, source, landing)
-            return self._finish(episode, outcome, FeedbackStatus.EXECUTED, '', MOVE_S)
+            return self._finish(episode, outcome, MOVE_S)
 
     # --- port TruthSource ---------------------------------------------------------------------
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms now or at a time of this episode; left and right are transitive.
-
-        Args:
-            stamp_ns: a time on the world's clock [ns]; None is now.
-
-        Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
-        """
-        with self._lock:
-            episode = self._current()
-            if stamp_ns is None:
-                return episode.states[-1]
-            now_ns = self._clock.now_ns()
-            if not episode.stamps_ns[0] <= stamp_ns <= now_ns:
-                raise WorldError(
-                    f'no state at {stamp_ns} ns: episode {episode.spec.episode_id} has lasted '
-                    f'from {episode.stamps_ns[0]} to {now_ns} ns so far')
-            return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
 
     def last_outcome(self) -> str:
         """What really became of the last action of this episode.
@@ -196,15 +163,9 @@ class BlocksworldWorld:
         Raises:
             WorldError: there was no reset.
         """
-        with self._lock:
-            return self._current().outcome
+        return super().last_outcome()
 
     # --- beyond the ports ---------------------------------------------------------------------
-
-    def now_ns(self) -> int:
-        """The world's time [ns]."""
-        with self._lock:
-            return self._clock.now_ns()
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
@@ -220,14 +181,7 @@ class BlocksworldWorld:
         """
         with self._lock:
             camera = self._camera(self._current())
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = camera.rotation.T, camera.position_m
-        return pose
-
-    def _current(self) -> _Episode:
-        if self._episode is None:
-            raise WorldError('no episode: reset the world first')
-        return self._episode
+        return pose_matrix(camera.rotation.T, camera.position_m)
 
     def _camera(self, episode: _Episode) -> Camera:
         scenario = episode.scenario
@@ -291,33 +245,16 @@ class BlocksworldWorld:
         self._scene.place(moved, episode.look)
         episode.frame = None
 
-    def _reject(self, episode: _Episode, message: str) -> Feedback:
-        return self._finish(episode, 'illegal', FeedbackStatus.REJECTED, message, REJECT_S)
 
-    def _finish(self, episode: _Episode, outcome: str, status: FeedbackStatus, message: str,
-                duration_s: float) -> Feedback:
-        episode.outcome = outcome
-        stamp_ns = self._clock.advance(duration_s)
-        state = self._read_state(episode)
-        if state != episode.states[-1]:
-            episode.stamps_ns.append(stamp_ns)
-            episode.states.append(state)
-        return Feedback(status, message, stamp_ns)
+@dataclass(kw_only=True)
+class _Episode(Episode):
+    """What is kept of an episode besides."""
 
-
-@dataclass
-class _Episode:
-    """What changes between one reset and the next."""
-
-    spec: EpisodeSpec
     scenario: Scenario
     layout: Layout
     look: Look
     failures: np.random.Generator
     placements: np.random.Generator
-    stamps_ns: list[int] = dataclasses.field(default_factory=list)
-    states: list[State] = dataclasses.field(default_factory=list)
-    outcome: str = ''
     frame: Picture | None = None
 
 
@@ -330,13 +267,6 @@ def _make_table(s: Settings) -> Table:
     return BlocksScene(
         s.width, s.height, fov_deg=s.fov_deg, elevation_deg=s.elevation_deg, margin=s.margin,
         distance_m=s.distance_m, supersampling=s.supersampling)
-
-
-def _generator(spec: EpisodeSpec, purpose: str) -> np.random.Generator:
-    """A source of chance of its own for each purpose, the same in every process."""
-    text = f'blocksworld/{purpose}/{spec.seed}/{spec.problem.name}'
-    digest = hashlib.sha256(text.encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], 'little'))
 
 
 def _unknown(action: Action, scenario: Scenario) -> str:
@@ -383,9 +313,5 @@ def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> Bl
     Raises:
         InputError: a setting is unknown or out of bounds; names it.
     """
-    known = [field.name for field in dataclasses.fields(Settings)]
-    for name in settings:
-        if name not in known:
-            raise InputError(f'unknown setting {name!r} of world blocksworld '
-                             f'(known: {", ".join(known)})')
+    check_names(Settings, settings, 'blocksworld')
     return BlocksworldWorld(Settings(**settings), clock_ns)

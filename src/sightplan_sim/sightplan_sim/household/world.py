@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import hashlib
 import importlib.metadata
 import math
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import cv2
 import numpy as np
@@ -24,7 +22,6 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
-    FeedbackStatus,
     InputError,
     Observation,
     Problem,
@@ -32,7 +29,15 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan_sim.camera_info import CameraInfo
-from sightplan_sim.clock import WorldClock
+from sightplan_sim.episodes import (
+    OBSERVE_S,
+    Episode,
+    EpisodicWorld,
+    check_names,
+    check_probability,
+    generator,
+    pose_matrix,
+)
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions, Outcome
 from sightplan_sim.household.camera import Camera, View
@@ -52,9 +57,6 @@ from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.settings import Settings, check_view
 from sightplan_sim.household.shapes import Home
 
-RESET_S = 1.0
-OBSERVE_S = 1 / 30
-REJECT_S = 0.1
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
 """Nominal durations by which simulated time advances."""
@@ -68,7 +70,7 @@ _HOMES_KEPT = 4
 _NEXT_HOME = 1_000_003
 
 
-class HouseholdWorld:
+class HouseholdWorld(EpisodicWorld['_Episode']):
     """Implements the ports World and TruthSource over a scene of rigid bodies.
 
     Which home it is, and how it looks, depends on the problem and the setting ``home`` alone;
@@ -96,11 +98,10 @@ class HouseholdWorld:
 
     def __init__(self, settings: Settings | None = None,
                  clock_ns: Callable[[], int] | None = None) -> None:
+        super().__init__(clock_ns)
         self.settings = settings or Settings()
         check_view(self.settings)
         s = self.settings
-        self._lock = threading.RLock()
-        self._clock = WorldClock(clock_ns)
         self._body = RobotBody(
             camera_height=s.camera_height_m, camera_forward=s.camera_forward_m,
             tilt=math.radians(s.tilt_deg), shoulder_height=s.shoulder_height_m, reach=s.reach_m)
@@ -115,7 +116,6 @@ class HouseholdWorld:
         self.renderer = (f'PyBullet TinyRenderer {version}, {s.width}x{s.height}, OpenCV '
                          f'{cv2.__version__}') if self.pictures else 'none'
         self._seen: tuple[object, frozenset[str]] = (None, frozenset())
-        self._episode: _Episode | None = None
 
     def close(self) -> None:
         """Give the simulator back."""
@@ -123,12 +123,6 @@ class HouseholdWorld:
             self._episode = None
             self._painter.close()
             self._scene.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     # --- port World ---------------------------------------------------------------------------
 
@@ -141,9 +135,7 @@ class HouseholdWorld:
         """
         with self._lock:
             self._episode = None  # whatever goes wrong, the old episode is over
-            if not 0.0 <= spec.failure_probability <= 1.0:
-                raise WorldError(f'episode {spec.episode_id}: failure probability '
-                                 f'{spec.failure_probability} is not in [0, 1]')
+            check_probability(spec)
             problem = _checked(spec.problem)
             home = self._build(problem)
             if self._painted is not home:
@@ -152,12 +144,10 @@ class HouseholdWorld:
             reference = self.settings.navigation == 'reference'
             actions = Actions(self._scene, home, problem, self._camera.half_fov, self._visible,
                               reference)
-            episode = _Episode(spec, home, load_domain('household').model(problem), actions,
-                               Robot(self._body, home.start), _generator(spec, 'failures'))
-            self._clock.advance(RESET_S)
-            episode.stamps_ns.append(self._clock.now_ns())
-            episode.states.append(actions.state(episode.robot))
-            self._episode = episode
+            self._start(_Episode(
+                spec=spec, home=home, model=load_domain('household').model(problem),
+                actions=actions, robot=Robot(self._body, home.start),
+                failures=generator('household', spec, 'failures')))
 
     def observe(self) -> Observation:
         """Take a picture; between actions it is the same picture with a new stamp.
@@ -191,7 +181,7 @@ class HouseholdWorld:
             if not anywhere and not episode.model.applicable(action, before):
                 return self._reject(episode, 'not legal')
             fails, kind = episode.failures.random(2)
-            rng = _generator(episode.spec, f'action {episode.legal}')
+            rng = generator('household', episode.spec, f'action {episode.legal}')
             episode.legal += 1
             if fails >= episode.spec.failure_probability:
                 outcome = episode.actions.perform(
@@ -202,30 +192,9 @@ class HouseholdWorld:
                 outcome = episode.actions.bungle(action, episode.robot, rng)
             episode.robot = outcome.robot
             episode.look = None
-            return self._finish(episode, outcome.text, FeedbackStatus.EXECUTED, '',
-                                ACT_S.get(action.name, OTHER_ACT_S))
+            return self._finish(episode, outcome.text, ACT_S.get(action.name, OTHER_ACT_S))
 
     # --- port TruthSource ---------------------------------------------------------------------
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms now or at a time of this episode.
-
-        Args:
-            stamp_ns: a time on the world's clock [ns]; None is now.
-
-        Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
-        """
-        with self._lock:
-            episode = self._current()
-            if stamp_ns is None:
-                return episode.states[-1]
-            now_ns = self._clock.now_ns()
-            if not episode.stamps_ns[0] <= stamp_ns <= now_ns:
-                raise WorldError(
-                    f'no state at {stamp_ns} ns: episode {episode.spec.episode_id} has lasted '
-                    f'from {episode.stamps_ns[0]} to {now_ns} ns so far')
-            return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
 
     def last_outcome(self) -> str:
         """What really became of the last action of this episode.
@@ -237,8 +206,7 @@ class HouseholdWorld:
         Raises:
             WorldError: there was no reset.
         """
-        with self._lock:
-            return self._current().outcome
+        return super().last_outcome()
 
     # --- beyond the ports ---------------------------------------------------------------------
 
@@ -251,11 +219,6 @@ class HouseholdWorld:
         """
         with self._lock:
             return self._current().spec.problem.name
-
-    def now_ns(self) -> int:
-        """The world's time [ns]."""
-        with self._lock:
-            return self._clock.now_ns()
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
@@ -270,9 +233,7 @@ class HouseholdWorld:
         """
         with self._lock:
             robot = self._current().robot
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = robot.optical_axes, robot.eye
-        return pose
+        return pose_matrix(robot.optical_axes, robot.eye)
 
     def overview(self, size: int = 480) -> NDArray[np.uint8]:
         """(size, size, 3) uint8: the home from above, over the walls, without the robot.
@@ -288,10 +249,8 @@ class HouseholdWorld:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _current(self) -> _Episode:
-        if self._episode is None:
-            raise WorldError('no episode: reset the world first')
-        return self._episode
+    def _read_state(self, episode: _Episode) -> State:
+        return episode.actions.state(episode.robot)
 
     def _build(self, problem: Problem) -> Home:
         """Put up a home that begins as the problem says."""
@@ -362,9 +321,7 @@ class HouseholdWorld:
         frame = self._painter.draw(self._view(robot))
         image, depth = frame.rgb, frame.depth_m
         names = self._painter.names
-        hand = [index for index, name in enumerate(names)
-                if name in GRIPPER or name.startswith('held ')]
-        near = np.isin(frame.ids, hand)
+        near = np.isin(frame.ids, [names.index(name) for name in _hand(robot)])
         depth[near] = np.nan  # drawn shrunk: no depth of theirs is true
         labelled = image
         if self.settings.labels:
@@ -400,35 +357,17 @@ class HouseholdWorld:
                     digest.update(np.round(np.append(origin, axes.ravel()), 6).tobytes())
         return np.frombuffer(digest.digest()[:12], np.uint8).reshape(2, 2, 3)
 
-    def _reject(self, episode: _Episode, message: str) -> Feedback:
-        return self._finish(episode, 'illegal', FeedbackStatus.REJECTED, message, REJECT_S)
 
-    def _finish(self, episode: _Episode, outcome: str, status: FeedbackStatus, message: str,
-                duration_s: float) -> Feedback:
-        episode.outcome = outcome
-        stamp_ns = self._clock.advance(duration_s)
-        if status is FeedbackStatus.EXECUTED:
-            state = episode.actions.state(episode.robot)
-            if state != episode.states[-1]:
-                episode.stamps_ns.append(stamp_ns)
-                episode.states.append(state)
-        return Feedback(status, message, stamp_ns)
+@dataclass(kw_only=True)
+class _Episode(Episode):
+    """What is kept of an episode besides."""
 
-
-@dataclass
-class _Episode:
-    """What changes between one reset and the next."""
-
-    spec: EpisodeSpec
     home: Home
     model: InstantiatedModel
     actions: Actions
     robot: Robot
     failures: np.random.Generator
     legal: int = 0
-    stamps_ns: list[int] = dataclasses.field(default_factory=list)
-    states: list[State] = dataclasses.field(default_factory=list)
-    outcome: str = ''
     look: Observation | None = None
 
 
@@ -471,13 +410,6 @@ def _unlike(problem: Problem, state: State) -> str:
     return '; '.join(said[:4])
 
 
-def _generator(spec: EpisodeSpec, purpose: str) -> np.random.Generator:
-    """A source of chance of its own for each purpose, the same in every process."""
-    text = f'household/{purpose}/{spec.seed}/{spec.problem.name}'
-    digest = hashlib.sha256(text.encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], 'little'))
-
-
 def _bird(home: Home, size: int) -> View:
     """From above and a little from the front, so that all rooms fit."""
     low = np.array([room.low for room in home.rooms]).min(axis=0)
@@ -505,9 +437,5 @@ def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> Ho
     Raises:
         InputError: a setting is unknown or out of bounds; names it.
     """
-    known = [field.name for field in dataclasses.fields(Settings)]
-    for name in settings:
-        if name not in known:
-            raise InputError(f'unknown setting {name!r} of world household '
-                             f'(known: {", ".join(known)})')
+    check_names(Settings, settings, 'household')
     return HouseholdWorld(Settings(**settings), clock_ns)
