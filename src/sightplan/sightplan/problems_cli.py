@@ -74,12 +74,15 @@ def add_parser(subparsers: Any) -> None:
         command.set_defaults(main=lambda arguments: _run(main, arguments))
         return command
 
+    def add_folder(command: argparse.ArgumentParser) -> None:
+        command.add_argument('--problems', type=Path, metavar='DIR',
+                             help='a folder with *.pddl files instead of the splits')
+        command.add_argument('--domain-file', type=Path, metavar='FILE',
+                             help='domain file of the same vocabulary that the problems are for')
+
     command = add('list', list_problems, 'list the splits, or check the files of a folder')
     command.add_argument('--split', help='only this split')
-    command.add_argument('--problems', type=Path, metavar='DIR',
-                         help='a folder with *.pddl files instead of the splits')
-    command.add_argument('--domain-file', type=Path, metavar='FILE',
-                         help='domain file of the same vocabulary that the problems are for')
+    add_folder(command)
 
     command = add('generate', generate_problems, 'draw new problems from a seed')
     command.add_argument('--split', help='as this split of the benchmark is drawn, instead of '
@@ -110,10 +113,7 @@ def add_parser(subparsers: Any) -> None:
 
     command = add('pictures', picture_problems, 'draw how many problems begin, on one sheet')
     command.add_argument('--split', help='a split, or all of them: "all" (the default)')
-    command.add_argument('--problems', type=Path, metavar='DIR',
-                         help='a folder with *.pddl files instead of the splits')
-    command.add_argument('--domain-file', type=Path, metavar='FILE',
-                         help='domain file of the same vocabulary that the problems are for')
+    add_folder(command)
     command.add_argument('--count', type=int, default=20, metavar='K',
                          help='number of problems, chosen evenly (default: %(default)s)')
     command.add_argument('--out', type=Path, required=True, metavar='PNG',
