@@ -7,7 +7,8 @@ SHELL := /bin/sh
 # What was installed and built is remembered in stamps named by a checksum of what went in. Python
 # modules, data, launch files and configuration are linked, not copied: editing them builds nothing.
 checksum = $(shell { $(1); } | sha256sum | cut -c1-16)
-INSTALLED := .venv/.installed-$(call checksum,cat requirements/*.txt scripts/venv.sh; pwd)
+INSTALLED := .venv/.installed-$(call checksum,cat requirements/[!e]*.txt scripts/venv.sh; pwd)
+EXTRAS := .venv/.extras-$(call checksum,cat requirements/*.txt scripts/venv.sh; pwd)
 MANIFESTS := src/*/package.xml src/*/setup.py src/*/setup.cfg src/*/CMakeLists.txt colcon.meta \
 	scripts/build.sh scripts/pip_ros_fix.cmake src/*_interfaces/msg/* src/*_interfaces/srv/* \
 	src/*_interfaces/action/*
@@ -16,7 +17,7 @@ BUILT := install/.built-$(call checksum,pwd; ls $(MANIFESTS); cat $(MANIFESTS); 
 
 RUN := . .venv/bin/activate-ros &&
 
-.PHONY: help demo test bench build lint train lock clean distclean
+.PHONY: help demo test bench build extras lint train lock clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +26,7 @@ demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results a
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
 		backend:=embedded $(DEMO_ARGS)
 
-test: $(BUILT) lint  ## check style and types, then run all tests
+test: $(BUILT) $(EXTRAS) lint  ## check style and types, then run all tests
 	$(RUN) python -m pytest $(PYTEST_ARGS)
 
 bench: $(BUILT)  ## measure; prints one JSON object
@@ -33,6 +34,8 @@ bench: $(BUILT)  ## measure; prints one JSON object
 
 build: $(BUILT)  ## make .venv and build the workspace
 	@echo "ready: .venv/bin/sightplan --help"
+
+extras: $(EXTRAS)  ## install what few need: Ray (sweeps on a cluster) and the Rerun viewer
 
 lint: $(BUILT)  ## check style and types
 	$(RUN) python -m ruff check
@@ -53,6 +56,11 @@ distclean: clean  ## remove also .venv
 $(INSTALLED):
 	scripts/venv.sh
 	@rm -f .venv/.installed-*
+	@touch $@
+
+$(EXTRAS): $(INSTALLED)
+	$(RUN) python -m pip --disable-pip-version-check install --quiet -r requirements/extras.txt
+	@rm -f .venv/.extras-*
 	@touch $@
 
 $(BUILT): $(INSTALLED)

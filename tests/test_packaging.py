@@ -18,12 +18,14 @@ PACKAGES = sorted(file.parent.name for file in SRC.glob('*/package.xml'))
 PYTHON_PACKAGES = sorted(file.parent.name for file in SRC.glob('*/setup.py'))
 LOCKS = ('wheels.txt', 'jazzy.txt')
 CONSTRAINTS = 'cuda.txt'
+EXTRAS = 'extras.txt'
 
 ROSDEP = {
     # import: rosdep key; the others (ROS packages and our own) are keys themselves
     'PIL': 'python3-pil',
     'cv2': 'python3-opencv',
     'hypothesis': 'python3-hypothesis',
+    'jinja2': 'python3-jinja2',
     'matplotlib': 'python3-matplotlib',
     'numpy': 'python3-numpy',
     'openai': 'python3-openai-pip',
@@ -44,10 +46,13 @@ WITHOUT_KEY = {
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
     'ortools': 'ortools',
+    'playwright': 'playwright',
+    'pyarrow': 'pyarrow',
     'safetensors': 'safetensors',
     'tokenizers': 'tokenizers',
     'up_fast_downward': 'up-fast-downward',
 }
+OPTIONAL = {'ray': 'ray', 'rerun': 'rerun-sdk'}  # import: its name on the Python index; extras
 NOT_IMPORTED = {
     # declared although no module imports it
     'sightplan': set(),
@@ -102,6 +107,8 @@ def test_manifest(package):
 def test_manifest_covers_the_imports(package):
     declared = dependencies(package, 'depend', 'exec_depend')
     imported = third_party(SRC / package / package, SRC / package) - {package}
+    assert {OPTIONAL[name] for name in imported & OPTIONAL.keys()} <= locked_names(EXTRAS)
+    imported -= OPTIONAL.keys()
     for name in imported & WITHOUT_KEY.keys():
         assert all(WITHOUT_KEY[name] in locked_names(lock) for lock in LOCKS), name
     needed = {ROSDEP.get(name, name) for name in imported - WITHOUT_KEY.keys()}
@@ -112,7 +119,8 @@ def test_manifest_covers_the_imports(package):
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)
 def test_manifest_covers_the_imports_of_the_tests(package):
     declared = dependencies(package, 'depend', 'exec_depend', 'test_depend')
-    imported = third_party(SRC / package / 'test', SRC / package) - {package} - WITHOUT_KEY.keys()
+    imported = third_party(SRC / package / 'test', SRC / package) - {package}
+    imported -= WITHOUT_KEY.keys() | OPTIONAL.keys()
     assert {ROSDEP.get(name, name) for name in imported} <= declared
 
 
@@ -185,7 +193,7 @@ def test_libraries_of_cuda_are_constraints_only():
     assert any(name.startswith('nvidia-') for name in locked_names(CONSTRAINTS))
 
 
-@pytest.mark.parametrize('lock', [*LOCKS, CONSTRAINTS])
+@pytest.mark.parametrize('lock', [*LOCKS, CONSTRAINTS, EXTRAS])
 def test_lock_is_exact(lock):
     for line in locked(lock):
         assert re.fullmatch(r'[a-z0-9][a-z0-9-]*==[0-9][0-9A-Za-z.]*'
@@ -199,6 +207,13 @@ def test_lock_holds_what_the_code_imports(lock):
               for line in (ROOT / 'requirements' / name).read_text().splitlines()
               if line and not line.startswith('#')}
     assert wanted <= locked_names(lock)
+
+
+def test_extras_hold_what_is_wanted_and_contradict_nothing():
+    lines = (ROOT / 'requirements' / 'extras.in').read_text().splitlines()
+    assert {line for line in lines if not line.startswith('#')} <= locked_names(EXTRAS)
+    for lock in LOCKS:
+        assert not locked_names(lock) & locked_names(EXTRAS)
 
 
 def test_only_the_wheels_lock_brings_ros():

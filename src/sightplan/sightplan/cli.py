@@ -15,7 +15,8 @@ import sightplan
 SUBCOMMANDS = (
     'sightplan.run_cli', 'sightplan.sweep_cli', 'sightplan.up', 'sightplan.problems_cli',
     'sightplan.prompts_cli', 'sightplan.estimate_cli', 'sightplan.calibrate_cli',
-    'sightplan.constraints_cli', 'sightplan.failures_cli', 'sightplan.doctor', 'sightplan.bench')
+    'sightplan.constraints_cli', 'sightplan.failures_cli', 'sightplan.replay_cli',
+    'sightplan.label_cli', 'sightplan.report_cli', 'sightplan.doctor', 'sightplan.bench')
 """Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code."""
 
 
