@@ -3,11 +3,20 @@
 from sightplan.metrics.calibration import Bin, Reliability, reliability, reliability_of_sums
 from sightplan.metrics.failures import RULES, Cause, Failure, cause_of, failure_of
 from sightplan.metrics.intervals import mean_sem, sem, wilson
+from sightplan.metrics.paired import (
+    Agreement,
+    PairedDifference,
+    agreement,
+    holm,
+    mcnemar_exact,
+    paired_bootstrap,
+)
 from sightplan.metrics.scorer import EpisodeScorer
 from sightplan.metrics.summary import belief_reliability, failure_counts, summarise
 
 __all__ = [
-    'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'RULES', 'Reliability', 'belief_reliability',
-    'cause_of', 'failure_counts', 'failure_of', 'mean_sem', 'reliability', 'reliability_of_sums',
+    'Agreement', 'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'PairedDifference', 'RULES',
+    'Reliability', 'agreement', 'belief_reliability', 'cause_of', 'failure_counts', 'failure_of',
+    'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap', 'reliability', 'reliability_of_sums',
     'sem', 'summarise', 'wilson',
 ]

@@ -1,0 +1,192 @@
+"""Comparing two methods on the same episodes: exact McNemar, paired bootstrap, Holm."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOST_CELLS = 4_000_000
+"""Resampled counts that are held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean difference of two paired samples.
+
+    Attributes:
+        difference: mean of the first minus mean of the second.
+        low: lower end of its 95 % bootstrap interval over groups.
+        high: upper end; with a single group, or without resamples, both are the difference.
+        n: number of pairs.
+        groups: number of independent groups.
+    """
+
+    difference: float
+    low: float
+    high: float
+    n: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What became of the episodes that two methods have in common.
+
+    Attributes:
+        both: solved by both.
+        only_first: solved by the first alone.
+        only_second: solved by the second alone.
+        neither: solved by none.
+        p: of the two-sided exact McNemar test.
+        gain: the difference of the shares of solved episodes, first minus second.
+    """
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    p: float
+    gain: PairedDifference
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return self.both + self.only_first + self.only_second + self.neither
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """Two-sided exact McNemar test: do two methods solve as many of the same episodes?
+
+    Pairs that both solve, or both fail, say nothing about the difference. Of the others each is
+    as likely to favour either method if the methods are equal, so their number is binomial with
+    p = 1/2 (McNemar 1947; the exact form as in Fagerland, Lydersen and Laake 2013, eq. 3). It
+    takes the pairs for independent: of several seeds of one problem use one, or read the
+    bootstrap over problems beside it.
+
+    Args:
+        only_first: pairs in which only the first succeeds.
+        only_second: likewise the second.
+
+    Returns:
+        the p-value, 1.0 without such pairs.
+
+    Raises:
+        ValueError: a count is negative.
+    """
+    if only_first < 0 or only_second < 0:
+        raise ValueError(f'{only_first} and {only_second} pairs: counts cannot be negative')
+    n, fewer = only_first + only_second, min(only_first, only_second)
+    if 2 * fewer >= n:
+        return 1.0
+    term = total = 1
+    for i in range(fewer):
+        term = term * (n - i) // (i + 1)
+        total += term
+    return min(1.0, float(2 * total / (1 << n)))
+
+
+def paired_bootstrap(first: Sequence[float], second: Sequence[float],
+                     groups: Sequence[Hashable] | None = None, resamples: int = 2000,
+                     seed: int = 0) -> PairedDifference:
+    """Mean difference of paired values, with a percentile bootstrap interval over groups.
+
+    Whole groups are drawn with replacement (Davison and Hinkley 1997, section 3.8), because
+    what belongs to one problem is not independent; a resample's difference is that of all its
+    pairs. With few groups (say under ten) the interval is too narrow.
+
+    Args:
+        first: (N,) values of the first method.
+        second: (N,) of the second on the same episodes, in the same order.
+        groups: (N,) what belongs together (the problem); None: each pair by itself.
+        resamples: number of resamples; 0: none.
+        seed: of the resamples: the same values give the same interval.
+
+    Raises:
+        ValueError: there are no pairs, lengths differ, a value is not finite, or ``resamples``
+            is negative.
+    """
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.ndim != 1 or a.shape != b.shape or (groups is not None and len(groups) != len(a)):
+        raise ValueError(f'{a.shape} and {b.shape} values, '
+                         f'{"no" if groups is None else len(groups)} groups')
+    if not len(a):
+        raise ValueError('there is not one pair')
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError('a value is not finite')
+    if resamples < 0:
+        raise ValueError(f'{resamples} resamples; 0 or more are needed')
+    names = {g: i for i, g in enumerate(dict.fromkeys(range(len(a)) if groups is None
+                                                      else groups))}
+    index = np.array([names[g] for g in (range(len(a)) if groups is None else groups)], np.int64)
+    sums = np.bincount(index, a - b, len(names)).astype(np.float64)
+    counts = np.bincount(index, minlength=len(names)).astype(np.float64)
+    difference = float(sums.sum() / counts.sum())
+    if not resamples or len(names) == 1:
+        return PairedDifference(difference, difference, difference, len(a), len(names))
+    drawn = _resampled(sums, counts, resamples, seed)
+    low, high = (float(x) for x in np.quantile(drawn, (0.025, 0.975)))
+    return PairedDifference(difference, low, high, len(a), len(names))
+
+
+def _resampled(sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int,
+               seed: int) -> NDArray[np.float64]:
+    """Means of (resamples,) draws of as many groups as there are."""
+    rng, n = np.random.default_rng(seed), len(sums)
+    means, step = np.empty(resamples), max(1, _MOST_CELLS // n)
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        picked = rng.multinomial(n, np.full(n, 1.0 / n), size=size)
+        means[start:start + size] = (picked @ sums) / (picked @ counts)
+    return means
+
+
+def agreement(first: Mapping[Hashable, bool], second: Mapping[Hashable, bool],
+              groups: Mapping[Hashable, Hashable] | None = None, resamples: int = 2000,
+              seed: int = 0) -> Agreement | None:
+    """Compare two methods on the episodes that both have.
+
+    Args:
+        first: episode to whether the first method solved it.
+        second: likewise the second.
+        groups: episode to what it belongs to (its problem); None: each by itself.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Returns:
+        the comparison, None without a common episode.
+    """
+    common = [key for key in first if key in second]
+    if not common:
+        return None
+    cells = [(bool(first[key]), bool(second[key])) for key in common]
+    only_first, only_second = cells.count((True, False)), cells.count((False, True))
+    gain = paired_bootstrap([float(a) for a, _ in cells], [float(b) for _, b in cells],
+                            None if groups is None else [groups[key] for key in common],
+                            resamples, seed)
+    return Agreement(cells.count((True, True)), only_first, only_second,
+                     cells.count((False, False)), mcnemar_exact(only_first, only_second), gain)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for their number (Holm 1979): step down, then made monotone.
+
+    Args:
+        p_values: of all tests of one family, in any order.
+
+    Returns:
+        adjusted ones in the same order, at most 1: what is below .05 can be called different
+        with at most 5 % chance of any error among all of them.
+
+    Raises:
+        ValueError: a value is outside [0, 1].
+    """
+    if not all(0.0 <= p <= 1.0 for p in p_values):
+        raise ValueError('a p-value lies outside [0, 1]')
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted

@@ -1,0 +1,141 @@
+"""Paired comparisons: exact McNemar, bootstrap over groups, Holm."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sightplan.metrics.paired import agreement, holm, mcnemar_exact, paired_bootstrap
+
+COUNTS = st.integers(0, 60)
+
+
+@pytest.mark.parametrize(('b', 'c', 'p'), [
+    (0, 0, 1.0), (3, 3, 1.0), (1, 0, 1.0), (0, 2, .5), (5, 0, 2 / 32), (1, 9, 22 / 1024),
+    (6, 10, 2 * (1 + 16 + 120 + 560 + 1820 + 4368 + 8008) / 2 ** 16)])
+def test_mcnemar_by_hand(b, c, p):
+    assert mcnemar_exact(b, c) == pytest.approx(p, rel=1e-12)
+
+
+@given(COUNTS, COUNTS)
+def test_mcnemar_is_symmetric_and_a_probability(b, c):
+    p = mcnemar_exact(b, c)
+    assert p == mcnemar_exact(c, b)
+    assert 0.0 < p <= 1.0
+
+
+def test_mcnemar_is_the_binomial_test():
+    stats = pytest.importorskip('scipy.stats')
+    for b in range(0, 40, 3):
+        for c in range(1, 40, 2):
+            expected = stats.binomtest(b, b + c, .5).pvalue
+            assert mcnemar_exact(b, c) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mcnemar_of_many_pairs_neither_overflows_nor_vanishes():
+    assert 0.0 < mcnemar_exact(200, 1800) < 1e-200
+    normal = math.erfc(abs(5100 - 4900) / math.sqrt(10000) / math.sqrt(2))
+    assert mcnemar_exact(4900, 5100) == pytest.approx(normal, rel=.05)
+
+
+def test_mcnemar_refuses_negative_counts():
+    with pytest.raises(ValueError, match='negative'):
+        mcnemar_exact(-1, 3)
+
+
+def test_bootstrap_difference_and_interval_of_two_groups():
+    # Differences by group: a: +1, +1; b: 0. Resamples: aa 1, ab 2/3, bb 0.
+    found = paired_bootstrap([1, 1, 0], [0, 0, 0], ['a', 'a', 'b'])
+    assert (found.difference, found.n, found.groups) == (pytest.approx(2 / 3), 3, 2)
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_bootstrap_interval_is_that_of_the_binomial_distribution():
+    # 30 of 100 differ by one: a resample's sum is Binomial(100, .3), quantiles 21 and 39.
+    found = paired_bootstrap([1.0] * 30 + [0.0] * 70, [0.0] * 100, resamples=20000)
+    assert found.low == pytest.approx(.21, abs=.0101)
+    assert found.high == pytest.approx(.39, abs=.0101)
+
+
+def test_pairs_of_one_problem_are_not_independent():
+    rng = np.random.default_rng(1)
+    per_problem = rng.random(20)
+    first, groups = np.repeat(per_problem, 10), np.repeat(np.arange(20), 10)
+    together = paired_bootstrap(first, np.zeros(200), groups.tolist())
+    apart = paired_bootstrap(first, np.zeros(200))
+    assert together.difference == pytest.approx(apart.difference)
+    assert together.high - together.low > 2 * (apart.high - apart.low)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 5)), min_size=1,
+                max_size=40))
+@settings(max_examples=40)
+def test_bootstrap_bounds_symmetry_and_repetition(rows):
+    first, second, groups = ([float(row[0]) for row in rows], [float(row[1]) for row in rows],
+                             [row[2] for row in rows])
+    found = paired_bootstrap(first, second, groups, 200)
+    assert found == paired_bootstrap(first, second, groups, 200)
+    assert -1.0 <= found.low <= found.high <= 1.0
+    # A percentile interval need not hold the difference itself, but mirrored it is the same.
+    mirrored = paired_bootstrap(second, first, groups, 200)
+    assert mirrored.difference == pytest.approx(-found.difference)
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng, hits, runs = np.random.default_rng(7), 0, 200
+    for number in range(runs):
+        first = rng.random(60) < .7
+        second = rng.random(60) < .5
+        found = paired_bootstrap(first, second, resamples=400, seed=number)
+        hits += found.low <= .2 <= found.high
+    assert .90 <= hits / runs <= .985
+
+
+def test_chunks_do_not_change_what_is_drawn(monkeypatch):
+    values = np.random.default_rng(3).random(50)
+    whole = paired_bootstrap(values, np.zeros(50), resamples=100)
+    monkeypatch.setattr('sightplan.metrics.paired._MOST_CELLS', 350)
+    assert paired_bootstrap(values, np.zeros(50), resamples=100) == whole
+
+
+def test_one_group_or_no_resamples_have_no_interval():
+    for found in (paired_bootstrap([1, 0], [0, 0], ['a', 'a']),
+                  paired_bootstrap([1, 0], [0, 0], resamples=0)):
+        assert found.difference == found.low == found.high == .5
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (([], []), 'not one pair'), (([1], [1, 2]), r'\(1,\) and \(2,\)'),
+    (([1], [0], ['a', 'b']), '2 groups'), (([math.nan], [0]), 'not finite'),
+    (([1], [0], None, -1), '-1 resamples')])
+def test_bootstrap_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        paired_bootstrap(*arguments)
+
+
+def test_agreement_counts_common_episodes_only():
+    first = {'a': True, 'b': True, 'c': False, 'd': True, 'only here': True}
+    second = {'d': False, 'c': False, 'b': True, 'a': False, 'only there': True}
+    found = agreement(first, second)
+    assert (found.both, found.only_first, found.only_second, found.neither) == (1, 2, 0, 1)
+    assert found.n == 4 and found.p == .5 and found.gain.difference == .5
+    assert agreement(first, second, dict.fromkeys('abcd', 'p')).gain.groups == 1
+    assert agreement({'a': True}, {'b': True}) is None
+
+
+def test_holm_by_hand():
+    # Sorted: .01 x4 = .04, .02 x3 = .06, .03 x2 = .06, .5 x1 = .5.
+    assert holm([.03, .01, .5, .02]) == pytest.approx([.06, .04, .5, .06])
+    assert holm([.6, .7]) == [1.0, 1.0]
+    assert holm([]) == []
+    with pytest.raises(ValueError, match='outside'):
+        holm([1.2])
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_lies_between_the_value_and_bonferroni(values):
+    for p, adjusted in zip(values, holm(values), strict=True):
+        assert p <= adjusted <= min(1.0, len(values) * p) + 1e-15
