@@ -6,6 +6,8 @@
 ``episodes.jsonl``
     one line per finished episode, written with one call, flushed and synced before the next
     begins. A line cut off by a crash is dropped when the run is resumed, and its episode repeated.
+    A run is open in one process, or in several that work for one command: these lock the file for
+    each line, and see before they write whether another one was faster.
 ``summary.json``
     scores of the lines so far, and what was run by which commit and versions; replaced
     atomically.
@@ -19,7 +21,8 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,12 +31,18 @@ from sightplan.model import InfrastructureError, InputError, user_path
 FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
+_OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')
+"""Mappings of an identity whose keys are the user's."""
+_PATIENCE_S = 30.0
+"""How long one of several processes waits for the others."""
+_POLL_S = 0.002
 
 
 class RunStore:
-    """One run's directory. Reading needs no ``open``; only one process may have it open to write.
+    """One run's directory. Reading needs no ``open``.
 
-    Use as a context manager, or call ``close``.
+    Only one process may have it open to write, or those that work for one command. Use as a
+    context manager, or call ``close``.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -45,6 +54,10 @@ class RunStore:
         self.folder = user_path(folder).resolve()
         self._file: int | None = None
         self._done: set[str] = set()
+        self._known = 0  # bytes of the file whose lines are in _done
+        self._shared = False
+        self._depth = 0
+        self._fence: Callable[[], None] = _no_fence
 
     def __enter__(self) -> Self:
         return self
@@ -53,13 +66,19 @@ class RunStore:
         self.close()
 
     def open(self, identity: Mapping[str, Any], session: Mapping[str, Any] | None = None,
-             resume: bool = True) -> set[str]:
+             resume: bool = True, *, retry_errors: bool = False, command: str = '',
+             fence: Callable[[], None] | None = None) -> set[str]:
         """Create the run, or take it up again.
 
         Args:
             identity: all that changes results, plain JSON data.
             session: what else to note about this start (time, commit, versions).
             resume: if False, a directory that holds a run already is an error.
+            retry_errors: forget episodes that ended in an error, see ``drop_unscored``.
+            command: id of what this process works for; others with the same id may have the run
+                open at the same time. The first of them takes it up, the others join. '': alone.
+            fence: called before anything is written, when no other process writes; what it
+                raises keeps this process from writing.
 
         Returns:
             ids of the episodes that are already committed.
@@ -70,14 +89,17 @@ class RunStore:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.folder / 'episodes.jsonl',
-                                 os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = self._opened()
         except OSError as error:
             raise InputError(f'{self.folder}: cannot be written ({error.strerror}); '
                              f'choose another --out') from error
+        self._shared, self._fence = bool(command), fence or _no_fence
         try:
-            self._lock()
-            self._take_up(_plain(identity), _plain(session or {}), resume)
+            if not self._shared:
+                self._lock()
+            with self.locked():
+                self._take_up(_plain(identity), _plain(session or {}), resume, retry_errors,
+                              command)
         except BaseException:
             self.close()
             raise
@@ -89,29 +111,67 @@ class RunStore:
             os.close(self._file)
             self._file = None
 
-    def append(self, line: Mapping[str, Any]) -> None:
-        """Commit one finished episode; when this returns, it is on disk.
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[set[str]]:
+        """While this lasts no other process writes; yields the ids of all committed episodes.
 
         Raises:
-            ValueError: the episode is committed already, or the run is not open.
+            ValueError: the run is not open.
+            InputError: another command has the run open.
+        """
+        if self._file is None:
+            raise ValueError('the run is not open')
+        if not self._shared or self._depth:
+            yield self._done
+            return
+        self._lock()
+        self._depth += 1
+        try:
+            self._fence()
+            self._catch_up()
+            yield self._done
+        finally:
+            self._depth -= 1
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def append(self, line: Mapping[str, Any],
+               before: Callable[[], None] | None = None) -> bool:
+        """Commit one finished episode; when this returns, it is on disk.
+
+        Args:
+            line: its results.
+            before: what else is to be written about it: called first, when no other process
+                writes, unless it is committed already.
+
+        Returns:
+            whether it was written; False if another process of the same command was faster.
+
+        Raises:
+            ValueError: the episode is committed already by this process, or the run is not open.
             InfrastructureError: the line could not be written (disk full); nothing is left of it.
         """
         episode_id = line['episode_id']
-        if self._file is None:
-            raise ValueError('the run is not open')
-        if episode_id in self._done:
+        if episode_id in self._done and not self._shared:
             raise ValueError(f'episode {episode_id!r} is committed already')
         content = _encode(line)
-        size = os.fstat(self._file).st_size
-        try:
-            if os.write(self._file, content) < len(content):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._file)
-        except OSError as error:
-            os.ftruncate(self._file, size)
-            raise InfrastructureError(f'{self.folder}: an episode could not be committed '
-                             f'({error.strerror})') from error
-        self._done.add(episode_id)
+        with self.locked() as done:
+            assert self._file is not None
+            if episode_id in done:
+                return False
+            if before is not None:
+                before()
+            size = os.fstat(self._file).st_size
+            try:
+                if os.write(self._file, content) < len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._file)
+            except OSError as error:
+                os.ftruncate(self._file, size)
+                raise InfrastructureError(f'{self.folder}: an episode could not be committed '
+                                          f'({error.strerror})') from error
+            self._known = size + len(content)
+            done.add(episode_id)
+        return True
 
     def lines(self) -> list[dict[str, Any]]:
         """All committed episodes, in order; a torn last line is left out.
@@ -120,10 +180,10 @@ class RunStore:
             InputError: a line in the middle is not readable; names file and line.
         """
         try:
-            raw = (self.folder / 'episodes.jsonl').read_bytes()
+            raw = self._path.read_bytes()
         except FileNotFoundError:
             return []
-        lines, _ = _parse(raw, self.folder / 'episodes.jsonl')
+        lines, _ = _parse(raw, self._path)
         return lines
 
     def done(self) -> set[str]:
@@ -139,17 +199,18 @@ class RunStore:
         Raises:
             ValueError: the run is not open.
         """
-        if self._file is None:
-            raise ValueError('the run is not open')
-        lines = self.lines()
-        kept = [line for line in lines if line['scored']]
-        if len(kept) < len(lines):
-            path = self.folder / 'episodes.jsonl'
-            _replace(path, b''.join(map(_encode, kept)))
-            os.close(self._file)
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND)
-            self._lock()
-            self._done = {line['episode_id'] for line in kept}
+        with self.locked():
+            assert self._file is not None
+            lines = self.lines()
+            kept = [line for line in lines if line['scored']]
+            if len(kept) < len(lines):
+                content = b''.join(map(_encode, kept))
+                _replace(self._path, content)
+                os.close(self._file)
+                self._file = self._opened()
+                self._lock()  # who waits for the old file sees that it was replaced
+                self._done = {line['episode_id'] for line in kept}
+                self._known = len(content)
         return len(lines) - len(kept)
 
     def run_info(self) -> dict[str, Any]:
@@ -171,7 +232,10 @@ class RunStore:
 
     def note(self, key: str, value: object) -> None:
         """Set one top-level field of ``run.json`` (for example skipped problems)."""
-        self._write_json('run.json', {**self.run_info(), key: value})
+        with contextlib.nullcontext() if self._file is None else self.locked():
+            info = self.run_info()
+            if key not in info or info[key] != value:
+                self._write_json('run.json', {**info, key: value})
 
     def write_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """Replace ``summary.json`` atomically; says what was run, too (see ``origin``).
@@ -202,49 +266,90 @@ class RunStore:
         if isinstance(identity.get('problems'), dict):
             found['problems_sha256'] = identity['problems'].get('sha256')
         last = sessions[-1] if sessions else {}
-        found['provenance'] = {key: last[key] for key in last if key != 'settings'}
+        found['provenance'] = {key: last[key] for key in last
+                               if key not in ('settings', 'command')}
         found['other_commits'] = [
             commit for commit in dict.fromkeys(session.get('commit') for session in sessions)
             if commit != last.get('commit')]
         return found
 
-    def _lock(self) -> None:
-        assert self._file is not None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f'{self.folder}: another process is writing this run; wait for it, '
-                             f'or choose another --out') from error
+    @property
+    def _path(self) -> Path:
+        return self.folder / 'episodes.jsonl'
 
-    def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool) -> None:
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def _lock(self) -> None:
+        """Lock the file that has the name now; of several processes one waits for its turn."""
         assert self._file is not None
-        path = self.folder / 'episodes.jsonl'
-        raw = path.read_bytes()
+        deadline = time.monotonic() + (_PATIENCE_S if self._shared else 0.0)
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise InputError(f'{self.folder}: another process is writing this run; wait '
+                                     f'for it, or choose another --out') from error
+                time.sleep(_POLL_S)
+                continue
+            try:
+                if os.fstat(self._file).st_ino == os.stat(self._path).st_ino:
+                    return
+            except FileNotFoundError:
+                pass
+            os.close(self._file)  # replaced meanwhile
+            self._file, self._known, self._done = self._opened(), 0, set()
+
+    def _catch_up(self) -> None:
+        """Take in what other processes have committed, and remove a line that one left torn."""
+        assert self._file is not None
+        size = os.fstat(self._file).st_size
+        if size == self._known:
+            return
+        if size < self._known:  # cut from outside
+            self._known, self._done = 0, set()
+        raw = os.pread(self._file, size - self._known, self._known)
+        lines, good = _parse(raw, self._path)
+        if good < len(raw):
+            os.ftruncate(self._file, self._known + good)
+            os.fsync(self._file)
+        self._known += good
+        self._done |= {line['episode_id'] for line in lines}
+
+    def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool,
+                 retry_errors: bool, command: str) -> None:
+        assert self._file is not None
         if (self.folder / 'run.json').exists():
             info = self.run_info()
             if not resume:
                 raise InputError(f'{self.folder}: holds a run already; resume it or choose '
                                  f'another --out')
-            differences = _differences(info['identity'], identity)
-            if set(info['identity']) != set(identity):
-                raise InputError(f'{self.folder}: was begun by another version of sightplan and '
-                                 f'cannot be resumed by this one; choose another --out. '
-                                 f'Different: ' + '; '.join(differences))
-            if differences:
-                raise InputError(f'{self.folder}: holds another run and cannot be resumed with '
-                                 f'these settings; choose another --out, or settings as they '
-                                 f'were. Different: ' + '; '.join(differences))
-        elif raw:
-            raise InputError(f'{path}: exists without run.json; choose another --out')
+            self._check_identity(info['identity'], identity)
+        elif os.fstat(self._file).st_size:
+            raise InputError(f'{self._path}: exists without run.json; choose another --out')
         else:
             info = {'format': FORMAT, 'identity': identity, 'sessions': []}
-        info['sessions'] = [*info['sessions'], session]
+        self._catch_up()
+        if command and info['sessions'] and info['sessions'][-1].get('command') == command:
+            return
+        if retry_errors:
+            self.drop_unscored()
+        info['sessions'] = [*info['sessions'],
+                            {**session, 'command': command} if command else session]
         self._write_json('run.json', info)
-        lines, good = _parse(raw, path)
-        if good < len(raw):
-            os.ftruncate(self._file, good)
-            os.fsync(self._file)
-        self._done = {line['episode_id'] for line in lines}
+
+    def _check_identity(self, there: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+        differences = _differences(there, identity)
+        if not differences:
+            return
+        different = 'Different: ' + '; '.join(differences)
+        if _keys_differ(there, identity):
+            raise InputError(f'{self.folder}: was begun by another version of sightplan and '
+                             f'cannot be resumed by this one; choose another --out. {different}')
+        raise InputError(f'{self.folder}: holds another run and cannot be resumed with '
+                         f'these settings; choose another --out, or settings as they '
+                         f'were. {different}')
 
     def _write_json(self, name: str, content: Mapping[str, Any]) -> None:
         text = json.dumps(content, indent=2, allow_nan=False) + '\n'
@@ -288,6 +393,22 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = '
         elif before != now:
             found.append(f'{prefix}{key} was {_short(before)}, now {_short(now)}')
     return found
+
+
+def _keys_differ(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether one version writes down what the other does not, and not two methods or backends."""
+    if old.get('sightplan') != new.get('sightplan'):
+        return True
+    if old.get('name') != new.get('name'):
+        return False
+    return set(old) != set(new) or any(
+        _keys_differ(old[key], new[key]) for key in old
+        if isinstance(old[key], Mapping) and isinstance(new[key], Mapping)
+        and key not in _OPEN_KEYS)
+
+
+def _no_fence() -> None:
+    """Nothing keeps a process from writing."""
 
 
 def _short(value: object) -> str:
