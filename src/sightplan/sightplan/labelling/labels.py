@@ -1,0 +1,431 @@
+"""Labels: what people saw in pictures, one JSON object a line.
+
+``image`` (the picture's id, as bags and results name it), ``atom`` ("on r,g") and ``label``
+("yes", "no", "unclear", or null, which takes the person's label back) must be there; ``who``,
+``time`` (ISO 8601), ``question``, ``bag``, ``episode`` and ``stamp_ns`` may be. A file only ever
+grows. Of what one person said about an atom in a picture, the last counts.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import fcntl
+import itertools
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from sightplan.model import Atom, InfrastructureError, InputError, user_path
+from sightplan.records.answers_reading import parse_atom
+
+_EXAMPLE = '{"image": "0123456789abcdef", "atom": "on r,g", "label": "yes"}'
+Key = tuple[str, Atom]
+"""Id of a picture, and an atom."""
+
+
+class LabelValue(enum.Enum):
+    """What a person saw; UNCLEAR: it cannot be told from this picture."""
+
+    YES = 'yes'
+    NO = 'no'
+    UNCLEAR = 'unclear'
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What one person said about one atom in one picture.
+
+    Attributes:
+        image: id of the picture (``Observation.image_id``).
+        atom: what was asked.
+        value: what was seen; None takes an earlier label of the same person back.
+        who: name of the person, '' for one who is not named.
+        time: when, with time zone; None if the file does not say.
+        question: the words that the person read.
+        bag: where the picture is.
+        episode: id of its episode.
+        stamp_ns: world time of the picture [ns].
+    """
+
+    image: str
+    atom: Atom
+    value: LabelValue | None
+    who: str = ''
+    time: datetime.datetime | None = None
+    question: str = ''
+    bag: str = ''
+    episode: str = ''
+    stamp_ns: int = 0
+
+    @property
+    def key(self) -> Key:
+        """What it is about."""
+        return self.image, self.atom
+
+    def to_line(self) -> str:
+        """As a line of a file, with its end; ASCII."""
+        entry = {
+            'image': self.image, 'atom': str(self.atom),
+            'label': None if self.value is None else self.value.value, 'who': self.who,
+            'time': self.time.isoformat(timespec='milliseconds') if self.time else None,
+            'question': self.question, 'bag': self.bag, 'episode': self.episode,
+            'stamp_ns': self.stamp_ns}
+        return json.dumps(entry) + '\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two people agree about what both labelled.
+
+    Attributes:
+        first: name of one.
+        second: name of the other.
+        n: atoms in pictures that both labelled.
+        agreed: of these, how many alike; "unclear" is a label as any other.
+        kappa: Cohen's (1960): (p - e) / (1 - e) with the share p of agreement and the share e that
+            chance would give, in [-1, 1]; None if e is 1 (both gave one label only) or n is 0.
+    """
+
+    first: str
+    second: str
+    n: int
+    agreed: int
+    kappa: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What people said about pictures; its length is the number of labels that count.
+
+    Attributes:
+        latest: per person, per picture and atom, the label that counts.
+        complaints: what was wrong with the files and could be got over, in words.
+    """
+
+    latest: Mapping[str, Mapping[Key, Label]] = field(default_factory=dict)
+    complaints: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.latest.values()))
+
+    def __iter__(self) -> Iterator[Label]:
+        return itertools.chain.from_iterable(own.values() for own in self.latest.values())
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Names of those who labelled, sorted."""
+        return tuple(sorted(who for who, own in self.latest.items() if own))
+
+    @property
+    def images(self) -> frozenset[str]:
+        """Ids of the pictures with a label."""
+        return frozenset(label.image for label in self)
+
+    def of(self, image_id: str, atom: Atom) -> dict[str, LabelValue]:
+        """What each person said about an atom in a picture."""
+        found = ((who, own.get((image_id, atom))) for who, own in self.latest.items())
+        return {who: label.value for who, label in found if label is not None and label.value}
+
+    def truth(self, image_id: str, atom: Atom) -> bool | None:
+        """Whether most people saw an atom hold in a picture.
+
+        Returns:
+            None if nobody labelled it, if no label leads, or if "unclear" does.
+        """
+        votes = Counter(self.of(image_id, atom).values()).most_common(2)
+        if not votes or votes[0][0] is LabelValue.UNCLEAR:
+            return None
+        if len(votes) > 1 and votes[0][1] == votes[1][1]:
+            return None
+        return votes[0][0] is LabelValue.YES
+
+    def agreement(self) -> tuple[Agreement, ...]:
+        """How far each two people agree."""
+        return tuple(_agreement(first, second, self.latest[first], self.latest[second])
+                     for first, second in itertools.combinations(self.people, 2))
+
+    def summary(self) -> dict[str, Any]:
+        """Counts for people: JSON-ready."""
+        predicates: dict[str, Counter[str]] = {}
+        people: dict[str, Counter[str]] = {}
+        for label in self:
+            assert label.value is not None
+            for counts, key in ((predicates, label.atom.predicate), (people, label.who)):
+                counts.setdefault(key, Counter())[label.value.value] += 1
+        pairs = {label.key for label in self}
+        return {
+            'labels': len(self), 'images': len(self.images), 'questions': len(pairs),
+            'decided': sum(self.truth(*key) is not None for key in pairs),
+            'predicates': {name: _counts(predicates[name]) for name in sorted(predicates)},
+            'people': {who: _counts(people[who]) for who in sorted(people)},
+            'agreement': [{'first': a.first, 'second': a.second, 'n': a.n, 'agreed': a.agreed,
+                           'kappa': a.kappa} for a in self.agreement()],
+            'complaints': list(self.complaints)}
+
+
+def _counts(found: Counter[str]) -> dict[str, int]:
+    return {value.value: found[value.value] for value in LabelValue}
+
+
+def _agreement(first: str, second: str, one: Mapping[Key, Label],
+               other: Mapping[Key, Label]) -> Agreement:
+    pairs = [(one[key].value, other[key].value) for key in one.keys() & other.keys()]
+    n, agreed = len(pairs), sum(a is b for a, b in pairs)
+    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    # n * n times the share of chance: whole numbers, so that "all alike" is seen exactly.
+    chance = sum(left[value] * right[value] for value in left)
+    kappa = (n * agreed - chance) / (n * n - chance) if n * n > chance else None
+    return Agreement(first, second, n, agreed, kappa)
+
+
+def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
+    """Read one or several files of labels.
+
+    In a file, a later line of the same person about the same atom and picture wins; among files
+    the later time, or the later file where times are missing. A last line that was cut off is
+    left out, and said in ``Labels.complaints``.
+
+    Raises:
+        InputError: a file cannot be read, or a line is malformed; names file, line and field.
+    """
+    given = [paths] if isinstance(paths, (Path, str)) else list(paths)
+    merged: dict[str, dict[Key, Label]] = {}
+    complaints = []
+    for path in map(user_path, given):
+        try:
+            data = path.read_bytes()
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        lines, torn = parse_labels(data, str(path))
+        if torn:
+            complaints.append(f'{path}: its last line was cut off and is left out: '
+                              f'{_excerpt(torn)}')
+        for label in {(label.who, *label.key): label for label in lines}.values():
+            own = merged.setdefault(label.who, {})
+            if not _is_older(label, own.get(label.key)):
+                own[label.key] = label
+    counting = {who: {key: label for key, label in own.items() if label.value is not None}
+                for who, own in merged.items()}
+    return Labels(counting, tuple(complaints))
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f'{path}: cannot be read ({reason}); give a file of labels as "sightplan '
+                      f'label" writes it')
+
+
+def _is_older(label: Label, known: Label | None) -> bool:
+    return (known is not None and known.time is not None and label.time is not None
+            and label.time < known.time)
+
+
+def _excerpt(data: bytes) -> str:
+    text = data.decode('utf-8', 'replace')
+    return repr(text if len(text) <= 60 else text[:57] + '...')
+
+
+def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
+    """Read the content of a file of labels.
+
+    Args:
+        data: the file's bytes.
+        name: the file's name, for messages.
+
+    Returns:
+        all lines in order, those that take labels back included; and what was written of a last
+        line that was cut off, empty if it is whole.
+
+    Raises:
+        InputError: a line is malformed; names file, line and field.
+    """
+    *whole, last = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
+    labels = [parse_label(_parse_json(line, f'{name}:{number}'), f'{name}:{number}')
+              for number, line in enumerate(whole, 1) if line.strip()]
+    if not last.strip():
+        return labels, b''
+    where = f'{name}:{len(whole) + 1}'
+    try:
+        entry = _parse_json(last, where)
+    except InputError:
+        return labels, last
+    return [*labels, parse_label(entry, where)], b''
+
+
+def _parse_json(line: bytes, where: str) -> Mapping[str, Any]:
+    try:
+        entry = json.loads(line.decode('utf-8'))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'{where}: is not JSON ({error}); write one object a line: '
+                         f'{_EXAMPLE}') from error
+    if not isinstance(entry, dict):
+        raise InputError(f'{where}: is not a JSON object; write {_EXAMPLE}')
+    return entry
+
+
+def parse_label(entry: Mapping[str, Any], where: str) -> Label:
+    """Read one label.
+
+    Args:
+        entry: a line's object.
+        where: file and line, for messages.
+
+    Raises:
+        InputError: a field is missing or malformed; names it and the remedy.
+    """
+    image = _text(entry, 'image', where)
+    if not image:
+        raise InputError(f'{where}: image is missing; give the id of the picture, as in '
+                         f'{_EXAMPLE}')
+    if 'label' not in entry:
+        raise InputError(f'{where}: label is missing; write "yes", "no", "unclear" or null')
+    stamp_ns = entry.get('stamp_ns', 0)
+    if not isinstance(stamp_ns, int) or isinstance(stamp_ns, bool):
+        raise InputError(f'{where}: stamp_ns = {stamp_ns!r} must be a whole number, or left out')
+    return Label(image, parse_atom(entry.get('atom'), f'{where}: atom'),
+                 parse_value(entry['label'], where), _text(entry, 'who', where),
+                 _time(entry.get('time'), where), _text(entry, 'question', where),
+                 _text(entry, 'bag', where), _text(entry, 'episode', where), stamp_ns)
+
+
+def parse_value(value: object, where: str) -> LabelValue | None:
+    """Read "yes", "no", "unclear" or null, in any case.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            return LabelValue(value.strip().lower())
+    except ValueError:
+        pass
+    raise InputError(f'{where}: label = {value!r} must be "yes", "no", "unclear" or null')
+
+
+def _time(value: object, where: str) -> datetime.datetime | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            time = datetime.datetime.fromisoformat(value)
+            if time.tzinfo is None:
+                time = time.replace(tzinfo=datetime.UTC)
+            return time.astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f'{where}: time = {value!r} must be like "2026-03-01T12:00:00Z", or left out')
+
+
+def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
+    value = entry.get(name)
+    if value is None:
+        return ''
+    if not isinstance(value, str) or not value.isprintable():
+        raise InputError(f'{where}: {name} = {value!r} must be text on one line')
+    return value
+
+
+def printable(text: str) -> str:
+    """Text from a bag as a label may hold it: on one line."""
+    return ''.join(letter if letter.isprintable() else ' ' for letter in text)
+
+
+class LabelFile:
+    """A file of labels that is open for more.
+
+    Every ``append`` is one write at the end, synced to the disk before it returns; processes that
+    append to the same file wait for each other. Use it from one thread at a time, and close it.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        """Read what is there, and make the file if it is not.
+
+        A last line that was cut off is taken out of the file and said in ``complaints``.
+
+        Raises:
+            InputError: the file cannot be read or written, or a line is malformed.
+        """
+        self.path = user_path(path)
+        self.complaints: list[str] = []
+        try:
+            self._file: IO[bytes] = self.path.open('ab+', buffering=0)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise InputError(f'{self.path}: cannot be written ({reason}); give another '
+                             f'--out') from error
+        try:
+            self._labels = self._load()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _load(self) -> list[Label]:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                self._file.seek(0)
+                data = self._file.read()
+                labels, torn = parse_labels(data, str(self.path))
+                if torn:
+                    self._file.truncate(len(data) - len(torn))
+                    self.complaints.append(f'{self.path}: its last line was cut off and is '
+                                           f'removed: {_excerpt(torn)}')
+                elif data and not data.endswith(b'\n'):
+                    self._file.write(b'\n')
+                return labels
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        except OSError as error:
+            raise InputError(f'{self.path}: cannot be written ({error.strerror}); give another '
+                             f'--out') from error
+
+    def of(self, who: str) -> list[Label]:
+        """The lines of one person that were there when the file was opened, in order."""
+        return [label for label in self._labels if label.who == who]
+
+    def append(self, labels: Sequence[Label]) -> None:
+        """Write labels so that they survive whatever happens next.
+
+        Raises:
+            InfrastructureError: they cannot be written; then the file is as it was before.
+        """
+        data = ''.join(label.to_line() for label in labels).encode()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                self._check_place()
+                end = self._file.seek(0, os.SEEK_END)
+                if end and os.pread(self._file.fileno(), 1, end - 1) != b'\n':
+                    data = b'\n' + data  # somebody added a line by hand, without its end
+                try:
+                    if self._file.write(data) != len(data):
+                        raise OSError(0, 'not all could be written')
+                    os.fsync(self._file.fileno())
+                except OSError:
+                    self._file.truncate(end)
+                    raise
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        except OSError as error:
+            raise InfrastructureError(f'{self.path}: a label cannot be written '
+                                      f'({error.strerror})') from error
+
+    def _check_place(self) -> None:
+        own = os.fstat(self._file.fileno())
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            raise OSError(0, 'the file was deleted; start again') from None
+        if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
+            raise OSError(0, 'another file took its place; start again')
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
