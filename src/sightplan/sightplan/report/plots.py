@@ -1,0 +1,405 @@
+"""Plots of a report, as SVG to be put into HTML.
+
+Text stays text, ids are unique across the plots of a page, and the same numbers give the same
+bytes. Colours are those of Okabe and Ito, told apart by colour-blind readers; each has a marker, a
+line style and a hatch of its own as well, so that nothing is said by colour alone. Ink is the
+colour of the surrounding text (``currentColor``), so that plots fit a dark page, too.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from sightplan.metrics.calibration import Reliability
+
+COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#7F7F7F', '#8C6D1F')
+MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', '*')
+LINES = ('-', '--', ':', '-.', (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 3)))
+HATCHES = ('', '////', '\\\\\\\\', 'xxxx', '----', '||||', '++++', '//')
+
+_INK, _FAINT = '#232323', '#8a8a86'
+_SMALL, _NORMAL = 7.5, 8.5
+_STYLE: Any = {
+    'font.size': _NORMAL, 'axes.titlesize': _NORMAL, 'axes.labelsize': _NORMAL,
+    'xtick.labelsize': _SMALL, 'ytick.labelsize': _NORMAL, 'legend.fontsize': _SMALL,
+    'text.color': _INK, 'axes.labelcolor': _INK, 'axes.titlecolor': _INK,
+    'axes.edgecolor': _FAINT, 'xtick.color': _FAINT, 'ytick.color': _FAINT,
+    'xtick.labelcolor': _INK, 'ytick.labelcolor': _INK,
+    'axes.grid': True, 'grid.color': _FAINT, 'grid.alpha': 0.25, 'grid.linewidth': 0.6,
+    'axes.axisbelow': True, 'axes.spines.top': False, 'axes.spines.right': False,
+    'axes.linewidth': 0.6, 'lines.linewidth': 1.2, 'hatch.linewidth': 0.5, 'hatch.color': 'white',
+    'figure.facecolor': 'none', 'axes.facecolor': 'none', 'savefig.facecolor': 'none',
+    'legend.frameon': False, 'svg.fonttype': 'none', 'axes.unicode_minus': False,
+    'text.parse_math': False,  # names of models are not formulas
+}
+_MOST_LABEL = 900
+_LEAST_IN_BIN = 20
+_REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A number with its interval.
+
+    Attributes:
+        row: what it stands beside, for example a method.
+        series: which of the numbers of the row it is, for example a split.
+        value: the number.
+        low: lower end of its 95 % interval; the number itself for none.
+        high: upper end, likewise.
+        n: number of observations.
+        published: what a paper reports for the same, None for nothing.
+        panel: panel of the figure, for example a domain.
+    """
+
+    row: str
+    series: str
+    value: float
+    low: float
+    high: float
+    n: int
+    published: float | None = None
+    panel: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line through points with intervals.
+
+    Attributes:
+        name: of the curve.
+        points: x, value, low, high, n; in the order of x.
+        model: the line that theory draws beside it: x and value; may be empty.
+    """
+
+    name: str
+    points: tuple[tuple[float, float, float, float, int], ...]
+    model: tuple[tuple[float, float], ...] = ()
+
+
+def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool = True,
+         log: bool = False, zero: bool = False) -> str:
+    """Rows of numbers with intervals: one row of the plot for each row of the data.
+
+    Args:
+        name: unique in the page, letters, digits and hyphens.
+        points: what to draw; published numbers become hollow markers.
+        title: what is shown, for readers that see no picture.
+        xlabel: of the axis of numbers.
+        share: whether the numbers lie in [0, 1].
+        log: logarithmic axis (numbers of 0 are drawn at its left end).
+        zero: draw a line at 0.
+
+    Returns:
+        ``<svg ...>``; '' without points.
+    """
+    if not points:
+        return ''
+    with matplotlib.rc_context(_STYLE):
+        figure = _dots(points, xlabel, share, log, zero)
+        gist = '; '.join(
+            f'{", ".join(filter(None, (p.panel, p.row, p.series)))} {_number(p.value)}'
+            + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
+            + (f', n {p.n}' if p.n else '')
+            + (f', published {_number(p.published)}' if p.published is not None else '')
+            for p in points)
+        return _svg(figure, name, f'{title}: {gist}')
+
+
+def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool) -> Figure:
+    panels, rows, series = (list(dict.fromkeys(values)) for values in (
+        (p.panel for p in points), (p.row for p in points), (p.series for p in points)))
+    spread = min(0.26, 0.72 / len(series))
+    figure, axes = _figure(1, len(panels), 0.55 + (
+        0.16 + 0.115 * len(series)) * len(rows) + 0.25 * (len(series) > 1), sharey=True)
+    least = min((p.value for p in points if p.value > 0), default=1.0)
+    for axis, panel in zip(axes[0], panels, strict=True):
+        if zero:
+            axis.axvline(0.0, color=_INK, linewidth=0.8)
+        for number, one in enumerate(series):
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            found = [p for p in points if (p.panel, p.series) == (panel, one)]
+            ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
+            xs = [max(p.value, least / 2) if log else p.value for p in found]
+            axis.errorbar(
+                xs, ys, fmt=marker, color=colour, markersize=4.2, elinewidth=1, capsize=0,
+                xerr=[[max(0.0, x - max(p.low, least / 2 if log else p.low))
+                       for x, p in zip(xs, found, strict=True)],
+                      [max(0.0, p.high - x) for x, p in zip(xs, found, strict=True)]])
+            told = [(p.published, y) for p, y in zip(found, ys, strict=True)
+                    if p.published is not None]
+            if told:
+                axis.plot([x for x, _ in told], [y for _, y in told], linestyle='', marker=marker,
+                          markersize=5.6, markerfacecolor='none', markeredgecolor=colour,
+                          markeredgewidth=0.9)
+        if panel:
+            axis.set_title(panel, loc='left')
+        axis.set_xlabel(xlabel)
+        if share:
+            axis.set_xlim(-0.02, 1.02)
+            axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
+        elif log:
+            axis.set_xscale('log')
+            _plain(axis.xaxis)
+        axis.grid(axis='y', visible=False)
+        axis.tick_params(axis='y', length=0)
+        for y in range(1, len(rows)):
+            axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
+    axes[0][0].set_yticks(range(len(rows)), rows)
+    axes[0][0].set_ylim(len(rows) - 0.5, -0.5)
+    handles = [_marker(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], one)
+               for i, one in enumerate(series) if len(series) > 1]
+    if any(p.published is not None for p in points):
+        handles.append(_marker(_INK, 'o', 'published', hollow=True))
+    if handles:
+        figure.legend(handles=handles, loc='outside upper right', ncols=len(handles),
+                      handletextpad=0.2, columnspacing=1.2)
+    return figure
+
+
+def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
+           log: bool = True) -> str:
+    """Shares over a number, with intervals as bands, and what theory says as thin lines.
+
+    Args:
+        name: unique in the page, letters, digits and hyphens.
+        lines: what to draw.
+        title: what is shown, for readers that see no picture.
+        xlabel: of the number.
+        ylabel: of the share.
+        log: logarithmic axis of the number.
+
+    Returns:
+        ``<svg ...>``; '' without a point.
+    """
+    lines = [line for line in lines if line.points]
+    if not lines:
+        return ''
+    with matplotlib.rc_context(_STYLE):
+        figure = _curves(lines, xlabel, ylabel, log)
+        gist = '; '.join(f'{line.name}: ' + ', '.join(
+            f'{_number(y)} at {_number(x)} (n {n})' for x, y, _, _, n in line.points)
+            for line in lines)
+        return _svg(figure, name, f'{title}: {gist}')
+
+
+def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool) -> Figure:
+    figure, axes = _figure(1, 1, 3.1)
+    axis = axes[0][0]
+    for number, line in enumerate(lines):
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        xs, ys, lows, highs, _ = zip(*line.points, strict=True)
+        axis.fill_between(xs, lows, highs, color=colour, alpha=0.12, linewidth=0)
+        axis.plot(xs, ys, marker=marker, markersize=4.2, color=colour,
+                  linestyle=LINES[number % len(LINES)], label=line.name)
+        if line.model:
+            axis.plot([x for x, _ in line.model], [y for _, y in line.model], color=colour,
+                      linewidth=0.7, alpha=0.75)
+    axis.set_ylim(-0.03, 1.03)
+    if log:
+        axis.set_xscale('log')
+        _plain(axis.xaxis)
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel(ylabel)
+    handles, _ = axis.get_legend_handles_labels()
+    if any(line.model for line in lines):
+        handles.append(Line2D([], [], color=_INK, linewidth=0.7, label='every answer right'))
+    figure.legend(handles=handles, loc='outside right upper', handlelength=3)
+    return figure
+
+
+def reliabilities(name: str, panels: Sequence[tuple[str, Reliability]], title: str) -> str:
+    """Reliability diagrams side by side, each with its numbers of probabilities below.
+
+    Bins with fewer than 20 probabilities are drawn hollow.
+
+    Args:
+        name: unique in the page, letters, digits and hyphens.
+        panels: title of each, and its numbers.
+        title: what is shown, for readers that see no picture.
+
+    Returns:
+        ``<svg ...>``; '' without panels.
+    """
+    if not panels:
+        return ''
+    with matplotlib.rc_context(_STYLE):
+        figure = _reliabilities(panels)
+        gist = '; '.join(f'{label}: expected calibration error {_number(found.ece)} '
+                         f'({_number(found.low)} to {_number(found.high)}), n {found.n}'
+                         for label, found in panels)
+        return _svg(figure, name, f'{title}: {gist}')
+
+
+def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
+    columns = min(4, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = _figure(2 * rows, columns, 2.65 * rows, width=max(2.4, 1.8 * columns),
+                           sharex=True, height_ratios=[3, 1] * rows)
+    for number, (label, found) in enumerate(panels):
+        upper, lower = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
+        upper.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.8)
+        filled = [b for b in found.bins if b.n]
+        upper.plot([b.mean_p for b in filled], [b.frequency for b in filled], color=COLOURS[0],
+                   linewidth=0.9)
+        for few, face in ((False, COLOURS[0]), (True, 'none')):
+            chosen = [b for b in filled if (b.n < _LEAST_IN_BIN) == few]
+            upper.plot([b.mean_p for b in chosen], [b.frequency for b in chosen], linestyle='',
+                       marker='o', markersize=3.6, markeredgecolor=COLOURS[0],
+                       markerfacecolor=face, markeredgewidth=0.9)
+        upper.set_title(f'{label}\nECE {_number(found.ece)}, n {found.n:,}', loc='left',
+                        fontsize=_SMALL)
+        lower.stairs([max(b.n, 0.5) for b in found.bins],
+                     [*(b.low for b in found.bins), 1.0], baseline=0.5, fill=True,
+                     color=COLOURS[0], alpha=0.5)
+        lower.set_yscale('log')
+        _plain(lower.yaxis)
+        for axis in (upper, lower):
+            axis.set_xlim(-0.02, 1.02)
+            axis.set_xticks([0, 0.5, 1], ['0', '.5', '1'])
+        upper.set_ylim(-0.02, 1.02)
+        upper.set_yticks([0, 0.5, 1], ['0', '.5', '1'])
+        lower.set_xlabel('probability')
+        lower.tick_params(labelbottom=True)
+        if not number % columns:
+            upper.set_ylabel('share that is true')
+            lower.set_ylabel('n')
+    for number in range(len(panels), rows * columns):
+        for k in (0, 1):
+            axes[2 * (number // columns) + k][number % columns].set_axis_off()
+    return figure
+
+
+def shares(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str, xlabel: str,
+           ) -> str:
+    """Rows of counts, each as shares of its sum: stacked bars, with the counts in them.
+
+    Args:
+        name: unique in the page, letters, digits and hyphens.
+        rows: what each row is, and the counts of its parts; rows without any are left out.
+        title: what is shown, for readers that see no picture.
+        xlabel: of the axis of shares.
+
+    Returns:
+        ``<svg ...>``; '' without a count.
+    """
+    rows = [(label, counts) for label, counts in rows if sum(counts.values())]
+    if not rows:
+        return ''
+    with matplotlib.rc_context(_STYLE):
+        figure = _shares(rows, xlabel)
+        gist = '; '.join(f'{label} (n {sum(counts.values())}): ' + ', '.join(
+            f'{part} {count}' for part, count in counts.items() if count)
+            for label, counts in rows)
+        return _svg(figure, name, f'{title}: {gist}')
+
+
+def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
+    parts = list(dict.fromkeys(part for _, counts in rows for part in counts))
+    legend = math.ceil(len(parts) / 3)
+    figure, axes = _figure(1, 1, 0.6 + 0.24 * len(rows) + 0.19 * legend)
+    axis = axes[0][0]
+    for y, (_, counts) in enumerate(rows):
+        n, left = sum(counts.values()), 0.0
+        for number, part in enumerate(parts):
+            share = counts.get(part, 0) / n
+            if not share:
+                continue
+            axis.barh(y, share, 0.68, left, color=COLOURS[number % len(COLOURS)], alpha=0.85,
+                      hatch=_hatch(number), edgecolor='white', linewidth=0.4)
+            if share > 0.04:
+                axis.text(left + share / 2, y, str(counts[part]), ha='center', va='center',
+                          fontsize=_SMALL, color='white', weight='bold', bbox={
+                              'boxstyle': 'round,pad=0.15', 'linewidth': 0,
+                              'facecolor': '#333333', 'alpha': 0.75})
+            left += share
+    axis.set_yticks(range(len(rows)), [
+        f'{label} (n {sum(counts.values())})' for label, counts in rows])
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_xlim(0, 1)
+    axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
+    axis.set_xlabel(xlabel)
+    axis.grid(axis='y', visible=False)
+    axis.tick_params(axis='y', length=0)
+    figure.legend(handles=[
+        Patch(facecolor=COLOURS[i % len(COLOURS)], alpha=0.85, hatch=_hatch(i), edgecolor='white',
+              label=part) for i, part in enumerate(parts)],
+        loc='outside upper left', ncols=min(3, len(parts)), handlelength=2.2)
+    return figure
+
+
+def _hatch(number: int) -> str:
+    """Parts that share a colour have different hatches."""
+    return HATCHES[(number + number // len(COLOURS)) % len(HATCHES)]
+
+
+def _figure(rows: int, columns: int, height: float, width: float = 7.2, **more: Any,
+            ) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(width, height), layout='constrained')
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def _plain(axis: Any) -> None:
+    """Numbers of a logarithmic axis as they are spoken; powers of ten need formulas."""
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f'{x:g}'))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _marker(colour: str, marker: str, label: str, hollow: bool = False) -> Line2D:
+    return Line2D([], [], linestyle='', marker=marker, markersize=5.6 if hollow else 4.2,
+                  markeredgecolor=colour, markerfacecolor='none' if hollow else colour,
+                  markeredgewidth=0.9, label=label)
+
+
+def _number(value: float) -> str:
+    if value != value:
+        return 'unknown'
+    return f'{value:.3g}' if abs(value) >= 1000 or not value else f'{value:.4g}' if abs(
+        value) >= 1 else f'{value:.2f}' if abs(value) >= 0.005 else f'{value:.1g}'
+
+
+def _svg(figure: Figure, name: str, label: str) -> str:
+    """The figure as an element of HTML."""
+    if not re.fullmatch(r'[A-Za-z][A-Za-z0-9-]*', name):
+        raise ValueError(f'{name!r}: a plot is named by letters, digits and hyphens')
+    buffer = io.StringIO()
+    with matplotlib.rc_context({'svg.hashsalt': name}):
+        figure.savefig(buffer, format='svg',
+                       metadata={'Date': None, 'Creator': None, 'Format': None, 'Type': None})
+    text = buffer.getvalue()
+    text = text[text.index('<svg'):]
+    text = re.sub(r'<metadata>.*?</metadata>|<!--.*?-->', '', text, flags=re.DOTALL)
+    used = set(_REFERENCE.findall(text))
+    text = re.sub(r' id="([^"]*)"', lambda match: (
+        f' id="{name}-{match[1]}"' if match[1] in used else ''), text)
+    text = _REFERENCE.sub(lambda match: match[0].replace(f'#{match[1]}', f'#{name}-{match[1]}'),
+                          text)
+    text = text.replace(_INK, 'currentColor')
+    text = re.sub(r'font-family: [^;"]*;? ?', '', text)
+    # The short form, size and families in one.
+    text = re.sub(r'font: ([^;"]*?)(\d[\d.]*px) [^;"]*', r'font-size: \2', text)
+    text = re.sub(r'\s*\n\s*', '\n', text)
+    head, _, rest = text.partition('>')
+    size = dict(re.findall(r'(width|height)="([\d.]+)pt"', head))
+    box = re.search(r'viewBox="[^"]*"', head)
+    assert box is not None
+    # Points of print become pixels of CSS.
+    width = float(size['width']) * 4 / 3
+    if len(label) > _MOST_LABEL:
+        label = label[:_MOST_LABEL].rsplit(';', 1)[0] + '; and more'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+            f'class="plot" role="img" aria-label={quoteattr(label)} {box[0]} '
+            f'style="width:{width:.0f}px">{rest.rstrip()}')
+
