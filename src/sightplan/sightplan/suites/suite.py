@@ -154,6 +154,16 @@ class Suite:
                     return Published(cell[0], cell[1], table['source'])
         return None
 
+    def model_name(self, model: str) -> str | None:
+        """What the paper calls a model, None if it has no number of it.
+
+        Args:
+            model: that name in any case, or one of ``aliases`` in published.json.
+        """
+        wanted = _published(self.folder / 'published.json')['aliases'].get(
+            model.lower(), model.lower())
+        return _published_names(self.folder / 'published.json').get(wanted)
+
 
 def suite_names() -> tuple[str, ...]:
     """Names of the suites: the folders beside this file that hold a ``suite.yaml``."""
@@ -274,3 +284,9 @@ def suite_for(domain: str, split: str) -> Suite | None:
 def _published(path: Path) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(path.read_text('utf-8'))
     return data
+
+
+@functools.cache
+def _published_names(path: Path) -> dict[str, str]:
+    """Names of models in lower case, as they are written."""
+    return {name.lower(): name for table in _published(path)['tables'] for name in table['models']}
