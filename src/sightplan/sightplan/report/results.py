@@ -627,7 +627,7 @@ def _groups(runs: Sequence[RunResults]) -> tuple[Group, ...]:
                             run.failure_probability, run.privileged, run.calibrated),
                            []).append(run)
     groups = []
-    for key, alike in visible.items():
+    for alike in visible.values():
         fields = [_fields(run) for run in alike]
         names = dict.fromkeys(name for each in fields for name in each)
         differing = [name for name in names if len({each.get(name) for each in fields}) > 1]
@@ -644,7 +644,9 @@ def _groups(runs: Sequence[RunResults]) -> tuple[Group, ...]:
                 tuple(sorted((name, str(splits[name, split])) for name, split in splits
                              if name in torn))), []).append(run)
         texts = _variants(parts, differing, fields, alike)
-        groups += [Group(*key, text, tuple(members))
+        groups += [Group(members[0].domain, members[0].method, members[0].backend,
+                         members[0].model, members[0].failure_probability, members[0].privileged,
+                         members[0].calibrated, text, tuple(members))
                    for text, members in zip(texts, parts.values(), strict=True)]
     return tuple(groups)
 

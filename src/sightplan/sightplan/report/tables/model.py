@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal['text', 'bool', 'count', 'share', 'number', 'seconds', 'usd', 'p']
-"""Of a column: ``count`` is a whole number; ``share`` lies in [0, 1] or is a difference or an error
-of such; ``number`` is any other, without a unit; ``seconds``, ``usd`` and ``p`` (a p-value) too are
-floating-point numbers."""
+"""Of a column: ``count`` is a whole number; ``share`` lies in [0, 1], or is a difference or an
+error of such; ``number`` is any other without a unit; ``seconds``, ``usd`` and ``p`` (a p-value)
+are floating-point numbers, too."""
 
 
 @dataclass(frozen=True, slots=True)
