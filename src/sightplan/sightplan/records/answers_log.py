@@ -66,17 +66,21 @@ class AnswersLog:
         """
         if not self._path.exists():
             return
-        kept = []
-        for line in self._path.read_text('utf-8').splitlines():
+        whole, kept = self._path.read_bytes(), []
+        for line in whole.splitlines(keepends=True):
             try:
                 entry = json.loads(line)
             except ValueError:  # torn by a crash
                 continue
-            if isinstance(entry, dict) and entry.get('episode') in done:
-                kept.append(line + '\n')
+            if (isinstance(entry, dict) and entry.get('episode') in done
+                    and line.endswith(b'\n')):
+                kept.append(line)
+        content = b''.join(kept)
+        if content == whole:
+            return
         temporary = self._path.with_name(f'.{NAME}.new')
         try:
-            temporary.write_text(''.join(kept), 'utf-8')
+            temporary.write_bytes(content)
             os.replace(temporary, self._path)
         except OSError as error:
             raise InfrastructureError(f'{self._path}: cannot be written '

@@ -153,13 +153,13 @@ class RunStore:
         episode_id = line['episode_id']
         if episode_id in self._done and not self._shared:
             raise ValueError(f'episode {episode_id!r} is committed already')
-        content = _encode(line)
         with self.locked() as done:
             assert self._file is not None
             if episode_id in done:
                 return False
             if before is not None:
                 before()
+            content = _encode(line)
             size = os.fstat(self._file).st_size
             try:
                 if os.write(self._file, content) < len(content):
