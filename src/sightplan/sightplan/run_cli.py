@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -24,6 +24,7 @@ examples:
   sightplan run --method plan_cot --backend transformers --backend-option model=DIR
   sightplan run --method action --backend scripted --backend-option script=replies.yaml
   sightplan run --method oracle --split all --json
+  sightplan run --method belief --rerun episode.rrd --episodes 1
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
 
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
@@ -38,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.agent import method_names
     from sightplan.domains import domain_names
     from sightplan.grounding import PARSERS
+    from sightplan.report.rerun_log import TARGETS
     from sightplan.runner import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
@@ -92,6 +94,8 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--record', action='store_true', help=about['record'].description)
     where.add_argument('--record-images', action='store_true',
                        help=about['record_images'].description)
+    where.add_argument('--rerun', metavar='TARGET', help='show image, belief, plan and answers in '
+                       f'the Rerun viewer while they come: {TARGETS} (make extras)')
     where.add_argument('--json', action='store_true',
                        help='print the summary as one JSON object, the last line of standard '
                             'output; all else goes to standard error')
@@ -164,12 +168,16 @@ def _convert(text: str, kind: type, where: str) -> Any:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run, show, report; returns the exit code."""
+    from sightplan.report.rerun_log import RerunLog
     from sightplan.runner import run
     with stop_flag() as stop:
         try:
             settings = settings_from(arguments)
-            with ProgressBar() as bar:
-                summary = run(settings, bar, cancelled=stop)
+            with ExitStack() as stack:
+                bar = stack.enter_context(ProgressBar())
+                viewers = [stack.enter_context(RerunLog(target))
+                           for target in (arguments.rerun,) if target]
+                summary = run(settings, bar, cancelled=stop, recorders=viewers)
         except InputError as error:
             print(f'sightplan run: {error}', file=sys.stderr)
             return _USAGE

@@ -1,0 +1,453 @@
+"""Episodes in the Rerun viewer, while they run or out of a bag: image, belief, plan, answers.
+
+Rerun (``make extras``) shows what was logged along time lines: ``world_time`` (of the world, in
+one line over all episodes of a recording), ``step`` (actions so far, over all of them, too),
+``event`` (one more each time something happens) and the wall clock, ``log_time``.
+
+==================  ===========================================================================
+entity              what it is
+==================  ===========================================================================
+``episode``         problem, goal, method; how it ended
+``camera/image``    the picture of the last look, as models were shown it
+``belief/atoms``    P(true) of each atom, those in doubt first
+``belief/state``    the state that the agent acts on
+``belief/doubt``    what is left to learn: sum of the atoms' binary entropies [bit]
+``answers/last``    questions about the last picture, with answers and P(yes)
+``answers/log``     one line per question; one that went against expectation is a warning
+``plan``            the planner's plan, or the model's proposal
+``action``          the last action and what the world said to it
+``log``             one line per event
+``truth``           true atoms at the last look; only where it is asked for
+==================  ===========================================================================
+
+Texts that come from models are data: their Markdown is escaped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sightplan.model import (
+    Answer,
+    Asked,
+    Atom,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeStarted,
+    FeedbackStatus,
+    InfrastructureError,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    PlanningStatus,
+    Proposed,
+    Stepped,
+    TruthSource,
+    Verdict,
+    user_path,
+)
+
+if TYPE_CHECKING:
+    from sightplan.records.recorded import RecordedEpisode
+
+_LOG = logging.getLogger(__name__)
+
+APPLICATION = 'sightplan'
+SPAWN = 'spawn'
+SUFFIX = '.rrd'
+PORT = 9876
+TARGETS = f'FILE{SUFFIX}, "{SPAWN}" (a viewer on this machine) or the URL of one that runs'
+
+WORLD_TIME, STEP, EVENT = 'world_time', 'step', 'event'
+EPISODE, IMAGE, PLAN, ACTION, LOG, TRUTH = (
+    'episode', 'camera/image', 'plan', 'action', 'log', 'truth')
+BELIEF_ATOMS, BELIEF_STATE, BELIEF_DOUBT = 'belief/atoms', 'belief/state', 'belief/doubt'
+ANSWERS, ANSWERS_LOG = 'answers/last', 'answers/log'
+
+_URL = re.compile(r'rerun(\+https?)?://')
+_GAP_S = 1.0  # between episodes whose world began its time anew
+_FLUSH_S = 5.0
+_START_S, _SETTLE_S = 20.0, 2.0
+_SURE = 0.02
+_MARKDOWN = re.compile(r'([\\`*_{}\[\]()#+!|<>~-])')
+
+
+def check_target(target: str) -> str:
+    """Where a log is to go, as given; see ``TARGETS``.
+
+    Raises:
+        InputError: it is neither, or the file is there already.
+    """
+    if target == SPAWN or _URL.match(target):
+        return target
+    if not target.endswith(SUFFIX):
+        raise InputError(f'rerun {target!r}: must be {TARGETS}, for example '
+                         'rerun+http://127.0.0.1:9876/proxy')
+    if user_path(target).exists():
+        raise InputError(f'{target}: exists already; remove it, or choose another file')
+    return target
+
+
+class RerunLog:
+    """A Recorder that logs what happens to Rerun. Use as a context manager, or call ``close``.
+
+    A file is readable at any time, whatever happens to this process: it is written after each
+    event. A viewer that goes away, or a full disk, disturbs no episode.
+    """
+
+    def __init__(self, target: str, truth: TruthSource | None = None) -> None:
+        """Open the file, start the viewer, or connect to one.
+
+        Args:
+            target: see ``TARGETS``.
+            truth: ground truth to log beside what the agent knows; None (as it should be, unless
+                somebody is looking for a mistake): it is not logged.
+
+        Raises:
+            InputError: a wrong target, or rerun-sdk is not installed.
+            InfrastructureError: the file cannot be written, or the viewer cannot be started.
+        """
+        check_target(target)
+        self._rr = _rerun()
+        self._truth = truth
+        self._stream = self._rr.RecordingStream(APPLICATION)
+        self._to_file = target.endswith(SUFFIX)
+        self._open(target)
+        self._broken = False
+        self._event = self._step = 0
+        self._time_s = self._offset_s = 0.0
+        self._new_episode = False
+        self._image_id = ''
+        self._about: list[str] = []
+
+    def __enter__(self) -> RerunLog:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _open(self, target: str) -> None:
+        blueprint = _blueprint(self._truth is not None)
+        try:
+            if self._to_file:
+                path = user_path(target)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._stream.save(str(path), default_blueprint=blueprint)
+            else:
+                self._stream.connect_grpc(_viewer() if target == SPAWN else _there(target),
+                                          default_blueprint=blueprint)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InfrastructureError(f'rerun {target!r}: {error}') from error
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Log one event of the episode loop."""
+        match event:
+            case EpisodeStarted():
+                self._started(event)
+            case Observed(observation):
+                self._at(observation.stamp_ns)
+                self._observed(observation)
+            case Asked():
+                self._at(event.observation.stamp_ns)
+                self._asked(event)
+            case BeliefUpdated():
+                self._at()
+                self._believed(event)
+            case Planned():
+                self._at()
+                self._planned(event)
+            case Proposed():
+                self._at(event.observation.stamp_ns)
+                self._proposed(event)
+            case Stepped():
+                self._stepped(event)
+            case EpisodeEnded():
+                self._at(event.stamp_ns)
+                self._ended(event)
+        if self._to_file:
+            self._flush()
+
+    def close(self) -> None:
+        """Finish the file, or let go of the viewer."""
+        self._flush()
+        self._stream.disconnect()
+
+    def _flush(self) -> None:
+        if self._broken:
+            return
+        try:
+            self._stream.flush(timeout_sec=_FLUSH_S)
+        except Exception as error:
+            self._broken = True
+            _LOG.warning('rerun: what follows is not shown: %s', error)
+
+    # The time lines.
+
+    def _at(self, stamp_ns: int = 0) -> None:
+        """Set the time lines for what is logged next; 0: the world's time is as it was."""
+        if stamp_ns:
+            now_s = stamp_ns * 1e-9
+            if self._new_episode:
+                if now_s + self._offset_s < self._time_s:
+                    self._offset_s = self._time_s + _GAP_S - now_s
+                self._new_episode = False
+            self._time_s = max(self._time_s, now_s + self._offset_s)
+        self._stream.set_time(WORLD_TIME, duration=self._time_s)
+        self._stream.set_time(STEP, sequence=self._step)
+        self._stream.set_time(EVENT, sequence=self._event)
+        self._event += 1
+
+    def _text(self, entity: str, lines: Iterable[str]) -> None:
+        self._stream.log(entity, self._rr.TextDocument('\n'.join(lines),
+                                                       media_type='text/markdown'))
+
+    def _line(self, text: str, level: str = 'INFO', entity: str = LOG) -> None:
+        self._stream.log(entity, self._rr.TextLog(text, level=level))
+
+    # The events.
+
+    def _started(self, event: EpisodeStarted) -> None:
+        self._new_episode = True
+        self._image_id = ''
+        spec = event.spec
+        self._at()
+        for entity in (BELIEF_ATOMS, BELIEF_STATE, ANSWERS, PLAN, ACTION):
+            self._stream.log(entity, self._rr.Clear(recursive=False))
+        goal = ', '.join(map(str, spec.problem.goal))
+        self._about = [
+            f'**{_plain(spec.episode_id)}**', '',
+            (f'{_plain(spec.problem.domain)}, problem {_plain(spec.problem.name)}, method '
+             f'{_plain(spec.method)}, at most {spec.max_actions} actions'), '',
+            f'Goal: {_plain(goal)}', '']
+        self._text(EPISODE, [*self._about, 'Under way.'])
+        self._line(f'episode {spec.episode_id} begins')
+
+    def _observed(self, observation: Observation) -> None:
+        if observation.image is not None and observation.image_id != self._image_id:
+            self._image_id = observation.image_id
+            self._stream.log(IMAGE, self._rr.Image(observation.image))
+        visible = observation.visible_objects
+        self._line('look' if visible is None else f'look: {len(visible)} objects in view')
+        if self._truth is not None:
+            state = self._truth.state(observation.stamp_ns)
+            self._text(TRUTH, _listed(sorted(state)))
+
+    def _asked(self, event: Asked) -> None:
+        what = event.purpose.value + (f' of {event.action}' if event.action else '')
+        rows, counts = [], dict.fromkeys(Verdict, 0)
+        for question, answer, expected in zip(event.questions, event.answers, event.expected,
+                                              strict=True):
+            counts[answer.verdict] += 1
+            against = expected is not None and answer.verdict is not (
+                Verdict.YES if expected else Verdict.NO)
+            rows.append(f'| {_plain(question.text)} | {answer.verdict.value}'
+                        f'{" (!)" if against else ""} | {_probability(answer)} | '
+                        f'{"" if expected is None else "yes" if expected else "no"} |')
+            self._line(f'{question.text} {answer.verdict.value} {_probability(answer)}',
+                       'WARN' if against or answer.verdict is Verdict.UNPARSED else 'INFO',
+                       ANSWERS_LOG)
+        self._text(ANSWERS, [
+            f'{what}, {_plain(event.model)}, {event.seconds:.2f} s', '',
+            '| question | answer | P(yes) | expected |', '|---|---|---|---|', *rows])
+        told = ', '.join(f'{n} {verdict.value}' for verdict, n in counts.items() if n)
+        self._line(f'{what}: {len(event.questions)} questions ({told}), {event.seconds:.2f} s')
+
+    def _believed(self, event: BeliefUpdated) -> None:
+        belief = event.belief
+        chances = sorted(belief.probabilities.items(),
+                         key=lambda item: (_certain(item[1]), -item[1], item[0]))
+        doubtful = sum(not _certain(p) for _, p in chances)
+        self._text(BELIEF_ATOMS, [
+            f'{len(chances)} atoms, {doubtful} in doubt', '', '| atom | P(true) | |',
+            '|---|---|---|', *(f'| {_plain(str(atom))} | {p:.3f} | {_bar(p)} |'
+                               for atom, p in chances)])
+        self._text(BELIEF_STATE, _listed(sorted(belief.state)))
+        doubt = sum(_entropy_bits(p) for _, p in chances)
+        self._stream.log(BELIEF_DOUBT, self._rr.Scalars(doubt))
+        self._line(f'belief: {len(belief.state)} atoms true, {doubtful} in doubt')
+
+    def _planned(self, event: Planned) -> None:
+        result = event.result
+        if result.status is PlanningStatus.SOLVED:
+            head = f'Plan of {len(result.plan)} actions' + (
+                ', kept' if result.cached else f', {result.seconds:.2f} s')
+        else:
+            head = f'No plan: {result.status.value}. {result.message}'
+        self._text(PLAN, [_plain(head), '', *_numbered(result.plan)])
+        self._line(head, 'INFO' if result.status is PlanningStatus.SOLVED else 'WARN')
+
+    def _proposed(self, event: Proposed) -> None:
+        proposal = event.proposal
+        head = (f'{proposal.status.value}: {len(proposal.actions)} actions by '
+                f'{proposal.model or "the model"}, {proposal.seconds:.2f} s')
+        self._text(PLAN, [_plain(head), '', *_numbered(proposal.actions),
+                          *(f'\n{_plain(text)}' for text in (proposal.message,
+                                                             proposal.explanation) if text)])
+        self._line(head, 'INFO' if proposal.actions else 'WARN')
+
+    def _stepped(self, event: Stepped) -> None:
+        self._step += 1
+        self._at(event.feedback.stamp_ns)
+        status = event.feedback.status
+        outcome = f'{event.action or "no action"}: {status.value}' + (
+            f' ({event.feedback.message})' if event.feedback.message else '')
+        self._text(ACTION, [f'Step {event.index + 1}: {_plain(outcome)}, {event.seconds:.2f} s'])
+        self._line(f'step {event.index + 1}: {outcome}',
+                   'INFO' if status is FeedbackStatus.EXECUTED else 'WARN')
+
+    def _ended(self, event: EpisodeEnded) -> None:
+        text = f'{event.reason.value}' + (f': {event.message}' if event.message else '')
+        head = f'Ended after {event.steps} actions and {event.seconds:.1f} s: '
+        self._text(EPISODE, [*self._about, head + _plain(text)])
+        self._line(f'episode ended after {event.steps} actions: {text}',
+                   'INFO' if event.reason.scored else 'ERROR')
+
+
+def log_episode(episode: RecordedEpisode, log: RerunLog) -> None:
+    """Log an episode out of a bag, with its pictures.
+
+    Args:
+        episode: as read from its bag.
+        log: where to; opened with ``episode.truth`` if that is to be shown.
+    """
+    for event in episode.events:
+        if isinstance(event, Observed):
+            event = Observed(episode.with_image(event.observation))
+        log.record(event)
+
+
+def _rerun() -> Any:
+    try:
+        import rerun
+    except ImportError as error:
+        raise InputError('the Rerun viewer needs rerun-sdk, which is not installed; '
+                         'run "make extras"') from error
+    return rerun
+
+
+def _viewer() -> str:
+    """Start a viewer, if none listens on this machine yet; returns its URL.
+
+    Rerun's own ``spawn`` listens on all network interfaces; this one on the loopback only.
+
+    Raises:
+        InfrastructureError: it does not come up (no display, for example).
+    """
+    url = f'rerun+http://127.0.0.1:{PORT}/proxy'
+    if _listens('127.0.0.1', PORT):
+        return url
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'rerun', '--bind', '127.0.0.1', '--port', str(PORT),
+         '--hide-welcome-screen', '--expect-data-soon'],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True)  # it stays when this process ends
+    began, listening = time.monotonic(), False
+    while time.monotonic() < began + (_SETTLE_S if listening else _START_S):
+        if process.poll() is not None:  # which may come after it has begun to listen
+            listening = False
+            break
+        if not listening and _listens('127.0.0.1', PORT):
+            began, listening = time.monotonic(), True
+        time.sleep(0.05)
+    if not listening:
+        process.kill()
+        raise InfrastructureError(
+            'the Rerun viewer did not start; is there a display? Give the URL of a viewer on '
+            f'another machine instead, or a file: FILE{SUFFIX}')
+    return url
+
+
+def _there(url: str) -> str:
+    """The URL of a viewer, once it is known that something listens there.
+
+    Raises:
+        InputError: the URL is none.
+        InfrastructureError: nothing listens.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or PORT
+    except ValueError as error:
+        raise InputError(f'rerun {url!r}: {error}') from error
+    if not host or not _listens(host, port):
+        raise InfrastructureError(f'no Rerun viewer listens at {url}; start one there ("rerun"), '
+                                  f'or give a file: FILE{SUFFIX}')
+    return url
+
+
+def _listens(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 2.0):
+        return True
+    return False
+
+
+def _blueprint(truth: bool) -> Any:
+    """The windows: image left, belief and plan right, answers below."""
+    import rerun.blueprint as rrb
+
+    def text(origin: str, name: str) -> Any:
+        return rrb.TextDocumentView(origin=origin, name=name)
+
+    beliefs = [text(BELIEF_ATOMS, 'Belief'), text(BELIEF_STATE, 'State'),
+               rrb.TimeSeriesView(origin=BELIEF_DOUBT, name='Doubt [bit]')]
+    return rrb.Blueprint(
+        rrb.Vertical(
+            rrb.Horizontal(
+                rrb.Spatial2DView(origin=IMAGE, name='Camera'),
+                rrb.Vertical(text(EPISODE, 'Episode'), text(ACTION, 'Action'),
+                             row_shares=[3, 1]),
+                rrb.Vertical(rrb.Tabs(*beliefs, *([text(TRUTH, 'Truth')] if truth else [])),
+                             text(PLAN, 'Plan'), row_shares=[3, 2]),
+                column_shares=[5, 2, 3]),
+            rrb.Horizontal(
+                text(ANSWERS, 'Answers'),
+                rrb.Tabs(rrb.TextLogView(origin=LOG, name='Log'),
+                         rrb.TextLogView(origin=ANSWERS_LOG, name='All answers'))),
+            row_shares=[3, 2]),
+        rrb.TimePanel(timeline=EVENT), collapse_panels=True)
+
+
+def _plain(text: str) -> str:
+    """A text as Markdown shows it unchanged, in one line."""
+    return _MARKDOWN.sub(r'\\\1', ' '.join(text.split()))
+
+
+def _listed(atoms: Sequence[Atom]) -> list[str]:
+    return [f'- {_plain(str(atom))}' for atom in atoms] or ['(none)']
+
+
+def _numbered(plan: Sequence[object]) -> list[str]:
+    return [f'{number}. {_plain(str(action))}' for number, action in enumerate(plan, start=1)]
+
+
+def _probability(answer: Answer) -> str:
+    """P(yes) among yes and no, where the model gave any."""
+    if answer.p_yes is None:
+        return ''
+    if answer.p_no is None or not answer.p_yes + answer.p_no > 0.0:
+        return f'{answer.p_yes:.3f}'
+    return f'{answer.p_yes / (answer.p_yes + answer.p_no):.3f}'
+
+
+def _certain(p: float) -> bool:
+    return min(p, 1.0 - p) < _SURE
+
+
+def _bar(p: float) -> str:
+    return '=' * round(20 * p)
+
+
+def _entropy_bits(p: float) -> float:
+    return -sum(q * math.log2(q) for q in (p, 1.0 - p) if q > 0.0)
