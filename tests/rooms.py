@@ -47,6 +47,7 @@ HEAVY = {
     'fast_downward': ('sightplan.planning',),
     'driver': ('sightplan.planning',),
     'backports': ('sightplan.records',),  # backports.zstd
+    'lz4': ('sightplan.records',),
     'ortools': ('sightplan.grounding',),
     'clingo': ('sightplan.grounding',),
     'matplotlib': ('sightplan.report',),

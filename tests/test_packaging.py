@@ -45,6 +45,7 @@ WITHOUT_KEY = {
     'clingo': 'clingo',
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
+    'lz4': 'lz4',
     'ortools': 'ortools',
     'playwright': 'playwright',
     'pyarrow': 'pyarrow',

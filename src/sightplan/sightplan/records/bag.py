@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import Any
 import yaml
 
 from sightplan.model import InfrastructureError, InputError
-from sightplan.records.mcap import Channel, McapWriter, Message, Schema, is_complete, scan
+from sightplan.records.mcap import Channel, McapWriter, Message, Schema, is_complete
+from sightplan.records.mcap_reading import scan, zstd_module
 
 VERSION = 9
 METADATA = 'metadata.yaml'
@@ -258,7 +258,7 @@ def repair(folder: Path) -> int:
 def _copy(path: Path, writer: McapWriter, topics: dict[int, _Topic]) -> None:
     schemas: dict[int, Schema] = {}
     numbers: dict[int, int] = {}
-    for item in scan(path, _decompressor()):
+    for item in scan(path):
         if isinstance(item, Schema):
             schemas[item.number] = item
         elif isinstance(item, Channel):
@@ -275,19 +275,6 @@ def _copy(path: Path, writer: McapWriter, topics: dict[int, _Topic]) -> None:
                 writer.flush()
 
 
-def _zstd() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-        return zstd
-    from backports import zstd
-    return zstd
-
-
 def _compressor() -> Callable[[bytes], bytes]:
-    zstd = _zstd()
+    zstd = zstd_module()
     return lambda data: bytes(zstd.compress(data, _LEVEL))
-
-
-def _decompressor() -> Callable[[bytes], bytes]:
-    zstd = _zstd()
-    return lambda data: bytes(zstd.decompress(data))

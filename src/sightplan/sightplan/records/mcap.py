@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -24,22 +24,24 @@ from sightplan.model import InfrastructureError
 MAGIC = b'\x89MCAP0\r\n'
 LIBRARY = 'sightplan'
 
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-_MESSAGE_INDEX, _CHUNK_INDEX, _STATISTICS = 0x07, 0x08, 0x0B
-_SUMMARY_OFFSET, _DATA_END = 0x0E, 0x0F
-_U16, _U32, _U64 = struct.Struct('<H'), struct.Struct('<I'), struct.Struct('<Q')
-_MESSAGE_HEAD = struct.Struct('<HIQQ')
-_CHUNK_HEAD = struct.Struct('<QQQI')
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+MESSAGE_INDEX, CHUNK_INDEX, STATISTICS = 0x07, 0x08, 0x0B
+SUMMARY_OFFSET, DATA_END = 0x0E, 0x0F
+U16, U32, U64 = struct.Struct('<H'), struct.Struct('<I'), struct.Struct('<Q')
+MESSAGE_HEAD = struct.Struct('<HIQQ')
+"""Channel, sequence, log time, time of publication; the serialized message follows."""
+CHUNK_HEAD = struct.Struct('<QQQI')
+"""First and last log time, size and CRC-32 of the unpacked bytes; compression and bytes follow."""
 _NEVER = 2**64 - 1
 
 
 def _string(text: str) -> bytes:
     data = text.encode()
-    return _U32.pack(len(data)) + data
+    return U32.pack(len(data)) + data
 
 
 def _record(opcode: int, content: bytes) -> bytes:
-    return bytes((opcode,)) + _U64.pack(len(content)) + content
+    return bytes((opcode,)) + U64.pack(len(content)) + content
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class Schema:
     def record(self) -> bytes:
         """The schema as it stands in a file."""
         data = self.definition.encode()
-        return _record(_SCHEMA, _U16.pack(self.number) + _string(self.name)
-                       + _string(self.encoding) + _U32.pack(len(data)) + data)
+        return _record(SCHEMA, U16.pack(self.number) + _string(self.name)
+                       + _string(self.encoding) + U32.pack(len(data)) + data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,9 @@ class Channel:
     def record(self) -> bytes:
         """The channel as it stands in a file."""
         metadata = b''.join(_string(k) + _string(v) for k, v in self.metadata.items())
-        return _record(_CHANNEL, _U16.pack(self.number) + _U16.pack(self.schema)
+        return _record(CHANNEL, U16.pack(self.number) + U16.pack(self.schema)
                        + _string(self.topic) + _string(self.encoding)
-                       + _U32.pack(len(metadata)) + metadata)
+                       + U32.pack(len(metadata)) + metadata)
 
 
 @dataclass(slots=True)
@@ -89,8 +91,8 @@ class _Chunk:
             payload: bytes) -> None:
         self.index.setdefault(channel, []).append((log_ns, self.data.tell()))
         self.start, self.end = min(self.start, log_ns), max(self.end, log_ns)
-        head = _MESSAGE_HEAD.pack(channel, sequence, log_ns, publish_ns)
-        self.data.write(bytes((_MESSAGE,)) + _U64.pack(len(head) + len(payload)) + head)
+        head = MESSAGE_HEAD.pack(channel, sequence, log_ns, publish_ns)
+        self.data.write(bytes((MESSAGE,)) + U64.pack(len(head) + len(payload)) + head)
         self.data.write(payload)
 
 
@@ -122,7 +124,7 @@ class McapWriter:
         self._chunk_indexes: list[bytes] = []
         self.counts: dict[int, int] = {}
         self.start_ns, self.end_ns = _NEVER, 0
-        head = MAGIC + _record(_HEADER, _string('ros2') + _string(LIBRARY))
+        head = MAGIC + _record(HEADER, _string('ros2') + _string(LIBRARY))
         self._position = len(head)
         self._write(head + self._tail(self._position), 0)
 
@@ -190,48 +192,48 @@ class McapWriter:
         start = 0 if chunk.start == _NEVER else chunk.start
         compressed = raw if self._compress is None else self._compress(raw)
         name = '' if self._compress is None else 'zstd'
-        record = _record(_CHUNK, _CHUNK_HEAD.pack(start, chunk.end, len(raw), zlib.crc32(raw))
-                         + _string(name) + _U64.pack(len(compressed)) + compressed)
+        record = _record(CHUNK, CHUNK_HEAD.pack(start, chunk.end, len(raw), zlib.crc32(raw))
+                         + _string(name) + U64.pack(len(compressed)) + compressed)
         indexes = bytearray()
         offsets = bytearray()
         for channel, entries in chunk.index.items():
-            offsets += _U16.pack(channel) + _U64.pack(self._position + len(record) + len(indexes))
-            packed = b''.join(_U64.pack(ns) + _U64.pack(at) for ns, at in entries)
-            indexes += _record(_MESSAGE_INDEX, _U16.pack(channel) + _U32.pack(len(packed))
+            offsets += U16.pack(channel) + U64.pack(self._position + len(record) + len(indexes))
+            packed = b''.join(U64.pack(ns) + U64.pack(at) for ns, at in entries)
+            indexes += _record(MESSAGE_INDEX, U16.pack(channel) + U32.pack(len(packed))
                                + packed)
         self._chunk_indexes.append(_record(
-            _CHUNK_INDEX, _U64.pack(start) + _U64.pack(chunk.end) + _U64.pack(self._position)
-            + _U64.pack(len(record)) + _U32.pack(len(offsets)) + bytes(offsets)
-            + _U64.pack(len(indexes)) + _string(name) + _U64.pack(len(compressed))
-            + _U64.pack(len(raw))))
+            CHUNK_INDEX, U64.pack(start) + U64.pack(chunk.end) + U64.pack(self._position)
+            + U64.pack(len(record)) + U32.pack(len(offsets)) + bytes(offsets)
+            + U64.pack(len(indexes)) + _string(name) + U64.pack(len(compressed))
+            + U64.pack(len(raw))))
         return record + bytes(indexes)
 
     def _tail(self, position: int) -> bytes:
         """All that follows the data section when it ends at ``position``."""
-        data_end = _record(_DATA_END, _U32.pack(0))
+        data_end = _record(DATA_END, U32.pack(0))
         start = position + len(data_end)
-        groups = ((_SCHEMA, b''.join(s.record() for s in self._schemas.values())),
-                  (_CHANNEL, b''.join(c.record() for c in self._channels.values())),
-                  (_CHUNK_INDEX, b''.join(self._chunk_indexes)),
-                  (_STATISTICS, self._statistics()))
+        groups = ((SCHEMA, b''.join(s.record() for s in self._schemas.values())),
+                  (CHANNEL, b''.join(c.record() for c in self._channels.values())),
+                  (CHUNK_INDEX, b''.join(self._chunk_indexes)),
+                  (STATISTICS, self._statistics()))
         summary, offsets, at = b'', b'', start
         for opcode, group in groups:
             if group:
-                offsets += _record(_SUMMARY_OFFSET, bytes((opcode,)) + _U64.pack(at)
-                                   + _U64.pack(len(group)))
+                offsets += _record(SUMMARY_OFFSET, bytes((opcode,)) + U64.pack(at)
+                                   + U64.pack(len(group)))
                 summary += group
                 at += len(group)
-        footer = _record(_FOOTER, _U64.pack(start) + _U64.pack(at) + _U32.pack(0))
+        footer = _record(FOOTER, U64.pack(start) + U64.pack(at) + U32.pack(0))
         return data_end + summary + offsets + footer + MAGIC
 
     def _statistics(self) -> bytes:
-        counts = b''.join(_U16.pack(n) + _U64.pack(count) for n, count in self.counts.items())
+        counts = b''.join(U16.pack(n) + U64.pack(count) for n, count in self.counts.items())
         start = 0 if self.start_ns == _NEVER else self.start_ns
-        return _record(_STATISTICS, _U64.pack(sum(self.counts.values()))
-                       + _U16.pack(len(self._schemas)) + _U32.pack(len(self._channels))
-                       + _U32.pack(0) + _U32.pack(0) + _U32.pack(len(self._chunk_indexes))
-                       + _U64.pack(start) + _U64.pack(self.end_ns)
-                       + _U32.pack(len(counts)) + counts)
+        return _record(STATISTICS, U64.pack(sum(self.counts.values()))
+                       + U16.pack(len(self._schemas)) + U32.pack(len(self._channels))
+                       + U32.pack(0) + U32.pack(0) + U32.pack(len(self._chunk_indexes))
+                       + U64.pack(start) + U64.pack(self.end_ns)
+                       + U32.pack(len(counts)) + counts)
 
     def _write(self, data: bytes, position: int) -> None:
         view = memoryview(data)
@@ -262,84 +264,3 @@ def is_complete(path: Path) -> bool:
             return False
         file.seek(-len(MAGIC), os.SEEK_END)
         return file.read() == MAGIC
-
-
-def scan(path: Path, decompress: Callable[[bytes], bytes],
-         ) -> Iterator[Schema | Channel | Message]:
-    """Read the data section of a file, as far as it is whole.
-
-    This needs no summary, so it reads what is left of a file that was cut off. A chunk whose
-    checksum is wrong ends the reading.
-
-    Args:
-        path: the file.
-        decompress: reads a zstd frame.
-
-    Raises:
-        InfrastructureError: it is not an MCAP file at all.
-    """
-    with path.open('rb') as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise InfrastructureError(f'{path}: is not an MCAP file')
-        while (record := _next(file.read)) is not None:
-            opcode, content = record
-            if opcode in (_DATA_END, _FOOTER):
-                return
-            if opcode != _CHUNK:
-                yield from _parse(opcode, content)
-                continue
-            raw = _unpack_chunk(content, decompress)
-            if raw is None:
-                return
-            inner = BytesIO(raw)
-            while (record := _next(inner.read)) is not None:
-                yield from _parse(*record)
-
-
-def _next(read: Callable[[int], bytes]) -> tuple[int, bytes] | None:
-    head = read(9)
-    if len(head) < 9:
-        return None
-    size = _U64.unpack_from(head, 1)[0]
-    if size > 2**40:
-        return None
-    content = read(size)
-    return (head[0], content) if len(content) == size else None
-
-
-def _unpack_chunk(content: bytes, decompress: Callable[[bytes], bytes]) -> bytes | None:
-    _, _, size, checksum = _CHUNK_HEAD.unpack_from(content)
-    name, at = _read_string(content, _CHUNK_HEAD.size)
-    compressed = content[at + 8:at + 8 + _U64.unpack_from(content, at)[0]]
-    try:
-        raw = decompress(compressed) if name == 'zstd' else compressed
-    except Exception:  # whatever a decompressor makes of torn bytes
-        return None
-    return raw if len(raw) == size and checksum in (0, zlib.crc32(raw)) else None
-
-
-def _read_string(data: bytes, at: int) -> tuple[str, int]:
-    size = _U32.unpack_from(data, at)[0]
-    return data[at + 4:at + 4 + size].decode(), at + 4 + size
-
-
-def _parse(opcode: int, content: bytes) -> Iterator[Schema | Channel | Message]:
-    if opcode == _SCHEMA:
-        name, at = _read_string(content, 2)
-        encoding, at = _read_string(content, at)
-        definition, _ = _read_string(content, at)
-        yield Schema(_U16.unpack_from(content)[0], name, encoding, definition)
-    elif opcode == _CHANNEL:
-        topic, at = _read_string(content, 4)
-        encoding, at = _read_string(content, at)
-        end = at + 4 + _U32.unpack_from(content, at)[0]
-        at += 4
-        metadata = {}
-        while at < end:
-            key, at = _read_string(content, at)
-            metadata[key], at = _read_string(content, at)
-        yield Channel(_U16.unpack_from(content)[0], _U16.unpack_from(content, 2)[0], topic,
-                      encoding, metadata)
-    elif opcode == _MESSAGE:
-        channel, _, log_ns, publish_ns = _MESSAGE_HEAD.unpack_from(content)
-        yield Message(channel, log_ns, publish_ns, content[_MESSAGE_HEAD.size:])
