@@ -13,10 +13,11 @@ import importlib.metadata
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from sightplan.agent import (
     Limits,
@@ -84,6 +85,7 @@ ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
 _DEFAULT_MAX_ACTIONS = 20
 _LOG = logging.getLogger(__name__)
+_Thing = TypeVar('_Thing')
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ class RunSettings:
     planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
                                 'short (plans close to the shortest), optimal (shortest plans; '
                                 'lama-first where that takes long), or one of Fast Downward')
-    planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1)
+    planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1,
+                                     identity=False)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
                                       low=0.1, identity=False)
     propose_timeout_s: float = param(300.0, 'Wall-clock limit of one call of a model that plans '
@@ -356,9 +359,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'privileged': {split or '-': privileged(settings, domain.name, split).value
                        for split in splits},
         'failure_probability': settings.failure_probability,
-        'planner': ({'search': settings.planner_search,
-                     'timeout_s': settings.planner_timeout_s}
-                    if needs_planner(settings.method) else None),
+        'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
+                    else None),
         'world': dict(settings.world_options),
     }
 
@@ -432,135 +434,229 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         InfrastructureError: the world, the model or the planner could not be started.
         KeyboardInterrupt: after the summary was written.
     """
-    settings.check()
-    if not settings.out:
-        settings = dataclasses.replace(settings, out=default_out(settings))
     progress = progress or _Silent()
-    domain, pairs, errors = select_problems(settings)
-    specs = episode_specs(settings, domain, pairs)
-    policy_settings(settings.method, settings.method_options)
-    asks = needs_model(settings.method)
-    options = resolved_backend_options(settings) if asks else {}
-    with ExitStack() as stack:
-        if world is None:
-            world = make_world(domain.name, settings.world_options)
-            _close_after(stack, world)
-        if not isinstance(world, TruthSource):
-            raise InputError(f'the world of domain {domain.name!r} offers no ground truth, so '
-                             f'that episodes cannot be scored in process')
-        grounder: Grounder = _NoGrounder()
-        visual_planner: VisualPlanner | None = None
-        backend: Backend | None = None
-        if asks:
-            if backend_needs_pixels(settings.backend) and not getattr(world, 'pictures', True):
-                raise InputError(f'backend {settings.backend!r} looks at pictures, but this world '
-                                 f'draws none (world option pictures=none); let it draw, or '
-                                 f'choose a backend that needs no pictures, such as noisy_oracle')
-            backend = make_backend(settings.backend, options, world)
-            _close_after(stack, backend)
-        if planner is None and not needs_planner(settings.method):
-            planner = _NoPlanner()
-        if planner is None:
-            from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
-            planner = FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
-            _close_after(stack, planner)
-        policy = make_policy(settings.method, settings.method_options, world)
-        store = stack.enter_context(RunStore(settings.out))
-        done = store.open(identity(settings, domain, pairs, backend.model if backend else ''),
-                          session(settings, world), settings.resume)
-        skipped = [str(error) for error in errors]
-        store.note('problems_skipped', skipped)
-        if settings.retry_errors and store.drop_unscored():
-            done = store.done()
-        spending = _Spending(store, backend)
-        if backend is not None:
-            if settings.record or settings.record_images:
-                backend = recording.recorded(
-                    backend, store.folder / recording.NAME, name=settings.backend,
-                    settings=backend_settings(settings.backend, options),
-                    images=settings.record_images)
-                _close_after(stack, backend)
-            if needs_grounder(settings.method):
-                grounder = BackendGrounder(backend, PARSERS[settings.answers])
-            if needs_visual_planner(settings.method):
-                visual_planner = BackendVisualPlanner(backend, domain)
-        progress.started(store.folder, store.lines(), len(specs), skipped)
-        scorer = EpisodeScorer(world)
-        recorder: Recorder = _Both(scorer, *recorders)
-        log: AnswersLog | None = None
-        if settings.answers_log:
-            log = AnswersLog(store.folder, world, domain.question_hash,
-                             backend_reads_prompt(settings.backend))
-            log.open(done)
-            recorder = _Both(recorder, log)
-        images: FailureImages | None = None
-        if settings.failure_images:
-            images = FailureImages(store.folder)
-            recorder = _Both(recorder, images)
-        limits = Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
-                        settings.planner_timeout_s)
+    with OpenRun(settings, world=world, planner=planner, recorders=recorders) as opened:
+        done = set(opened.done)
+        progress.started(opened.store.folder, opened.store.lines(), len(opened.specs),
+                         opened.skipped)
         interrupted, stopped_by = False, ''
         try:
-            for spec in specs:
+            for spec in opened.specs:
                 if spec.episode_id in done:
                     continue
                 if cancelled():
                     interrupted = True
                     break
-                ended = run_episode(
-                    spec, policy, world, grounder, planner, recorder, domain,
-                    visual_planner=visual_planner, goal_reached=_goal_reached(spec, world),
-                    privileged=_privileged(spec, world, domain), cancelled=cancelled,
-                    limits=limits)
-                if ended.reason is StopReason.CANCELLED:
+                line = opened.episode(spec, cancelled)
+                if line['stop'] == StopReason.CANCELLED.value:
                     interrupted = True
-                    stopped_by = '' if cancelled() else ended.message
+                    stopped_by = '' if cancelled() else line['message']
                     break
-                line = scorer.result()
-                if images is not None:
-                    images.commit(line)
-                if log is not None:
-                    log.commit()
-                store.append(line)
-                spending.note()
                 progress.episode(line)
         except KeyboardInterrupt:
             interrupted = True
             raise
         finally:
-            spending.note()
-            summary = summarise(store.lines())
-            summary.update(out=str(store.folder), planned=len(specs), problems=len(pairs),
-                           problems_skipped=skipped, interrupted=interrupted,
-                           stopped_by=stopped_by, spent=spending.total)
-            summary = store.write_summary(summary)
+            summary = opened.summarise(interrupted, stopped_by)
     return summary
+
+
+class OpenRun:
+    """A run directory that is open, with all that its episodes need. Use as a context manager."""
+
+    def __init__(self, settings: RunSettings, *, world: World | None = None,
+                 planner: SymbolicPlanner | None = None, backend: Backend | None = None,
+                 recorders: Sequence[Recorder] = (), command: str = '',
+                 fence: Callable[[], None] | None = None) -> None:
+        """Make the world, load the model, start the planner, open the run.
+
+        Args:
+            settings: what to run.
+            world: instead of the installed one for the domain; stays open.
+            planner: instead of Fast Downward; stays open.
+            backend: instead of the one that the settings name; stays open.
+            recorders: take the events of all episodes, too, after the scorer has.
+            command: see ``RunStore.open``: several processes may make episodes of a run.
+            fence: see ``RunStore.open``.
+
+        Raises:
+            InputError: the settings are wrong, or ``out`` holds another run.
+            InfrastructureError: the world, the model or the planner could not be started.
+        """
+        settings.check()
+        if not settings.out:
+            settings = dataclasses.replace(settings, out=default_out(settings))
+        self.settings = settings
+        self.domain, self.pairs, errors = select_problems(settings)
+        self.specs = episode_specs(settings, self.domain, self.pairs)
+        self.skipped = [str(error) for error in errors]
+        policy_settings(settings.method, settings.method_options)
+        with ExitStack() as stack:
+            self._world = world or _made(stack, make_world(self.domain.name,
+                                                                settings.world_options))
+            if not isinstance(self._world, TruthSource):
+                raise InputError(f'the world of domain {self.domain.name!r} offers no ground '
+                                 f'truth, so that episodes cannot be scored in process')
+            self._truth: TruthSource = self._world
+            if needs_model(settings.method):
+                options = resolved_backend_options(settings)
+                if (backend_needs_pixels(settings.backend)
+                        and not getattr(self._world, 'pictures', True)):
+                    raise InputError(
+                        f'backend {settings.backend!r} looks at pictures, but this world draws '
+                        f'none (world option pictures=none); let it draw, or choose a backend '
+                        f'that needs no pictures, such as noisy_oracle')
+                backend = backend or _made(
+                    stack, make_backend(settings.backend, options, self._world))
+            else:
+                backend = None
+            if planner is None and not needs_planner(settings.method):
+                planner = _NoPlanner()
+            self._planner = planner or _made(stack, make_planner(settings))
+            self._policy = make_policy(settings.method, settings.method_options, self._world)
+            self.store = stack.enter_context(RunStore(settings.out))
+            self.done: AbstractSet[str] = self.store.open(
+                identity(settings, self.domain, self.pairs, backend.model if backend else ''),
+                session(settings, self._world), settings.resume,
+                retry_errors=settings.retry_errors, command=command, fence=fence)
+            self.store.note('problems_skipped', self.skipped)
+            self._spending = _Spending(self.store, backend)
+            self._grounder: Grounder = _NoGrounder()
+            self._visual_planner: VisualPlanner | None = None
+            if backend is not None:
+                if settings.record or settings.record_images:
+                    backend = _made(stack, recording.recorded(
+                        backend, self.store.folder / recording.NAME, name=settings.backend,
+                        settings=backend_settings(settings.backend, options),
+                        images=settings.record_images))
+                if needs_grounder(settings.method):
+                    self._grounder = BackendGrounder(backend, PARSERS[settings.answers])
+                if needs_visual_planner(settings.method):
+                    self._visual_planner = BackendVisualPlanner(backend, self.domain)
+            self._scorer = EpisodeScorer(self._truth)
+            self._log: AnswersLog | None = None
+            if settings.answers_log:
+                self._log = AnswersLog(self.store.folder, self._truth, self.domain.question_hash,
+                                       backend_reads_prompt(settings.backend))
+                with self.store.locked() as done:
+                    self._log.open(done)
+            self._images = FailureImages(self.store.folder) if settings.failure_images else None
+            self._recorder = _Both(self._scorer, *recorders, *(
+                recorder for recorder in (self._log, self._images) if recorder is not None))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory, and end what was started for it."""
+        self._stack.close()
+
+    def episode(self, spec: EpisodeSpec, cancelled: Callable[[], bool] = lambda: False,
+                keep_errors: bool = True) -> dict[str, Any]:
+        """Run one episode, and commit it unless it was cancelled.
+
+        Args:
+            spec: one of ``specs``.
+            cancelled: once true, the episode is broken off.
+            keep_errors: whether to commit an episode that could not be scored, too.
+
+        Returns:
+            its line of results.
+
+        Raises:
+            InfrastructureError: it could not be committed.
+            KeyboardInterrupt: it was broken off.
+        """
+        settings = self.settings
+        self._spending.begin()
+        try:
+            ended = run_episode(
+                spec, self._policy, self._world, self._grounder, self._planner, self._recorder,
+                self.domain, visual_planner=self._visual_planner,
+                goal_reached=_goal_reached(spec, self._truth),
+                privileged=_privileged(spec, self._truth, self.domain), cancelled=cancelled,
+                limits=Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
+                              settings.planner_timeout_s))
+            line = self._scorer.result()
+            if ended.reason is not StopReason.CANCELLED and (line['scored'] or keep_errors):
+                self.store.append(line, before=lambda: self._write_more(line))
+        finally:
+            self._spending.note()
+        return line
+
+    def _write_more(self, line: dict[str, Any]) -> None:
+        """What is on disk about an episode before its line is."""
+        if self._images is not None:
+            self._images.commit(line)
+        if self._log is not None:
+            self._log.commit()
+
+    def summarise(self, interrupted: bool = False, stopped_by: str = '') -> dict[str, Any]:
+        """Write ``summary.json``, see ``run``: of all lines, in the order of the episodes."""
+        summary = summarise(ordered(self.store.lines(), self.specs))
+        summary.update(out=str(self.store.folder), planned=len(self.specs),
+                       problems=len(self.pairs), problems_skipped=self.skipped,
+                       interrupted=interrupted, stopped_by=stopped_by,
+                       spent=self._spending.total)
+        return self.store.write_summary(summary)
+
+
+def ordered(lines: Sequence[dict[str, Any]], specs: Sequence[EpisodeSpec],
+            ) -> list[dict[str, Any]]:
+    """Lines of results in the order of the episodes, in whatever order they were committed."""
+    place = {spec.episode_id: number for number, spec in enumerate(specs)}
+    return sorted(lines, key=lambda line: place.get(line['episode_id'], len(place)))
+
+
+def make_planner(settings: RunSettings) -> SymbolicPlanner:
+    """The symbolic planner of a run."""
+    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+    return FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
 
 
 class _Spending:
     """Keeps in ``run.json`` what all sessions of a run spent on a backend that has caps.
 
     That is more than the lines of the episodes tell: what was spent on episodes that were broken
-    off, or ended in an error and were repeated, is in it.
+    off, or ended in an error and were repeated, is in it. What other processes spend on the run
+    at the same time counts from one episode to the next.
     """
 
     def __init__(self, store: RunStore, backend: Backend | None) -> None:
-        carry_over = getattr(backend, 'carry_over', None)
         self._store = store
-        self._backend = backend if carry_over is not None else None
-        self._earlier = Usage(**store.run_info().get('spent') or {})
-        if carry_over is not None:
-            carry_over(self._earlier)
+        self._backend = backend if hasattr(backend, 'carry_over') else None
+        self._noted = Usage()
+        self._there = self._read()
+        self.begin()
 
     @property
     def total(self) -> dict[str, Any] | None:
         if self._backend is None or self._backend.usage is None:
             return None
-        return dataclasses.asdict(self._earlier + self._backend.usage)
+        return dataclasses.asdict(self._there + (self._backend.usage - self._noted))
+
+    def begin(self) -> None:
+        """Tell the backend what others have spent, towards its cap."""
+        if self._backend is not None:
+            self._there = self._read()
+            cast(Any, self._backend).carry_over(self._there - self._noted)
 
     def note(self) -> None:
-        if self.total is not None:
+        """Put on disk what was spent since the last time."""
+        if self._backend is None or self._backend.usage is None:
+            return
+        with self._store.locked():
+            self._there = self._read()
             self._store.note('spent', self.total)
+            self._there = self._read()
+            self._noted = self._backend.usage
+
+    def _read(self) -> Usage:
+        return Usage(**self._store.run_info().get('spent') or {})
 
 
 def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:
@@ -576,7 +672,9 @@ def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
     return PrivilegedFacts(truth, spec, domain.worth_asking(spec.problem))
 
 
-def _close_after(stack: ExitStack, thing: object) -> None:
+def _made(stack: ExitStack, thing: _Thing) -> _Thing:
+    """The thing, which the stack will close if it can be closed."""
     close = getattr(thing, 'close', None)
     if callable(close):
         stack.callback(close)
+    return thing
