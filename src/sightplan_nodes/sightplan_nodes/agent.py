@@ -53,7 +53,6 @@ from sightplan_nodes.ports import (
     RosVisualPlanner,
     RosWorld,
 )
-from sightplan_nodes.problems import read_problem
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -184,7 +183,7 @@ class AgentNode(Node):
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """One episode, in the worker's thread."""
         goal = handle.request
-        domain, problem = read_problem(goal)
+        domain, problem = conversions.read_problem(goal)
         spec = conversions.spec_from_msg(goal, problem)
         options = parse_options(self._settings.method_options, 'method_options',
                                 type(policy_settings(goal.method)))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ament_index_python import get_package_share_directory
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
@@ -23,49 +22,30 @@ from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
-    Asked,
     EpisodeEnded,
-    EpisodeEvent,
     EpisodeStarted,
     InfrastructureError,
     InputError,
-    Observation,
-    Observed,
-    Proposed,
     SightplanError,
-    State,
+    Stepped,
     StopReason,
-    TruthSource,
     Usage,
     param,
 )
-from sightplan.records import RunStore
-from sightplan.records.bag import COMPRESSIONS, BagWriter, MessageTypes, Qos, TopicType, repair
+from sightplan.records import RunStore, topics
+from sightplan.records.assembly import Arrival, Assembly
+from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
+from sightplan.records.messages import EventReader, message_types
+from sightplan.records.truth import NotedTruth, Told
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.assembly import Arrival, Assembly
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, raw_stamp_ns
-from sightplan_nodes.problems import read_problem
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
 JUDGED, ALL, NONE = 'judged', 'all', 'none'
 
-EVENT_TOPICS: dict[str, type] = {
-    names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_LOOK: msg.Look,
-    names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
-    names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
-    names.AGENT_STEP: msg.Step}
-_FROM_MESSAGE: dict[type, Callable[[Any], Any]] = {
-    msg.Look: conversions.look_from_msg, msg.AnswerArray: conversions.asked_from_msg,
-    msg.Belief: conversions.belief_from_msg, msg.PlanStamped: conversions.planned_from_msg,
-    msg.ProposalStamped: conversions.proposed_from_msg, msg.Step: conversions.step_from_msg}
-_TYPE_NAMES = {
-    **{topic: f'sightplan_interfaces/msg/{kind.__name__}' for topic, kind in EVENT_TOPICS.items()},
-    names.CAMERA_IMAGE: 'sensor_msgs/msg/Image', names.CAMERA_LABELLED: 'sensor_msgs/msg/Image',
-    names.CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
-    names.TRUTH: 'sightplan_interfaces/msg/Truth'}
 _FLUSH_BYTES = 8 * 2**20
 
 
@@ -149,21 +129,6 @@ class _Spending:
         return None if self.total is None else dataclasses.asdict(self.total)
 
 
-class _RecordedTruth:
-    """A TruthSource that writes what it is asked into the bag."""
-
-    def __init__(self, truth: TruthSource, write: Callable[[int, State], None]) -> None:
-        self._truth, self._write = truth, write
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        state = self._truth.state(stamp_ns)
-        self._write(stamp_ns or 0, state)
-        return state
-
-    def last_outcome(self) -> str:
-        return self._truth.last_outcome()
-
-
 class EpisodeRecording:
     """The bag and the score of the episode under way. Lives in the recorder's worker thread."""
 
@@ -176,17 +141,19 @@ class EpisodeRecording:
             InfrastructureError: the bag cannot be written.
         """
         message = started.message
-        _, problem = read_problem(message)
+        _, problem = conversions.read_problem(message)
         self.spec = conversions.spec_from_msg(message, problem)
         self.folder = _fresh_folder(folder, self.spec.episode_id)
-        self._truth = truth
-        self._scorer = EpisodeScorer(_RecordedTruth(truth, self._write_truth))
+        self._truth = NotedTruth(truth, self._write_truth)
+        self._scorer = EpisodeScorer(self._truth)
+        self._events = EventReader()
         self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
-        self._topics = {name: self._bag.add_topic(f'/{name}', types[name], _bag_qos(name))
-                        for name in _TYPE_NAMES}
+        self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
+                                                  topics.bag_qos(name))
+                        for name in topics.RECORDED}
         self._images: dict[int, set[str]] = {}  # topics by stamp
         self._missing: set[tuple[str, int]] = set()  # topic and stamp
-        self._looks: dict[int, Observation] = {}
+        self._next = 1  # number of the next message
         self._write(started)
         self._scorer.record(EpisodeStarted(self.spec))
 
@@ -197,24 +164,13 @@ class EpisodeRecording:
 
     def take(self, arrival: Arrival) -> None:
         """Record and score the next message."""
-        message = arrival.message
+        self._next = arrival.message.sequence + 1
         self._write(arrival)
-        if isinstance(message, msg.Step):
+        event = self._events.event(arrival.topic, arrival.message)
+        if isinstance(event, Stepped):
             # The world may have gone on: ask for what came of this step.
-            self._truth.look_back_to(conversions.time_from_msg(message.after))
-        if arrival.ends:
-            self._scorer.record(conversions.ended_from_msg(message))
-        else:
-            self._scorer.record(self._with_look(_FROM_MESSAGE[type(message)](message)))
-
-    def _with_look(self, event: EpisodeEvent) -> EpisodeEvent:
-        """An event with all that the message of its look says, which comes before it."""
-        if isinstance(event, Observed):
-            self._looks[event.observation.stamp_ns] = event.observation
-        elif isinstance(event, (Asked, Proposed)):
-            seen = self._looks.get(event.observation.stamp_ns, event.observation)
-            return dataclasses.replace(event, observation=seen)
-        return event
+            self._truth.look_back_to(event.feedback.stamp_ns)
+        self._scorer.record(event)
 
     def add_image(self, topic: str, stamp_ns: int, image: tuple[bytes, int] | None,
                   info: tuple[bytes, int] | None) -> None:
@@ -238,8 +194,11 @@ class EpisodeRecording:
         self._bag.flush()
 
     def cut_short(self, message: str) -> None:
-        """Score as an error of the machinery: the end never came."""
-        self._scorer.record(EpisodeEnded(StopReason.ERROR, message))
+        """Record and score as an error of the machinery: the end never came."""
+        event = EpisodeEnded(StopReason.ERROR, message)
+        end = conversions.ended_to_msg(event, self.spec, self._next)
+        self._bag.write(self._topics[names.AGENT_EPISODE], time.time_ns(), serialize_message(end))
+        self._scorer.record(conversions.ended_from_msg(end))
 
     def close(self) -> dict[str, Any]:
         """Close the bag; returns the line of results."""
@@ -251,9 +210,8 @@ class EpisodeRecording:
     def _write(self, arrival: Arrival) -> None:
         self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
 
-    def _write_truth(self, stamp_ns: int, state: State) -> None:
-        message = msg.Truth(header=conversions.header(stamp_ns), episode_id=self.episode_id,
-                            state=conversions.state_to_msg(state))
+    def _write_truth(self, told: Told) -> None:
+        message = conversions.truth_to_msg(told, self.episode_id)
         self._bag.write(self._topics[names.TRUTH], time.time_ns(), serialize_message(message))
 
 
@@ -277,9 +235,8 @@ class MetricsRecorder(Node):
         """Subscribe; see the class."""
         super().__init__(names.METRICS_RECORDER, **node_arguments)
         self._settings = declare_settings(self, MetricsRecorderSettings)
-        share = Path(get_package_share_directory('sightplan_interfaces'))
-        known = MessageTypes({'sightplan_interfaces': share / 'msg'})
-        self._types = {topic: known.get(name) for topic, name in _TYPE_NAMES.items()}
+        self._types = {topic: message_types().get(name)
+                       for topic, name in topics.RECORDED.items()}
         self._closing = False
         self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing)
         self._images = {topic: Ring(self._settings.ring_size)
@@ -302,7 +259,8 @@ class MetricsRecorder(Node):
         self.create_service(FinishRun, '~/finish_run',
                             guarded(self, FinishRun.Response, self._finish_run),
                             callback_group=group)
-        for topic, kind in EVENT_TOPICS.items():
+        for topic, name in topics.EVENTS.items():
+            kind = getattr(msg, name.rpartition('/')[2])
             self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
                                      raw=True, callback_group=group)
         for node, topic in names.SPENDING.items():
@@ -526,12 +484,6 @@ def _fresh_folder(parent: Path, episode_id: str) -> Path:
         attempt += 1
         folder = parent / f'{name}.{attempt}'
     return folder
-
-
-def _bag_qos(topic: str) -> Qos:
-    if topic in EVENT_TOPICS or topic == names.TRUTH:
-        return Qos(qos.EVENTS.depth, 'reliable', 'transient_local')
-    return Qos(qos.SENSOR.depth, 'reliable', 'volatile')
 
 
 def main(args: Sequence[str] | None = None) -> None:

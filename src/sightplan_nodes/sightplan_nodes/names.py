@@ -5,9 +5,31 @@ with a node's name is what other nodes call its private name (``sim_bridge/reset
 of the node ``sim_bridge``).
 """
 
-CAMERA_IMAGE = 'camera/image_raw'
-CAMERA_LABELLED = 'camera/image_labelled'
-CAMERA_INFO = 'camera/camera_info'
+from sightplan.records.topics import (
+    AGENT,
+    AGENT_ANSWERS,
+    AGENT_BELIEF,
+    AGENT_EPISODE,
+    AGENT_LOOK,
+    AGENT_PLAN,
+    AGENT_PROPOSAL,
+    AGENT_STEP,
+    CAMERA_IMAGE,
+    CAMERA_INFO,
+    CAMERA_LABELLED,
+    METRICS_RECORDER,
+    TRUTH,
+)
+
+__all__ = [  # what is recorded is named in the core, which reads and writes bags without ROS
+    'AGENT', 'AGENT_ANSWERS', 'AGENT_BELIEF', 'AGENT_EPISODE', 'AGENT_LOOK', 'AGENT_PLAN',
+    'AGENT_PROPOSAL', 'AGENT_STEP', 'CAMERA_DEPTH', 'CAMERA_IMAGE', 'CAMERA_INFO',
+    'CAMERA_LABELLED', 'CLOCK', 'EPISODE_RESULT', 'EXECUTE_SKILL', 'EXPERIMENT', 'FINISH_RUN',
+    'GET_STATE', 'GET_VIEW', 'GROUND', 'GROUNDER', 'METRICS_RECORDER', 'PLAN', 'PROPOSE_PLAN',
+    'RESET', 'RUN_EPISODE', 'SIM_BRIDGE', 'SPENDING', 'START_RUN', 'SYMBOLIC_PLANNER', 'TELL',
+    'TRUTH', 'VLM_PLANNER',
+]
+
 CAMERA_DEPTH = 'camera/depth/image_raw'
 CLOCK = '/clock'
 
@@ -15,8 +37,6 @@ SIM_BRIDGE = 'sim_bridge'
 GROUNDER = 'grounder'
 SYMBOLIC_PLANNER = 'symbolic_planner'
 VLM_PLANNER = 'vlm_planner'
-AGENT = 'agent'
-METRICS_RECORDER = 'metrics_recorder'
 EXPERIMENT = 'experiment'
 
 RESET = f'{SIM_BRIDGE}/reset'
@@ -32,14 +52,3 @@ START_RUN = f'{METRICS_RECORDER}/start_run'
 FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
 SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}
 EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
-
-AGENT_LOOK = f'{AGENT}/look'
-AGENT_ANSWERS = f'{AGENT}/answers'
-AGENT_BELIEF = f'{AGENT}/belief'
-AGENT_PLAN = f'{AGENT}/plan'
-AGENT_PROPOSAL = f'{AGENT}/proposal'
-AGENT_STEP = f'{AGENT}/step'
-AGENT_EPISODE = f'{AGENT}/episode'
-
-TRUTH = f'{METRICS_RECORDER}/truth'
-"""Topic of the truth in recorded bags; it is written to the bag only, never published."""

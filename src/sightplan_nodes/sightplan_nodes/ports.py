@@ -35,31 +35,25 @@ from sightplan.model import (
     BARE,
     Action,
     Answer,
-    Asked,
     Atom,
-    BeliefUpdated,
     CancelledError,
     DeadlineError,
-    EpisodeEnded,
     EpisodeEvent,
     EpisodeSpec,
-    EpisodeStarted,
     Feedback,
     GroundingPrompt,
     Observation,
-    Observed,
-    Planned,
     PlanningResult,
     PlanningTask,
     Proposal,
-    Proposed,
     Question,
     SpendingCapError,
     State,
-    Stepped,
     Usage,
     VisualTask,
 )
+from sightplan.records import topics
+from sightplan.records.messages import EpisodeMessages
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ExecutorThread, ServiceCaller, never
 from sightplan_nodes.failures import raise_error
@@ -413,10 +407,7 @@ class RosPrivileged:
 
 
 class RosRecorder:
-    """The port Recorder over topics: ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ...
-
-    Messages on different topics may overtake each other, so each bears its number in the episode.
-    """
+    """The port Recorder over topics: ``~/episode``, ``~/look``, ``~/answers`` and so on."""
 
     def __init__(self, node: Node, labelled: Callable[[], bool] = never) -> None:
         """Create the publishers of a node (the agent).
@@ -425,51 +416,22 @@ class RosRecorder:
             node: the node.
             labelled: whether looks show pictures with labels; they have a topic of their own.
         """
-        self._labelled = labelled
-        def publisher(message: type, name: str):  # type: ignore[no-untyped-def]
-            return node.create_publisher(message, f'~/{name}', qos.EVENTS)
-        self._episode = publisher(msg.EpisodeEvent, 'episode')
-        self._look = publisher(msg.Look, 'look')
-        self._answers = publisher(msg.AnswerArray, 'answers')
-        self._belief = publisher(msg.Belief, 'belief')
-        self._plan = publisher(msg.PlanStamped, 'plan')
-        self._proposal = publisher(msg.ProposalStamped, 'proposal')
-        self._step = publisher(msg.Step, 'step')
-        self._spec: EpisodeSpec | None = None
-        self._sequence = 0
-        self._stamp_ns = 0
-        self.domain: Domain | None = None
+        self.messages = EpisodeMessages(conversions.MESSAGES, labelled)
+        self.publishers = {
+            topic: node.create_publisher(getattr(msg, name.rpartition('/')[2]),
+                                         f'~/{topic.rpartition("/")[2]}', qos.EVENTS)
+            for topic, name in topics.EVENTS.items()}
+
+    @property
+    def domain(self) -> Domain | None:
+        """The domain of the next episode; must be set before it starts."""
+        return self.messages.domain
+
+    @domain.setter
+    def domain(self, domain: Domain) -> None:
+        self.messages.domain = domain
 
     def record(self, event: EpisodeEvent) -> None:
         """Publish one event."""
-        if isinstance(event, EpisodeStarted):
-            self._start(event)
-            return
-        assert self._spec is not None, 'EpisodeStarted comes first'
-        number, episode_id = self._sequence, self._spec.episode_id
-        self._sequence += 1
-        if isinstance(event, Observed):
-            self._stamp_ns = event.observation.stamp_ns
-            self._look.publish(conversions.look_to_msg(event, episode_id, number,
-                                                       self._labelled()))
-        elif isinstance(event, Asked):
-            self._answers.publish(conversions.asked_to_msg(event, episode_id, number))
-        elif isinstance(event, BeliefUpdated):
-            self._belief.publish(
-                conversions.belief_to_msg(event, episode_id, self._stamp_ns, number))
-        elif isinstance(event, Planned):
-            self._plan.publish(
-                conversions.planned_to_msg(event, episode_id, self._stamp_ns, number))
-        elif isinstance(event, Proposed):
-            self._proposal.publish(conversions.proposed_to_msg(event, episode_id, number))
-        elif isinstance(event, Stepped):
-            self._stamp_ns = event.feedback.stamp_ns
-            self._step.publish(conversions.step_to_msg(event, episode_id, number))
-        elif isinstance(event, EpisodeEnded):
-            self._episode.publish(conversions.ended_to_msg(event, self._spec, number))
-
-    def _start(self, event: EpisodeStarted) -> None:
-        assert self.domain is not None, "the episode's domain must be set first"
-        self._spec, self._sequence, self._stamp_ns = event.spec, 1, 0
-        self._episode.publish(conversions.started_to_msg(
-            event, self.domain.write_problem(event.spec.problem.for_agent()), 0, 0))
+        topic, message = self.messages.message(event)
+        self.publishers[topic].publish(message)

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -35,13 +33,13 @@ from sightplan.model import (
     WorldError,
     param,
 )
+from sightplan.records.messages import Calibration
 from sightplan.runner import make_world
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.problems import read_problem
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -66,15 +64,6 @@ class CameraSettings:
     height: int = param(0, "Height of the image [px]; 0: the world's default", low=0, high=4096)
     rate_hz: float = param(10.0, 'Rate at which the image is repeated [Hz]; a change of the scene '
                            'is published at once', low=0.1, high=240.0)
-
-
-class Calibration(Protocol):
-    """An ideal pinhole camera: size [px], (3, 3) matrix K [px], name of its optical frame."""
-
-    width: int
-    height: int
-    matrix: NDArray[np.float64]
-    frame_id: str
 
 
 class SimWorld(World, TruthSource, Protocol):
@@ -338,7 +327,7 @@ class SimBridge(Node):
             stamp_ns, spec.episode_id, scene.state, scene.outcome,
             Observation(visible_objects=seen.visible_objects, text=seen.text),
             spec.privileged, scene.told))
-        info = camera_info(episode.world.camera_info())
+        info = conversions.camera_info_to_msg(episode.world.camera_info())
         frame_id = info.header.frame_id
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         self._frame = _Frame(
@@ -383,7 +372,7 @@ class SimBridge(Node):
                              '~/reset with the whole problem first')
         else:
             request = self._given
-        domain, problem = read_problem(request)
+        domain, problem = conversions.read_problem(request)
         spec = EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
                            failure_probability=request.failure_probability,
                            privileged=conversions.privileged_from_msg(request.privileged))
@@ -422,15 +411,6 @@ def _fill_told(moment: Moment, response: Tell.Response) -> None:
             f'{" after its first action" if late else ""} '
             f'(privileged: {moment.privileged.value})')
     response.told = conversions.told_to_msg(moment.told)
-
-
-def camera_info(camera: Calibration) -> CameraInfo:
-    """The calibration as a message, without a stamp."""
-    projection = np.hstack([camera.matrix, np.zeros((3, 1))])
-    return CameraInfo(header=conversions.header(0, camera.frame_id), width=camera.width,
-                      height=camera.height, distortion_model='plumb_bob', d=[0.0] * 5,
-                      k=camera.matrix.ravel().tolist(), r=np.eye(3).ravel().tolist(),
-                      p=projection.ravel().tolist())
 
 
 def main(args: Sequence[str] | None = None) -> None:

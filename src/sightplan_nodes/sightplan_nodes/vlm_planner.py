@@ -12,7 +12,6 @@ from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.vlm.api import Backend, backend_generates, cannot_generate
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
-from sightplan_nodes.problems import read_problem
 from sightplan_nodes.spin import main as run_main
 
 
@@ -40,7 +39,7 @@ class VlmPlannerNode(BackendNode):
     def work(self, user: BackendVisualPlanner, request: ProposePlan.Request,
              response: ProposePlan.Response, limit_s: float) -> None:
         """Propose a plan; contract in the base class."""
-        _, problem = read_problem(request)
+        _, problem = conversions.read_problem(request)
         task = conversions.visual_task_from_msg(request, problem)
         observation = conversions.requested_look(request)
         started = time.monotonic()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
+from ament_index_python import get_package_share_directory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -16,6 +18,8 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.srv import Ground, ProposePlan
 
+from nodes_testing import ScriptedWorld
+from sightplan.domains import load_domain
 from sightplan.model import (
     BARE,
     Action,
@@ -50,7 +54,10 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
+from sightplan.records import messages as r
+from sightplan.records import topics
 from sightplan_nodes import conversions as c
+from sightplan_nodes import qos
 from sightplan_nodes.ports import raw_stamp_ns
 
 NAMES = st.from_regex(r'[a-z0-9][a-z0-9_.-]{0,5}', fullmatch=True)
@@ -78,6 +85,8 @@ STATES = st.frozensets(ATOMS, max_size=5)
 VISIBLE = st.none() | st.lists(NAMES, max_size=4).map(tuple)
 FACTS = st.dictionaries(ATOMS, st.booleans(), max_size=5)
 LEVELS = st.sampled_from(Privileged)
+SEEN = st.builds(lambda stamp_ns: Observation(image=np.zeros((2, 3, 3), np.uint8),
+                                              stamp_ns=stamp_ns, frame_id='cam'), STAMPS)
 
 
 def sent(message):
@@ -153,15 +162,19 @@ def test_a_prompt_that_was_left_out_is_none() -> None:
     assert c.prompt_from_msg(msg.GroundingPrompt()) == BARE
 
 
-@given(PROPOSALS, TEXTS, USAGES, STAMPS)
-def test_proposed(proposal: Proposal, prompt: str, usage: Usage | None, stamp_ns: int) -> None:
-    seen = Observation(image=np.zeros((2, 3, 3), np.uint8), stamp_ns=stamp_ns, frame_id='cam')
-    message = sent(c.proposed_to_msg(Proposed(seen, proposal, prompt, usage), 'e', 7))
+PROPOSED = st.builds(Proposed, SEEN, PROPOSALS, TEXTS, USAGES,
+                     st.lists(PAST_STEPS, max_size=3).map(tuple))
+
+
+@given(PROPOSED)
+def test_proposed(event: Proposed) -> None:
+    seen = event.observation
+    message = sent(c.proposed_to_msg(event, 'e', 7))
     assert (message.image_id, message.episode_id, message.sequence) == (seen.image_id, 'e', 7)
     back = c.proposed_from_msg(message)
-    assert (back.proposal, back.prompt, back.usage) == (proposal, prompt, usage)
-    assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
-    assert back.observation.image_id == seen.image_id
+    for name in ('proposal', 'prompt', 'usage', 'history'):
+        assert getattr(back, name) == getattr(event, name)
+    assert known(back.observation) == known(seen)
 
 
 @given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans())
@@ -196,22 +209,29 @@ def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> Non
     assert c.belief_from_msg(sent(c.belief_to_msg(event, 'e', 0, 0))) == event
 
 
-@given(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])), max_size=4),
-       st.sampled_from(AskPurpose), st.none() | ACTIONS, SECONDS, TEXTS, TEXTS, USAGES, STAMPS)
-def test_asked(triples: list[tuple[Question, Answer, bool | None]], purpose: AskPurpose,
-               action: Action | None, seconds: float, model: str, prompt: str,
-               usage: Usage | None, stamp_ns: int) -> None:
+@st.composite
+def asked_events(draw: st.DrawFn) -> Asked:
+    triples = draw(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])),
+                            max_size=4))
     questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
-    seen = Observation(image=np.zeros((2, 3, 3), np.uint8), stamp_ns=stamp_ns, frame_id='cam')
-    event = Asked(seen, questions, answers, expected, purpose, action, seconds, model,
-                  prompt, usage)
+    return Asked(draw(SEEN), questions, answers, expected, draw(st.sampled_from(AskPurpose)),
+                 draw(st.none() | ACTIONS), draw(SECONDS), draw(TEXTS), draw(TEXTS), draw(USAGES),
+                 draw(TEXTS))
+
+
+@given(asked_events())
+def test_asked(event: Asked) -> None:
     message = sent(c.asked_to_msg(event, 'e', 1))
     back = c.asked_from_msg(message)
-    assert message.image_id == seen.image_id
-    assert (back.observation.stamp_ns, back.observation.frame_id) == (stamp_ns, 'cam')
-    for name in ('questions', 'answers', 'expected', 'purpose', 'action', 'seconds', 'model',
-                 'prompt', 'usage'):
-        assert getattr(back, name) == getattr(event, name)
+    assert known(back.observation) == known(event.observation)
+    for field in dataclasses.fields(Asked):
+        if field.name != 'observation':
+            assert getattr(back, field.name) == getattr(event, field.name)
+
+
+def test_answers_without_their_questions_are_refused() -> None:
+    with pytest.raises(InputError, match='0 questions with 1 answers'):
+        c.asked_from_msg(msg.AnswerArray(answers=[msg.Answer()], purpose=1))
 
 
 def known(seen: Observation) -> tuple[object, ...]:
@@ -260,7 +280,6 @@ PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define 
        st.none() | st.integers(0, 100), st.booleans(), LEVELS)
 def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: float,
               optimal: int | None, stop_at_goal: bool, privileged: Privileged) -> None:
-    import dataclasses
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
     spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
                        stop_at_goal, privileged)
@@ -359,19 +378,123 @@ def test_numbers_of_another_version_are_named() -> None:
         c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
 
 
-def test_every_enumeration_value_has_a_number() -> None:
-    for table, values in ((c.VERDICTS, Verdict), (c.PURPOSES, AskPurpose),
-                          (c.STATUSES, FeedbackStatus), (c.PLANNING_STATUSES, PlanningStatus),
-                          (c.PROPOSAL_STATUSES, ProposalStatus)):
-        assert set(table) == set(values)
-        assert len(set(table.values())) == len(table)
-        assert 0 not in table.values(), 'zero is what an unset field holds'
+TABLES = {
+    'Answer': (r.VERDICTS, Verdict), 'AnswerArray': (r.PURPOSES, AskPurpose),
+    'Step': (r.STATUSES, FeedbackStatus), 'PlanStamped': (r.PLANNING_STATUSES, PlanningStatus),
+    'Proposal': (r.PROPOSAL_STATUSES, ProposalStatus)}
+
+
+@pytest.mark.parametrize('name', TABLES)
+def test_every_enumeration_value_has_the_number_of_the_interface(name: str) -> None:
+    table, values = TABLES[name]
+    assert set(table) == set(values)
+    assert table == {value: getattr(getattr(msg, name), value.name) for value in values}
+    assert 0 not in table.values(), 'zero is what an unset field holds'
+
+
+def test_other_numbers_are_those_of_the_interface() -> None:
+    assert r.EXPECTATIONS == {None: msg.AnswerArray.EXPECT_NOTHING,
+                              True: msg.AnswerArray.EXPECT_YES, False: msg.AnswerArray.EXPECT_NO}
+    assert (r.STARTED, r.ENDED) == (msg.EpisodeEvent.STARTED, msg.EpisodeEvent.ENDED)
+    assert (r.STATE, r.OUTCOME) == (msg.Truth.STATE, msg.Truth.OUTCOME)
 
 
 @pytest.mark.parametrize(('cls', 'kind'), [
     (Usage, msg.Usage), (GroundingPrompt, msg.GroundingPrompt), (PastStep, msg.PastStep),
-    (Proposal, msg.Proposal)])
+    (Proposal, msg.Proposal), (Asked, msg.AnswerArray), (Proposed, msg.ProposalStamped),
+    (Answer, msg.Answer)])
 def test_messages_have_every_field(cls: type, kind: type) -> None:
     """A field that the core gains must not be lost on the way."""
-    fields = set(typing.get_type_hints(cls))
+    fields = {field.name for field in dataclasses.fields(cls)} - {'observation'}
     assert fields <= set(kind.get_fields_and_field_types())
+
+
+# without ROS
+
+BAG = r.BagMessages()
+EVENTS = st.one_of(
+    LOOKS.map(Observed), asked_events(), PROPOSED, RESULTS.map(Planned),
+    st.builds(Belief, STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5)).map(
+        BeliefUpdated),
+    st.builds(Stepped, st.integers(0, 1000), ACTIONS, st.builds(
+        Feedback, st.sampled_from([s for s in FeedbackStatus if s is not FeedbackStatus.INVALID]),
+        TEXTS, STAMPS), STAMPS, SECONDS),
+    st.builds(EpisodeEnded, st.sampled_from(StopReason), TEXTS, st.integers(0, 99),
+              st.integers(0, 99), STAMPS, SECONDS, st.dictionaries(TEXTS, SECONDS, max_size=3)))
+TOLD = st.builds(r.Told, STAMPS, STATES, st.none(), TEXTS) | st.builds(
+    r.Told, STAMPS, st.none(), TEXTS, TEXTS)
+
+
+def check_bytes(of_ros: object, of_bag: object) -> None:
+    """Both are the same message, and each is read by the other's side.
+
+    Bytes that only fill up to a boundary hold anything when ROS writes them: reading them without
+    ROS, and writing them again, clears them.
+    """
+    name, ours, theirs = of_bag.__msgtype__, BAG.data(of_bag), serialize_message(of_ros)
+    assert len(theirs) - len(ours) in range(4)
+    assert BAG.data(BAG.read(theirs, name)) == ours
+    assert BAG.data(BAG.read(sent_bytes(ours, type(of_ros)), name)) == ours
+
+
+def sent_bytes(data: bytes, kind: type) -> bytes:
+    """Bytes after a stay with ROS."""
+    return serialize_message(deserialize_message(data, kind))
+
+
+@settings(max_examples=25)
+@given(st.lists(EVENTS, min_size=1, max_size=3), st.booleans())
+def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) -> None:
+    makers = [r.EpisodeMessages(make, lambda: labelled)
+              for make in (c.MESSAGES, r.Messages(BAG))]
+    domain = load_domain('blocksworld')
+    for maker in makers:
+        maker.domain = domain
+    spec = EpisodeSpec('e', domain.split_problems('simple')[0], 'ground')
+    for event in (EpisodeStarted(spec), *events):
+        (topic, of_ros), (same, of_bag) = (maker.message(event) for maker in makers)
+        assert topic == same
+        assert of_bag.__msgtype__ == topics.EVENTS[topic]
+        check_bytes(of_ros, of_bag)
+        if not isinstance(event, EpisodeStarted):
+            back = r.EventReader().event(topic, BAG.read(BAG.data(of_bag), topics.EVENTS[topic]))
+            for field in dataclasses.fields(event):
+                ours, theirs = getattr(event, field.name), getattr(back, field.name)
+                if field.name == 'observation':
+                    ours, theirs = known(ours), known(theirs)
+                    if not isinstance(event, Observed):  # it is in the message of the look
+                        ours, theirs = ours[:3], theirs[:3]
+                assert theirs == ours
+
+
+@given(TOLD)
+def test_truth(told: r.Told) -> None:
+    of_ros, of_bag = (make.truth_to_msg(told, 'e') for make in (c.MESSAGES, r.Messages(BAG)))
+    check_bytes(of_ros, of_bag)
+    assert c.truth_from_msg(sent(of_ros)) == told
+
+
+@settings(max_examples=10)
+@given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
+def test_pictures_have_the_same_bytes_without_ros(image: np.ndarray, stamp_ns: int) -> None:
+    of_ros, of_bag = (make.image_to_msg(image, stamp_ns, 'cam')
+                      for make in (c.MESSAGES, r.Messages(BAG)))
+    check_bytes(of_ros, of_bag)
+    back = BAG.read(BAG.data(of_bag), topics.IMAGE_TYPE)
+    np.testing.assert_array_equal(c.image_from_msg(back), image)
+    camera = ScriptedWorld().camera_info()
+    check_bytes(*(make.camera_info_to_msg(camera, stamp_ns)
+                  for make in (c.MESSAGES, r.Messages(BAG))))
+
+
+def test_what_bags_note_of_quality_of_service_is_what_the_nodes_use() -> None:
+    for noted, used in ((topics.EVENTS_QOS, qos.EVENTS), (topics.SENSOR_QOS, qos.SENSOR)):
+        assert (noted.depth, noted.reliability, noted.durability) == (
+            used.depth, used.reliability.name.lower(), used.durability.name.lower())
+
+
+def test_definitions_of_the_core_are_those_of_the_interfaces() -> None:
+    share = Path(get_package_share_directory('sightplan_interfaces')) / 'msg'
+    here = {path.name: path.read_text() for path in r.DEFINITIONS.glob('*.msg')}
+    assert here == {path.name: path.read_text() for path in share.glob('*.msg')}
+    assert here

@@ -48,8 +48,8 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.records.bag import MessageTypes
 from sightplan.records.evidence import bag_image
+from sightplan.records.messages import message_types
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
@@ -197,10 +197,7 @@ def bench(tmp_path: Path):
 
 
 def read(folder: Path) -> dict[str, list[object]]:
-
-    from ament_index_python import get_package_share_directory
-    types = MessageTypes({'sightplan_interfaces': Path(
-        get_package_share_directory('sightplan_interfaces')) / 'msg'})
+    types = message_types()
     found: dict[str, list[object]] = {}
     with Reader(folder) as reader:
         for connection, _, data in reader.messages():
@@ -237,9 +234,11 @@ def test_the_bag_holds_everything(bench: Callable) -> None:
     assert bag['/agent/plan'][0].actions[0].name == ACTION.name
     assert len(bag['/agent/belief']) == len(bag['/agent/step']) == 1
     assert len(bag['/agent/look']) == 2
-    truth = {m.header.stamp.nanosec: m for m in bag['/metrics_recorder/truth']}
-    assert set(truth) == {50, 200}
-    assert truth[50].episode_id == 'e/1'
+    truth = bag['/metrics_recorder/truth']
+    assert [(m.kind, m.header.stamp.nanosec, m.last_outcome) for m in truth] == [
+        (0, 50, ''), (1, 120, 'outcome at 120'), (0, 200, '')]
+    assert {m.episode_id for m in truth} == {'e/1'}
+    assert [bool(m.state) for m in truth] == [True, False, True]
 
 
 def test_proposals_are_recorded_and_scored(bench: Callable) -> None:
@@ -398,11 +397,9 @@ def test_order_of_topics_does_not_matter(bench: Callable) -> None:
     with bench() as b:
         b.agent.start(b.out)
         waiting = []
-        recorder = b.agent.recorder
-        for name in ('_episode', '_look', '_answers', '_belief', '_plan', '_proposal', '_step'):
-            publisher = getattr(recorder, name)
-            setattr(recorder, name, type('Late', (), {
-                'publish': lambda self, m, p=publisher: waiting.append((p, m))})())
+        for topic, publisher in b.agent.recorder.publishers.items():
+            b.agent.recorder.publishers[topic] = type('Late', (), {
+                'publish': lambda self, m, p=publisher: waiting.append((p, m))})()
         b.begin()
         b.look(50)
         b.propose(60)
@@ -421,7 +418,7 @@ def test_a_lost_message_makes_an_error(bench: Callable) -> None:
         b.agent.start(b.out)
         b.begin()
         b.look(50)
-        b.agent.recorder._sequence += 1
+        b.agent.recorder.messages.sequence += 1
         b.end(200)
         line = b.agent.result('e/1')
     assert (line['scored'], line['stop']) == (False, 'error')

@@ -182,7 +182,7 @@ class _Session:
         self.record(Asked(observation, questions, answers, expectations, purpose, action,
                           self.timings_s['ground'] - before, self._grounder.model,
                           prompt_id(prompt.name, prompt.sha256),
-                          used_between(spent, _usage(self._grounder))))
+                          used_between(spent, _usage(self._grounder)), memory))
         return answers
 
     def propose(self, history: Sequence[PastStep],
@@ -198,7 +198,8 @@ class _Session:
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
                              prompt_id(self._prompt, proposal.prompt_sha256),
-                             used_between(spent, _usage(self._visual_planner))))
+                             used_between(spent, _usage(self._visual_planner)),
+                             tuple(history)))
         return proposal
 
     def plan(self, state: State, search: str = '') -> PlanningResult:

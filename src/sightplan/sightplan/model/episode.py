@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sightplan.model.belief import Belief
 from sightplan.model.perception import Answer, AskPurpose, Observation, Question
-from sightplan.model.planning import PlanningResult, Proposal
+from sightplan.model.planning import PastStep, PlanningResult, Proposal
 from sightplan.model.problem import Problem
 from sightplan.model.symbols import Action
 from sightplan.model.usage import Usage
@@ -146,6 +146,7 @@ class Asked:
         model: exact name of the model that answered.
         prompt: name and hash of the prompt, for example ``ground_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
+        memory: what the prompt told of earlier attempts; '' for nothing.
     """
 
     observation: Observation
@@ -158,6 +159,7 @@ class Asked:
     model: str = ''
     prompt: str = ''
     usage: Usage | None = None
+    memory: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +185,14 @@ class Proposed:
         proposal: its reply, read.
         prompt: name and hash of the prompt, for example ``plan_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
+        history: the earlier steps that the prompt told of, in order.
     """
 
     observation: Observation
     proposal: Proposal
     prompt: str = ''
     usage: Usage | None = None
+    history: tuple[PastStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sightplan_interfaces import msg
 
-from sightplan_nodes.assembly import Arrival, Assembly
+from sightplan.records import topics
+from sightplan.records.assembly import Arrival, Assembly
+from sightplan.records.messages import ENDED, STARTED, BagMessages
+
+MAKE = BagMessages()
 
 
 def event(episode_id: str, sequence: int, kind: int = 0) -> Arrival:
-    message = (msg.EpisodeEvent(episode_id=episode_id, sequence=sequence, kind=kind) if kind
-               else msg.Step(episode_id=episode_id, sequence=sequence))
-    return Arrival('topic', message, b'', 0)
+    topic, fields = (topics.AGENT_EPISODE, {'kind': kind}) if kind else (topics.AGENT_STEP, {})
+    message = MAKE(topics.EVENTS[topic], episode_id=episode_id, sequence=sequence, **fields)
+    return Arrival(topic, message, b'', 0)
 
 
 def episode(episode_id: str, length: int) -> list[Arrival]:
-    return [event(episode_id, 0, msg.EpisodeEvent.STARTED),
+    return [event(episode_id, 0, STARTED),
             *(event(episode_id, number) for number in range(1, length)),
-            event(episode_id, length, msg.EpisodeEvent.ENDED)]
+            event(episode_id, length, ENDED)]
 
 
 @given(st.permutations(range(7)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sightplan_interfaces import msg
+from sightplan.records import topics
+from sightplan.records.messages import ENDED, STARTED
 
 _MAX_WAITING = 10_000
 
@@ -29,14 +30,12 @@ class Arrival:
     @property
     def starts(self) -> bool:
         """Whether it starts an episode."""
-        return (isinstance(self.message, msg.EpisodeEvent)
-                and self.message.kind == msg.EpisodeEvent.STARTED)
+        return self.topic == topics.AGENT_EPISODE and bool(self.message.kind == STARTED)
 
     @property
     def ends(self) -> bool:
         """Whether it ends an episode."""
-        return (isinstance(self.message, msg.EpisodeEvent)
-                and self.message.kind == msg.EpisodeEvent.ENDED)
+        return self.topic == topics.AGENT_EPISODE and bool(self.message.kind == ENDED)
 
 
 @dataclass
@@ -60,15 +59,15 @@ class Assembly:
         if arrival.starts:
             # The same episode again, as a new attempt: what came of the old one is void.
             self._finished.discard(episode_id)
-            waiting = self._episodes.get(episode_id)
-            if waiting is not None and waiting.next > 0:
+            if self.repeats(arrival):
                 del self._episodes[episode_id]
         if episode_id in self._finished:
             return []
         waiting = self._episodes.setdefault(episode_id, _Waiting())
-        if arrival.message.sequence < waiting.next or len(waiting.messages) >= _MAX_WAITING:
+        sequence = int(arrival.message.sequence)
+        if sequence < waiting.next or len(waiting.messages) >= _MAX_WAITING:
             return []
-        waiting.messages[arrival.message.sequence] = arrival
+        waiting.messages[sequence] = arrival
         ready: list[Arrival] = []
         while waiting.next in waiting.messages:
             ready.append(waiting.messages.pop(waiting.next))
@@ -77,10 +76,25 @@ class Assembly:
             self.finish(episode_id)
         return ready
 
-    def finish(self, episode_id: str) -> None:
-        """Forget an episode; late messages of it are dropped."""
-        self._episodes.pop(episode_id, None)
+    def repeats(self, arrival: Arrival) -> bool:
+        """Whether a message starts an episode anew that has begun and not ended."""
+        waiting = self._episodes.get(arrival.message.episode_id)
+        return arrival.starts and waiting is not None and waiting.next > 0
+
+    def finish(self, episode_id: str) -> list[Arrival]:
+        """Forget an episode; late messages of it are dropped.
+
+        Returns:
+            its messages that still waited for an earlier one, by their numbers.
+        """
+        waiting = self._episodes.pop(episode_id, None) or _Waiting()
         self._finished.add(episode_id)
+        return [arrival for _, arrival in sorted(waiting.messages.items())]
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Ids of the episodes whose end has not been given out, in the order of their first."""
+        return tuple(self._episodes)
 
     def gap(self, episode_id: str) -> tuple[int, int] | None:
         """Next number and number of the end of an episode whose end has come out of order."""

@@ -1,0 +1,882 @@
+"""The events of an episode as messages of ``sightplan_interfaces``, and back; images, too.
+
+``x_from_msg`` reads any object with the fields of the message: one of ROS, or a dataclass of
+``rosbags``. ``Messages`` has the other direction, ``x_to_msg``; it is given what makes a message.
+Functions come in such pairs, and for every value that a message can carry the round trip gives an
+equal value. An absent probability or price (None) travels as NaN. What a message's text cannot
+carry, and models do write (a NUL, half of a surrogate pair), becomes U+FFFD.
+
+``BagMessages`` makes messages and their bytes without ROS.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import re
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    Observed,
+    PastStep,
+    Planned,
+    PlanningResult,
+    PlanningStatus,
+    Privileged,
+    Problem,
+    Proposal,
+    ProposalStatus,
+    Proposed,
+    Question,
+    State,
+    Stepped,
+    StopReason,
+    Usage,
+    Verdict,
+)
+from sightplan.records import topics
+from sightplan.records.bag import MessageTypes
+from sightplan.records.truth import Told
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
+T = TypeVar('T')
+
+PACKAGE = 'sightplan_interfaces'
+DEFINITIONS = Path(__file__).parent / 'msg'
+"""The .msg files of the package ``sightplan_interfaces``."""
+
+STARTED, ENDED = 1, 2
+"""Kinds of EpisodeEvent."""
+STATE, OUTCOME = 0, 1
+"""Kinds of Truth."""
+
+VERDICTS = {Verdict.YES: 1, Verdict.NO: 2, Verdict.UNPARSED: 3}
+PURPOSES = {AskPurpose.ENUMERATION: 1, AskPurpose.PRECONDITION: 2, AskPurpose.EFFECT: 3,
+            AskPurpose.GOAL: 4}
+EXPECTATIONS = {None: 0, True: 1, False: 2}
+STATUSES = {FeedbackStatus.EXECUTED: 1, FeedbackStatus.REJECTED: 2, FeedbackStatus.WITHHELD: 3,
+            FeedbackStatus.INVALID: 4}
+PLANNING_STATUSES = {PlanningStatus.SOLVED: 1, PlanningStatus.UNSOLVABLE: 2,
+                     PlanningStatus.TIMEOUT: 3, PlanningStatus.CRASHED: 4}
+PROPOSAL_STATUSES = {ProposalStatus.PLANNED: 1, ProposalStatus.UNPARSED: 2,
+                     ProposalStatus.EMPTY: 3, ProposalStatus.UNKNOWN_ACTION: 4,
+                     ProposalStatus.WRONG_ARGUMENTS: 5}
+
+_COLOUR_ORDERS = {'rgb8': (0, 1, 2), 'bgr8': (2, 1, 0), 'rgba8': (0, 1, 2), 'bgra8': (2, 1, 0),
+                  'mono8': (0, 0, 0)}
+_CHANNELS = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}
+_NO_LENGTH = -1
+_NO_TEXT = re.compile('[\0\ud800-\udfff]')
+
+
+class Make(Protocol):
+    """Makes a message; fields that are not given have their defaults."""
+
+    def __call__(self, name: str, /, **fields: Any) -> Any:
+        """A message of a type, such as ``std_msgs/msg/Header``."""
+
+
+class Calibration(Protocol):
+    """An ideal pinhole camera: size [px], (3, 3) matrix K [px], name of its optical frame."""
+
+    width: int
+    height: int
+    matrix: NDArray[np.float64]
+    frame_id: str
+
+
+def _member(table: Mapping[T, int], value: int, field: str) -> T:
+    """The key that a message's number stands for.
+
+    Raises:
+        InputError: the number stands for nothing; names the field.
+    """
+    for key, number in table.items():
+        if number == value:
+            return key
+    raise InputError(f'{field} = {value} is not a value of this interface; sender and receiver '
+                     'must be built from the same version')
+
+
+def text(value: str) -> str:
+    """A text as messages and logs can carry it.
+
+    What comes from a model, a server or a file may not fit: half of a surrogate pair has no
+    encoding in UTF-8, and NUL would end the text.
+    """
+    return _NO_TEXT.sub('\ufffd', value)
+
+
+def time_from_msg(time: Any) -> int:
+    """A message's time [ns]."""
+    return int(time.sec) * 10**9 + int(time.nanosec)
+
+
+# symbols
+
+def atom_from_msg(message: Any) -> Atom:
+    """A message's atom.
+
+    Raises:
+        InputError: a name is not a lower-case PDDL name.
+    """
+    try:
+        return Atom(message.predicate, tuple(message.args))
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def state_from_msg(messages: Iterable[Any]) -> State:
+    """The state whose true atoms these are."""
+    return frozenset(atom_from_msg(message) for message in messages)
+
+
+def action_from_msg(message: Any) -> Action:
+    """A message's action.
+
+    Raises:
+        InputError: a name is not a lower-case PDDL name.
+    """
+    try:
+        return Action(message.name, tuple(message.args))
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def maybe_action_from_msg(message: Any) -> Action | None:
+    """A message's action, or None when its name is empty."""
+    return action_from_msg(message) if message.name else None
+
+
+# images
+
+def byte_array(values: NDArray[Any]) -> array[int]:
+    """Bytes in the one container that ROS's fields take without a look at each element."""
+    data = array('B')
+    data.frombytes(np.ascontiguousarray(values).tobytes())
+    return data
+
+
+def image_rows(message: Any, bytes_per_pixel: int) -> NDArray[np.uint8]:
+    """(H, W * bytes_per_pixel) view of a message's bytes, without its rows' padding.
+
+    Raises:
+        InputError: the sizes do not fit together.
+    """
+    used = message.width * bytes_per_pixel
+    if message.step < used or len(message.data) < message.step * message.height:
+        raise InputError(
+            f'image: {message.width} x {message.height} {message.encoding} with step '
+            f'{message.step} needs {max(used, message.step) * message.height} bytes, not '
+            f'{len(message.data)}')
+    data = np.frombuffer(message.data, np.uint8, message.step * message.height)
+    return data.reshape(message.height, message.step)[:, :used]
+
+
+def image_from_msg(message: Any) -> NDArray[np.uint8]:
+    """A message's RGB image: (H, W, 3) uint8, read-only.
+
+    Raises:
+        InputError: an encoding that is not rgb8, bgr8, rgba8, bgra8 or mono8, or wrong sizes.
+    """
+    if message.encoding not in _CHANNELS:
+        raise InputError(f'image: encoding {message.encoding!r} is not one of '
+                         f'{", ".join(_CHANNELS)}; convert it (for example with image_proc)')
+    channels = _CHANNELS[message.encoding]
+    pixels = image_rows(message, channels).reshape(message.height, message.width, channels)
+    if message.encoding != 'rgb8':
+        pixels = pixels[..., _COLOUR_ORDERS[message.encoding]]
+    image = np.ascontiguousarray(pixels)
+    image.flags.writeable = False
+    return image
+
+
+def observation_from_msg(message: Any) -> Observation:
+    """What the agent sees in an image message."""
+    return Observation(image=image_from_msg(message), stamp_ns=time_from_msg(message.header.stamp),
+                       frame_id=message.header.frame_id)
+
+
+# what else is known about a look
+
+def with_view(observation: Observation, message: Any, told: Iterable[Any] = ()) -> Observation:
+    """A look with what else is known about it.
+
+    Args:
+        observation: the look.
+        message: what is in view (View).
+        told: privileged information (Fact).
+    """
+    visible = tuple(message.visible_objects) if message.knows_visible else None
+    return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
+                               told=told_from_msg(told))
+
+
+def told_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
+    """Facts in messages."""
+    return {atom_from_msg(message.atom): bool(message.holds) for message in messages}
+
+
+def privileged_from_msg(value: str) -> Privileged:
+    """When privileged information is told; an empty text stands for never.
+
+    Raises:
+        InputError: another text than a value of Privileged.
+    """
+    try:
+        return Privileged(value or Privileged.NONE.value)
+    except ValueError as error:
+        raise InputError(f'privileged = {text(value)!r} is not one of '
+                         f'{", ".join(level.value for level in Privileged)}') from error
+
+
+# questions and answers
+
+def question_from_msg(message: Any) -> Question:
+    """A message's question."""
+    return Question(atom_from_msg(message.atom), message.text)
+
+
+def answer_from_msg(message: Any) -> Answer:
+    """A message's answer."""
+    return Answer(atom_from_msg(message.atom), _member(VERDICTS, message.verdict, 'verdict'),
+                  _probability_from_msg(message.p_yes), _probability_from_msg(message.p_no),
+                  message.text)
+
+
+def usage_from_msg(message: Any) -> Usage | None:
+    """What a model's use cost; None: nobody counted."""
+    if not message.counted:
+        return None
+    return Usage(int(message.requests), int(message.prompt_tokens),
+                 int(message.completion_tokens),
+                 None if math.isnan(message.cost_usd) else float(message.cost_usd))
+
+
+def _probability_to_msg(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _probability_from_msg(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+# planning
+
+def planning_result(reply: Any) -> PlanningResult:
+    """The planner's result in a PlanStamped or in a response of Plan."""
+    return PlanningResult(_member(PLANNING_STATUSES, reply.status, 'status'),
+                          tuple(action_from_msg(action) for action in reply.actions),
+                          float(reply.seconds), bool(reply.cached), reply.message)
+
+
+def past_step_from_msg(message: Any) -> PastStep:
+    """A message's step that a prompt tells of."""
+    return PastStep(message.action, message.outcome)
+
+
+def proposal_from_msg(message: Any) -> Proposal:
+    """A message's plan of a model.
+
+    Raises:
+        InputError: an unknown status, or one that does not go with the actions.
+    """
+    status = _member(PROPOSAL_STATUSES, message.status, 'status')
+    if (status is ProposalStatus.PLANNED) is not bool(len(message.actions)):
+        raise InputError(f'a proposal is {status.value} with {len(message.actions)} actions; only '
+                         'one that is planned has actions, and at least one')
+    return Proposal(
+        status, tuple(action_from_msg(action) for action in message.actions), message.named,
+        message.message, message.explanation, bool(message.repaired), message.text, message.model,
+        message.prompt_sha256, float(message.seconds))
+
+
+# episodes
+
+def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
+    """Write an episode's specification into an EpisodeEvent or a goal of RunEpisode.
+
+    Args:
+        message: what to fill.
+        spec: the episode.
+        problem_pddl: text of its problem, as Domain.write_problem gives it.
+    """
+    problem = spec.problem
+    message.episode_id, message.split, message.method = spec.episode_id, spec.split, spec.method
+    message.domain, message.problem = problem.domain, problem.name
+    message.domain_pddl, message.problem_pddl = problem.domain_pddl, problem_pddl
+    length = problem.optimal_length
+    message.optimal_length = _NO_LENGTH if length is None else length
+    message.seed, message.max_actions = spec.seed, spec.max_actions
+    message.failure_probability = spec.failure_probability
+    message.stop_at_goal, message.privileged = spec.stop_at_goal, spec.privileged.value
+    return message
+
+
+def optimal_length(message: Any) -> int | None:
+    """The optimal plan length of an EpisodeEvent or a goal of RunEpisode; None: unknown."""
+    return None if message.optimal_length == _NO_LENGTH else int(message.optimal_length)
+
+
+def read_problem(message: Any) -> tuple[Domain, Problem]:
+    """Domain and problem of an EpisodeEvent, a ResetWorld request or a goal of RunEpisode.
+
+    The texts in the message are used, not files, so that nodes on other machines, and bags
+    replayed later, need none.
+
+    Raises:
+        DomainError, ProblemError: a text cannot be used.
+    """
+    from sightplan.domains import load_domain
+    domain = load_domain(message.domain)
+    if message.domain_pddl and message.domain_pddl != domain.pddl:
+        domain = load_domain(message.domain, domain_pddl=message.domain_pddl)
+    problem = domain.parse_problem(message.problem_pddl, message.problem,
+                                   f'problem {message.problem!r} of the request')
+    if hasattr(message, 'optimal_length'):
+        problem = dataclasses.replace(problem, optimal_length=optimal_length(message))
+    return domain, problem
+
+
+def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
+    """The specification in an EpisodeEvent or a goal of RunEpisode.
+
+    Args:
+        message: what to read.
+        problem: the message's problem, read from its PDDL text.
+
+    Raises:
+        InputError: a level of privileged information that there is not.
+    """
+    return EpisodeSpec(message.episode_id, problem, message.method, message.split,
+                       int(message.seed), int(message.max_actions),
+                       float(message.failure_probability), bool(message.stop_at_goal),
+                       privileged_from_msg(message.privileged))
+
+
+def ended_from_msg(message: Any) -> EpisodeEnded:
+    """The end of an episode.
+
+    Raises:
+        InputError: an unknown reason, or timings that are not JSON.
+    """
+    try:
+        reason = StopReason(message.stop_reason)
+        timings = {str(stage): float(seconds) for stage, seconds
+                   in json.loads(message.timings_json or '{}').items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f'end of episode {message.episode_id}: {error}') from error
+    return EpisodeEnded(reason, message.message, int(message.steps), int(message.remaining),
+                        time_from_msg(message.header.stamp), float(message.seconds), timings)
+
+
+def _elsewhere(message: Any) -> Observation:
+    """The look that a message is about, without its image."""
+    return Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
+                                 message.header.frame_id)
+
+
+def look_from_msg(message: Any) -> Observed:
+    """A look, without its image."""
+    return Observed(with_view(_elsewhere(message), message.view, message.told))
+
+
+def asked_from_msg(message: Any) -> Asked:
+    """Questions and answers, about a look without its image.
+
+    Raises:
+        InputError: unknown numbers, or not as many answers and expectations as questions.
+    """
+    if not len(message.questions) == len(message.answers) == len(message.expected):
+        raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
+                         f'and {len(message.expected)} expectations')
+    return Asked(
+        _elsewhere(message),
+        tuple(question_from_msg(question) for question in message.questions),
+        tuple(answer_from_msg(answer) for answer in message.answers),
+        tuple(_member(EXPECTATIONS, value, 'expected') for value in message.expected),
+        _member(PURPOSES, message.purpose, 'purpose'), maybe_action_from_msg(message.action),
+        float(message.seconds), message.model, message.prompt, usage_from_msg(message.usage),
+        message.memory)
+
+
+def belief_from_msg(message: Any) -> BeliefUpdated:
+    """A message's belief."""
+    return BeliefUpdated(Belief(
+        state_from_msg(message.state),
+        {atom_from_msg(entry.atom): float(entry.probability) for entry in message.probabilities}))
+
+
+def planned_from_msg(message: Any) -> Planned:
+    """A message's planner reply."""
+    return Planned(planning_result(message))
+
+
+def proposed_from_msg(message: Any) -> Proposed:
+    """A message's plan of a model, for a look without its image."""
+    return Proposed(
+        _elsewhere(message), proposal_from_msg(message.proposal), message.prompt,
+        usage_from_msg(message.usage), tuple(map(past_step_from_msg, message.history)))
+
+
+def feedback_from_msg(status: int, message: str, stamp: Any) -> Feedback:
+    """The world's reply in the fields of a Step, or of a result of ExecuteSkill."""
+    return Feedback(_member(STATUSES, status, 'status'), message, time_from_msg(stamp))
+
+
+def step_from_msg(message: Any) -> Stepped:
+    """A message's step."""
+    feedback = feedback_from_msg(message.status, message.message, message.after)
+    action = (None if feedback.status is FeedbackStatus.INVALID
+              else action_from_msg(message.action))
+    return Stepped(int(message.index), action, feedback, time_from_msg(message.header.stamp),
+                   float(message.seconds))
+
+
+def truth_from_msg(message: Any) -> Told:
+    """What was told of ground truth.
+
+    Raises:
+        InputError: neither a state nor an outcome.
+    """
+    stamp_ns = time_from_msg(message.header.stamp)
+    if message.kind == STATE:
+        return Told(stamp_ns, state=state_from_msg(message.state), error=message.error)
+    if message.kind == OUTCOME:
+        return Told(stamp_ns, outcome=message.last_outcome, error=message.error)
+    raise InputError(f'truth: kind = {message.kind} is neither {STATE} nor {OUTCOME}')
+
+
+_EVENT_FROM_MSG: dict[str, Callable[[Any], EpisodeEvent]] = {
+    topics.AGENT_EPISODE: ended_from_msg, topics.AGENT_LOOK: look_from_msg,
+    topics.AGENT_ANSWERS: asked_from_msg, topics.AGENT_BELIEF: belief_from_msg,
+    topics.AGENT_PLAN: planned_from_msg, topics.AGENT_PROPOSAL: proposed_from_msg,
+    topics.AGENT_STEP: step_from_msg}
+
+
+class EventReader:
+    """Reads the messages of one episode, in order: all but its start, which names the problem.
+
+    What is known about a look is said once, in its message: the events about it get it back.
+    """
+
+    def __init__(self) -> None:
+        """Begin an episode."""
+        self._looks: dict[int, Observation] = {}
+
+    def event(self, topic: str, message: Any) -> EpisodeEvent:
+        """The next event.
+
+        Args:
+            topic: relative name, one of ``topics.EVENTS``.
+            message: from that topic.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        event = _EVENT_FROM_MSG[topic](message)
+        if isinstance(event, Observed):
+            self._looks[event.observation.stamp_ns] = event.observation
+        elif isinstance(event, (Asked, Proposed)):
+            seen = self._looks.get(event.observation.stamp_ns)
+            if seen is not None and seen.image_id == event.observation.image_id:
+                return dataclasses.replace(event, observation=seen)
+        return event
+
+
+class Messages:
+    """The core's dataclasses as messages of a kind: those of ROS, or those of ``rosbags``."""
+
+    def __init__(self, make: Make) -> None:
+        """Make messages with ``make``."""
+        self._make = make
+
+    def _own(self, name: str, /, **fields: Any) -> Any:
+        return self._make(f'{PACKAGE}/msg/{name}', **fields)
+
+    def time_to_msg(self, stamp_ns: int) -> Any:
+        """Nanoseconds as a message."""
+        seconds, nanoseconds = divmod(stamp_ns, 10**9)
+        return self._make('builtin_interfaces/msg/Time', sec=seconds, nanosec=nanoseconds)
+
+    def header(self, stamp_ns: int, frame_id: str = '') -> Any:
+        """A header with time and frame."""
+        return self._make('std_msgs/msg/Header', stamp=self.time_to_msg(stamp_ns),
+                          frame_id=frame_id)
+
+    def atom_to_msg(self, atom: Atom) -> Any:
+        """An atom as a message."""
+        return self._own('Atom', predicate=atom.predicate, args=list(atom.args))
+
+    def state_to_msg(self, state: Iterable[Atom]) -> list[Any]:
+        """A state's true atoms, in a fixed order."""
+        return [self.atom_to_msg(atom) for atom in sorted(state)]
+
+    def action_to_msg(self, action: Action | None) -> Any:
+        """An action as a message; an empty name stands for none."""
+        if action is None:
+            return self._own('SymbolicAction')
+        return self._own('SymbolicAction', name=action.name, args=list(action.args))
+
+    def image_to_msg(self, image: NDArray[np.uint8], stamp_ns: int, frame_id: str = '') -> Any:
+        """An RGB image as a message, in well under a millisecond.
+
+        Args:
+            image: (H, W, 3) uint8.
+            stamp_ns: time of the exposure [ns].
+            frame_id: optical frame.
+        """
+        rows, columns, _ = image.shape
+        return self._make(
+            topics.IMAGE_TYPE, header=self.header(stamp_ns, frame_id), height=rows, width=columns,
+            encoding='rgb8', is_bigendian=0, step=columns * 3, data=byte_array(image))
+
+    def camera_info_to_msg(self, camera: Calibration, stamp_ns: int = 0) -> Any:
+        """A camera's calibration as a message: an ideal pinhole, without distortion.
+
+        Args:
+            camera: what is calibrated.
+            stamp_ns: time of the image it belongs to [ns].
+        """
+        k = [float(value) for value in camera.matrix.ravel()]
+        return self._make(
+            topics.RECORDED[topics.CAMERA_INFO], header=self.header(stamp_ns, camera.frame_id),
+            height=camera.height, width=camera.width, distortion_model='plumb_bob', d=[0.0] * 5,
+            k=k, r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            p=[*k[:3], 0.0, *k[3:6], 0.0, *k[6:], 0.0])
+
+    def view_to_msg(self, observation: Observation) -> Any:
+        """What is known about a look besides pictures and told facts, as a message."""
+        visible = observation.visible_objects
+        return self._own('View', knows_visible=visible is not None,
+                         visible_objects=list(visible or ()), text=text(observation.text or ''))
+
+    def told_to_msg(self, told: Mapping[Atom, bool]) -> list[Any]:
+        """Facts as messages, in their order (prompts keep it)."""
+        return [self._own('Fact', atom=self.atom_to_msg(atom), holds=holds)
+                for atom, holds in told.items()]
+
+    def question_to_msg(self, question: Question) -> Any:
+        """A question as a message."""
+        return self._own('Question', atom=self.atom_to_msg(question.atom),
+                         text=text(question.text))
+
+    def answer_to_msg(self, answer: Answer) -> Any:
+        """An answer as a message; a missing probability becomes NaN."""
+        return self._own('Answer', atom=self.atom_to_msg(answer.atom),
+                         verdict=VERDICTS[answer.verdict],
+                         p_yes=_probability_to_msg(answer.p_yes),
+                         p_no=_probability_to_msg(answer.p_no), text=text(answer.text))
+
+    def usage_to_msg(self, usage: Usage | None) -> Any:
+        """What a model's use cost, as a message; None: nobody counted."""
+        if usage is None:
+            return self._own('Usage', cost_usd=math.nan)
+        return self._own('Usage', counted=True, requests=usage.requests,
+                         prompt_tokens=usage.prompt_tokens,
+                         completion_tokens=usage.completion_tokens,
+                         cost_usd=math.nan if usage.cost_usd is None else usage.cost_usd)
+
+    def plan_to_msg(self, plan: Sequence[Action]) -> list[Any]:
+        """A plan's actions as messages."""
+        return [self.action_to_msg(action) for action in plan]
+
+    def fill_plan(self, reply: Any, result: PlanningResult) -> Any:
+        """Write a planner's result into a PlanStamped or a response of Plan; returns it."""
+        reply.status = PLANNING_STATUSES[result.status]
+        reply.actions = self.plan_to_msg(result.plan)
+        reply.seconds, reply.cached = result.seconds, result.cached
+        reply.message = text(result.message)
+        return reply
+
+    def past_step_to_msg(self, step: PastStep) -> Any:
+        """A step that a prompt tells of, as a message."""
+        return self._own('PastStep', action=text(step.action), outcome=text(step.outcome))
+
+    def proposal_to_msg(self, proposal: Proposal) -> Any:
+        """A model's plan as a message."""
+        return self._own(
+            'Proposal', status=PROPOSAL_STATUSES[proposal.status],
+            actions=self.plan_to_msg(proposal.actions), named=text(proposal.named),
+            message=text(proposal.message), explanation=text(proposal.explanation),
+            repaired=proposal.repaired, text=text(proposal.text), model=text(proposal.model),
+            prompt_sha256=proposal.prompt_sha256, seconds=proposal.seconds)
+
+    # The events of an episode; ``sequence`` is the number of the message in it.
+
+    def started_to_msg(self, event: EpisodeStarted, problem_pddl: str, stamp_ns: int,
+                       sequence: int) -> Any:
+        """The start of an episode as a message."""
+        message = self._own('EpisodeEvent', header=self.header(stamp_ns), kind=STARTED,
+                            sequence=sequence)
+        return fill_spec(message, event.spec, problem_pddl)
+
+    def ended_to_msg(self, event: EpisodeEnded, spec: EpisodeSpec, sequence: int) -> Any:
+        """The end of an episode as a message (without the problem's text)."""
+        message = fill_spec(self._own('EpisodeEvent'), spec, '')
+        message.domain_pddl = ''
+        message.header = self.header(event.stamp_ns)
+        message.kind, message.sequence = ENDED, sequence
+        message.stop_reason, message.message = event.reason.value, text(event.message)
+        message.steps, message.remaining = event.steps, event.remaining
+        message.seconds = event.seconds
+        message.timings_json = json.dumps(event.timings_s)
+        return message
+
+    def look_to_msg(self, event: Observed, episode_id: str, sequence: int,
+                    labelled: bool = False) -> Any:
+        """A look as a message: the image itself is on a topic of the camera's, at the same stamp.
+
+        Args:
+            event: the look.
+            episode_id: of the episode.
+            sequence: number of the message in the episode.
+            labelled: whether the image is on the topic of pictures with labels.
+        """
+        seen = event.observation
+        return self._own(
+            'Look', header=self.header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
+            sequence=sequence, image_id=seen.image_id, labelled=labelled,
+            view=self.view_to_msg(seen), told=self.told_to_msg(seen.told))
+
+    def asked_to_msg(self, event: Asked, episode_id: str, sequence: int) -> Any:
+        """Questions and answers about one image as a message."""
+        seen = event.observation
+        return self._own(
+            'AnswerArray', header=self.header(seen.stamp_ns, seen.frame_id),
+            episode_id=episode_id, sequence=sequence, image_id=seen.image_id,
+            model=text(event.model), purpose=PURPOSES[event.purpose],
+            action=self.action_to_msg(event.action),
+            questions=[self.question_to_msg(question) for question in event.questions],
+            answers=[self.answer_to_msg(answer) for answer in event.answers],
+            expected=[EXPECTATIONS[value] for value in event.expected], seconds=event.seconds,
+            prompt=event.prompt, memory=text(event.memory), usage=self.usage_to_msg(event.usage))
+
+    def belief_to_msg(self, event: BeliefUpdated, episode_id: str, stamp_ns: int,
+                      sequence: int) -> Any:
+        """A belief as a message; its probabilities keep their order."""
+        belief = event.belief
+        return self._own(
+            'Belief', header=self.header(stamp_ns), episode_id=episode_id, sequence=sequence,
+            state=self.state_to_msg(belief.state),
+            probabilities=[self._own('AtomProbability', atom=self.atom_to_msg(atom),
+                                     probability=value)
+                           for atom, value in belief.probabilities.items()])
+
+    def planned_to_msg(self, event: Planned, episode_id: str, stamp_ns: int,
+                       sequence: int) -> Any:
+        """A planner's reply as a message."""
+        message = self._own('PlanStamped', header=self.header(stamp_ns), episode_id=episode_id,
+                            sequence=sequence)
+        return self.fill_plan(message, event.result)
+
+    def proposed_to_msg(self, event: Proposed, episode_id: str, sequence: int) -> Any:
+        """A model's plan about one image as a message."""
+        seen = event.observation
+        return self._own(
+            'ProposalStamped', header=self.header(seen.stamp_ns, seen.frame_id),
+            episode_id=episode_id, sequence=sequence, image_id=seen.image_id, prompt=event.prompt,
+            history=[self.past_step_to_msg(step) for step in event.history],
+            proposal=self.proposal_to_msg(event.proposal), usage=self.usage_to_msg(event.usage))
+
+    def step_to_msg(self, event: Stepped, episode_id: str, sequence: int) -> Any:
+        """A step as a message."""
+        return self._own(
+            'Step', header=self.header(event.stamp_ns), episode_id=episode_id, sequence=sequence,
+            index=event.index, action=self.action_to_msg(event.action),
+            status=STATUSES[event.feedback.status], message=text(event.feedback.message),
+            after=self.time_to_msg(event.feedback.stamp_ns), seconds=event.seconds)
+
+    def truth_to_msg(self, told: Told, episode_id: str) -> Any:
+        """What was told of ground truth, as a message."""
+        return self._own(
+            'Truth', header=self.header(told.stamp_ns), episode_id=episode_id,
+            kind=STATE if told.state is not None else OUTCOME,
+            state=self.state_to_msg(told.state or ()), last_outcome=text(told.outcome or ''),
+            error=text(told.error))
+
+
+class EpisodeMessages:
+    """The events of episodes, one after another, as numbered messages on their topics.
+
+    Messages on different topics may overtake each other, so each bears its number in the episode.
+    """
+
+    def __init__(self, messages: Messages, labelled: Callable[[], bool] = lambda: False) -> None:
+        """Make messages with ``messages``.
+
+        Args:
+            messages: makes them.
+            labelled: whether looks show pictures with labels; they have a topic of their own.
+        """
+        self._messages, self._labelled = messages, labelled
+        self._spec: EpisodeSpec | None = None
+        self._stamp_ns = 0
+        self.sequence = 0
+        """Number of the next message."""
+        self.domain: Domain | None = None
+        """Of the next episode; must be set before it starts."""
+
+    def message(self, event: EpisodeEvent) -> tuple[str, Any]:
+        """Relative name of the topic, and message, of the next event."""
+        make = self._messages
+        if isinstance(event, EpisodeStarted):
+            assert self.domain is not None, "the episode's domain must be set first"
+            self._spec, self.sequence, self._stamp_ns = event.spec, 1, 0
+            pddl = self.domain.write_problem(event.spec.problem.for_agent())
+            return topics.AGENT_EPISODE, make.started_to_msg(event, pddl, 0, 0)
+        assert self._spec is not None, 'EpisodeStarted comes first'
+        number, episode_id = self.sequence, self._spec.episode_id
+        self.sequence += 1
+        if isinstance(event, Observed):
+            self._stamp_ns = event.observation.stamp_ns
+            return topics.AGENT_LOOK, make.look_to_msg(event, episode_id, number,
+                                                       self._labelled())
+        if isinstance(event, Asked):
+            return topics.AGENT_ANSWERS, make.asked_to_msg(event, episode_id, number)
+        if isinstance(event, BeliefUpdated):
+            return topics.AGENT_BELIEF, make.belief_to_msg(event, episode_id, self._stamp_ns,
+                                                           number)
+        if isinstance(event, Planned):
+            return topics.AGENT_PLAN, make.planned_to_msg(event, episode_id, self._stamp_ns,
+                                                          number)
+        if isinstance(event, Proposed):
+            return topics.AGENT_PROPOSAL, make.proposed_to_msg(event, episode_id, number)
+        if isinstance(event, Stepped):
+            self._stamp_ns = event.feedback.stamp_ns
+            return topics.AGENT_STEP, make.step_to_msg(event, episode_id, number)
+        return topics.AGENT_EPISODE, make.ended_to_msg(event, self._spec, number)
+
+
+# without ROS
+
+@functools.cache
+def message_types() -> MessageTypes:
+    """The message types that are recorded, by their definitions in this version."""
+    return MessageTypes({PACKAGE: DEFINITIONS})
+
+
+class BagMessages:
+    """Makes messages without ROS, as dataclasses of ``rosbags``, and their bytes (CDR)."""
+
+    def __init__(self, types: MessageTypes | None = None) -> None:
+        """Make messages of ``types``; None: those of this version."""
+        self.types = types or message_types()
+
+    def __call__(self, name: str, /, **fields: Any) -> Any:
+        """A message of a type; fields that are not given have their defaults.
+
+        Raises:
+            InputError: an unknown type or field.
+        """
+        known = self._fields(name)
+        unknown = [field for field in fields if field not in known]
+        if unknown:
+            raise InputError(f'message type {name!r} has no field {", ".join(unknown)}')
+        values = {field: (_fit(fields[field], kind) if field in fields else self._default(kind))
+                  for field, kind in known.items()}
+        return self.types.store.types[name](**values)
+
+    def data(self, message: Any) -> bytes:
+        """A message's bytes."""
+        return bytes(self.types.store.serialize_cdr(message, message.__msgtype__))
+
+    def read(self, data: bytes, name: str) -> Any:
+        """The message of a type that these bytes are.
+
+        Raises:
+            InputError: an unknown type, or bytes that do not fit it.
+        """
+        from rosbags.serde import SerdeError
+        self._fields(name)
+        try:
+            return self.types.store.deserialize_cdr(data, name)
+        except (SerdeError, ValueError, struct.error) as error:
+            raise InputError(f'{name}: its bytes cannot be read ({error})') from error
+
+    def completed(self, message: Any, name: str) -> Any:
+        """A message of another version as one of this: fields that it lacks have their defaults.
+
+        Args:
+            message: decoded by its own definition.
+            name: of its type.
+
+        Raises:
+            InputError: an unknown type.
+        """
+        values = {}
+        for field, kind in self._fields(name).items():
+            own = getattr(message, field, None)
+            values[field] = self._default(kind) if own is None else self._complete(own, kind)
+        return self.types.store.types[name](**values)
+
+    def _fields(self, name: str) -> dict[str, Any]:
+        try:
+            return dict(self.types.store.get_msgdef(name).fields)
+        except KeyError as error:
+            raise InputError(f'message type {name!r} is unknown') from error
+
+    def _complete(self, value: Any, kind: Any) -> Any:
+        node, detail = kind
+        if _is_name(node):
+            return self.completed(value, detail)
+        if _is_base(node) or _is_base(detail[0][0]):
+            return value
+        return [self._complete(item, detail[0]) for item in value]
+
+    def _default(self, kind: Any) -> Any:
+        node, detail = kind
+        if _is_name(node):
+            return self(detail)
+        if _is_base(node):
+            return {'string': '', 'wstring': '', 'bool': False}.get(
+                detail[0], 0.0 if detail[0].startswith('float') else 0)
+        item, length = detail
+        length = length if node.name == 'ARRAY' else 0
+        return _fit([self._default(item) for _ in range(length)], kind)
+
+
+def _is_base(node: Any) -> bool:
+    return bool(node.name == 'BASE')
+
+
+def _is_name(node: Any) -> bool:
+    return bool(node.name == 'NAME')
+
+
+def _fit(value: Any, kind: Any) -> Any:
+    """A value as ``rosbags`` wants it: numbers of an array in an array of numpy."""
+    node, detail = kind
+    if _is_base(node) or _is_name(node):
+        return value
+    item, base = detail[0]
+    if not _is_base(item) or base[0] in ('string', 'wstring'):
+        return list(value)
+    names = {'octet': 'uint8', 'byte': 'uint8', 'char': 'uint8'}
+    return np.asarray(value, names.get(base[0], base[0]))

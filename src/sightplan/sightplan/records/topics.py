@@ -1,0 +1,82 @@
+"""What is recorded of an episode: topics, their types and their quality of service.
+
+One place, because nodes that publish, recorders on ROS and in process, and readers must agree.
+All names are relative, so that a whole graph can be pushed into a namespace (``relative`` finds
+them there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sightplan.records.bag import Qos
+
+AGENT = 'agent'
+METRICS_RECORDER = 'metrics_recorder'
+
+CAMERA_IMAGE = 'camera/image_raw'
+CAMERA_LABELLED = 'camera/image_labelled'
+CAMERA_INFO = 'camera/camera_info'
+
+AGENT_EPISODE = f'{AGENT}/episode'
+AGENT_LOOK = f'{AGENT}/look'
+AGENT_ANSWERS = f'{AGENT}/answers'
+AGENT_BELIEF = f'{AGENT}/belief'
+AGENT_PLAN = f'{AGENT}/plan'
+AGENT_PROPOSAL = f'{AGENT}/proposal'
+AGENT_STEP = f'{AGENT}/step'
+
+TRUTH = f'{METRICS_RECORDER}/truth'
+"""Topic of the truth in recorded bags; it is written to the bag only, never published."""
+
+IMAGE_TYPE = 'sensor_msgs/msg/Image'
+
+EVENTS = {
+    AGENT_EPISODE: 'sightplan_interfaces/msg/EpisodeEvent',
+    AGENT_LOOK: 'sightplan_interfaces/msg/Look',
+    AGENT_ANSWERS: 'sightplan_interfaces/msg/AnswerArray',
+    AGENT_BELIEF: 'sightplan_interfaces/msg/Belief',
+    AGENT_PLAN: 'sightplan_interfaces/msg/PlanStamped',
+    AGENT_PROPOSAL: 'sightplan_interfaces/msg/ProposalStamped',
+    AGENT_STEP: 'sightplan_interfaces/msg/Step',
+}
+"""The agent's events: topic to type."""
+
+RECORDED = {
+    **EVENTS,
+    CAMERA_IMAGE: IMAGE_TYPE,
+    CAMERA_LABELLED: IMAGE_TYPE,
+    CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
+    TRUTH: 'sightplan_interfaces/msg/Truth',
+}
+"""All that recorders write, in the order in which a bag lists it: topic to type."""
+
+SENSOR_QOS = Qos(5, 'reliable', 'volatile')
+EVENTS_QOS = Qos(1000, 'reliable', 'transient_local')
+
+
+def bag_qos(topic: str) -> Qos:
+    """What a bag notes of the quality of service of a recorded topic.
+
+    Args:
+        topic: its relative name.
+    """
+    return EVENTS_QOS if topic in EVENTS or topic == TRUTH else SENSOR_QOS
+
+
+def relative(name: str, known: Iterable[str] = tuple(RECORDED)) -> tuple[str, str] | None:
+    """Which of the known topics a recorded one is, and in which namespace it stands.
+
+    Args:
+        name: as recorded, for example ``/arm_1/agent/step``.
+        known: relative names.
+
+    Returns:
+        namespace (``/arm_1``, '' without) and relative name; None if it is none of them.
+    """
+    for topic in known:
+        if name == topic:
+            return '', topic
+        if name.endswith(f'/{topic}'):
+            return name[:-len(topic) - 1], topic
+    return None

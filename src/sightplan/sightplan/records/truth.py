@@ -1,0 +1,176 @@
+"""Ground truth as it was told while an episode was scored: noted, and told again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from sightplan.model import Atom, InfrastructureError, State, TruthSource, WorldError
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One answer of a TruthSource: a state, an outcome, or why there is none.
+
+    Attributes:
+        stamp_ns: world time it is of [ns]; 0: the time when it was asked.
+        state: what was true; None for an outcome.
+        outcome: what became of the action that ended then; None for a state.
+        error: why it could not be told; then ``state`` is empty, or ``outcome`` ''.
+    """
+
+    stamp_ns: int
+    state: State | None = None
+    outcome: str | None = None
+    error: str = ''
+
+
+class NotedTruth:
+    """A TruthSource that notes what another one tells, failures included."""
+
+    def __init__(self, truth: TruthSource, note: Callable[[Told], None]) -> None:
+        """Ask ``truth``; ``note`` takes each answer."""
+        self._truth, self._note = truth, note
+        self._outcome_ns = 0
+
+    def look_back_to(self, stamp_ns: int) -> None:
+        """Make ``last_outcome`` tell of the action that ended at this world time; 0: the last.
+
+        Whoever scores says so before each step. It is passed on to a truth that can look back.
+        """
+        self._outcome_ns = stamp_ns
+        look_back_to = getattr(self._truth, 'look_back_to', None)
+        if look_back_to is not None:
+            look_back_to(stamp_ns)
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a world time; contract in the port."""
+        try:
+            state = self._truth.state(stamp_ns)
+        except InfrastructureError as error:
+            self._note(Told(stamp_ns or 0, state=frozenset(), error=str(error)))
+            raise
+        self._note(Told(stamp_ns or 0, state=state))
+        return state
+
+    def last_outcome(self) -> str:
+        """What became of the last action; contract in the port."""
+        try:
+            outcome = self._truth.last_outcome()
+        except InfrastructureError as error:
+            self._note(Told(self._outcome_ns, outcome='', error=str(error)))
+            raise
+        self._note(Told(self._outcome_ns, outcome=outcome))
+        return outcome
+
+
+class RecordedTruth:
+    """A TruthSource out of a bag: the states and outcomes that the live scorer was told."""
+
+    def __init__(self, told: Iterable[Told]) -> None:
+        """Keep what was told, in order."""
+        self._told = tuple(told)
+        self._states: dict[int, Told] = {}
+        for item in self._told:
+            known = self._states.get(item.stamp_ns)
+            if item.state is not None and (known is None or not item.error):
+                self._states[item.stamp_ns] = item
+        self._outcome_ns = 0
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """All that was told, in order, failures included."""
+        return self._told
+
+    def look_back_to(self, stamp_ns: int) -> None:
+        """Make ``last_outcome`` tell of the action that ended at this world time."""
+        self._outcome_ns = stamp_ns
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a world time that the live scorer looked at.
+
+        Args:
+            stamp_ns: world time [ns]; None: the end of the episode, if it was asked for.
+
+        Raises:
+            WorldError: the bag has no truth for that time.
+        """
+        found = self._states.get(stamp_ns or 0)
+        if found is None:
+            when = 'now' if stamp_ns is None else f'at {stamp_ns} ns'
+            raise WorldError(f'no truth {when} was recorded')
+        if found.error:
+            raise WorldError(found.error)
+        assert found.state is not None
+        return found.state
+
+    def last_outcome(self) -> str:
+        """What became of the action that ``look_back_to`` names.
+
+        Bags of before November 2026 hold no outcomes: ''.
+
+        Raises:
+            WorldError: the bag has outcomes, but not this one.
+        """
+        return self.retold().outcome_at(self._outcome_ns)
+
+    def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
+        """Whether an atom held at a world time; None where that is not known."""
+        found = self._states.get(stamp_ns)
+        return None if found is None or found.error or found.state is None else atom in found.state
+
+    def retold(self) -> Retold:
+        """The same answers once more, in the order in which they were given."""
+        return Retold(self._told)
+
+
+class Retold:
+    """A TruthSource that repeats recorded answers, each to the question that had it.
+
+    The same question may have had several answers (the first may have failed, two actions may
+    have ended at the same time): they come in their order, the last one for ever.
+    """
+
+    def __init__(self, told: Iterable[Told]) -> None:
+        """Begin at the first."""
+        self._states: dict[int, list[Told]] = {}
+        self._outcomes: dict[int, list[Told]] = {}
+        for item in told:
+            table = self._states if item.state is not None else self._outcomes
+            table.setdefault(item.stamp_ns, []).append(item)
+        self._outcome_ns = 0
+
+    def look_back_to(self, stamp_ns: int) -> None:
+        """Make ``last_outcome`` tell of the action that ended at this world time."""
+        self._outcome_ns = stamp_ns
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a world time; contract in the port."""
+        found = self._next(self._states, stamp_ns or 0,
+                           'no truth now' if stamp_ns is None else f'no truth at {stamp_ns} ns')
+        assert found.state is not None
+        return found.state
+
+    def last_outcome(self) -> str:
+        """What became of the action that ``look_back_to`` names; contract in the port."""
+        return self.outcome_at(self._outcome_ns)
+
+    def outcome_at(self, stamp_ns: int) -> str:
+        """What became of the action that ended at a world time; '' where none are recorded.
+
+        Raises:
+            WorldError: others are recorded, but not this one.
+        """
+        if not self._outcomes:
+            return ''
+        return self._next(self._outcomes, stamp_ns, f'no outcome at {stamp_ns} ns').outcome or ''
+
+    @staticmethod
+    def _next(table: dict[int, list[Told]], stamp_ns: int, missing: str) -> Told:
+        waiting = table.get(stamp_ns)
+        if not waiting:
+            raise WorldError(f'{missing} was recorded')
+        found = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        if found.error:
+            raise WorldError(found.error)
+        return found
