@@ -12,7 +12,7 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
 from launch.conditions import IfCondition
 from launch.frontend.parse_substitution import parse_substitution
-from launch.substitutions import LaunchConfiguration, PythonExpression
+from launch.substitutions import LaunchConfiguration, NotEqualsSubstitution, PythonExpression
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -47,7 +47,7 @@ def node(spec, types):
     return Node(
         package=spec.package, executable=spec.executable, name=spec.name,
         output='screen', parameters=[parameters] if parameters else None,
-        condition=only_for(spec) if spec.only_for else None,
+        condition=only_for(spec) if spec.only_for else only_if(spec, types),
         on_exit=Shutdown(reason=f'{spec.name} has ended'))
 
 
@@ -56,6 +56,15 @@ def only_for(spec):
     methods = [name for name in method_names() if spec.wanted_by(name)]
     return IfCondition(PythonExpression(
         [repr(methods), ".count('", LaunchConfiguration('method'), "') > 0"]))
+
+
+def only_if(spec, types):
+    """The argument that asks for the node is given."""
+    if not spec.only_if:
+        return None
+    given = LaunchConfiguration(spec.only_if)
+    return IfCondition(given if types[f'$(var {spec.only_if})'] is bool
+                       else NotEqualsSubstitution(given, ''))
 
 
 def parameter(value, types):

@@ -4,7 +4,7 @@ from setuptools import find_packages, setup
 
 NAME = 'sightplan_nodes'
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', 'metrics_recorder',
-         'experiment')
+         'experiment', 'rerun_viewer')
 
 setup(
     name=NAME,

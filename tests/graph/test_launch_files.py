@@ -30,7 +30,8 @@ class Call:
 
 
 KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
-         'Node', 'ParameterValue', 'IfCondition', 'PythonExpression', 'LaunchConfiguration')
+         'Node', 'ParameterValue', 'IfCondition', 'PythonExpression', 'LaunchConfiguration',
+         'NotEqualsSubstitution')
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def described(monkeypatch: pytest.MonkeyPatch):
     layout = {'launch': ('LaunchDescription',),
               'launch.actions': ('DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown'),
               'launch.conditions': ('IfCondition',), 'launch.frontend': (),
-              'launch.substitutions': ('LaunchConfiguration', 'PythonExpression'),
+              'launch.substitutions': ('LaunchConfiguration', 'NotEqualsSubstitution',
+                                       'PythonExpression'),
               'launch_ros': (), 'launch_ros.actions': ('Node',),
               'launch_ros.parameter_descriptions': ('ParameterValue',)}
     for module_name, members in layout.items():
@@ -61,11 +63,16 @@ def described(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-def starts_for(condition: Call | None) -> set[str]:
-    """The methods for which a node is started."""
+def starts_for(condition: Call | None, values: dict[str, object]) -> set[str]:
+    """The methods for which a node is started, with these values of the arguments."""
     if condition is None:
         return set(method_names())
     (expression,) = condition.arguments
+    if type(expression).__name__ == 'LaunchConfiguration':
+        return set(method_names()) if values[expression.arguments[0]] else set()
+    if type(expression).__name__ == 'NotEqualsSubstitution':
+        given, other = expression.arguments
+        return set(method_names()) if values[given.arguments[0]] != other else set()
     found = set()
     for method in method_names():
         parts = []
@@ -98,8 +105,12 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
         assert type(node.named['on_exit']).__name__ == 'Shutdown'
         given = (node.named['parameters'] or [{}])[0]
         assert given.keys() == spec.parameters.keys()
-        assert starts_for(node.named['condition']) == {
-            method for method in method_names() if spec.wanted({'method': method})}
+        for tried in ({}, {name: 'given' for name in values if values[name] == ''},
+                      {name: True for name in values if values[name] is False}):
+            chosen = {**values, **tried}
+            assert starts_for(node.named['condition'], chosen) == {
+                method for method in method_names()
+                if spec.wanted({**chosen, 'method': method})}
         for name, value in spec.resolved(values).items():
             if isinstance(given[name], Call):
                 assert given[name].arguments == (spec.parameters[name],)

@@ -29,7 +29,8 @@ _ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choice
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'methods': ('sightplan.agent', 'method_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
-_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for'}
+_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for',
+                'only_if'}
 _NEEDS = ('needs_grounder', 'needs_planner', 'needs_visual_planner')
 _METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
@@ -88,6 +89,8 @@ class NodeSpec:
         ends_graph: whether the graph ends, with its exit code, when it exits.
         only_for: what a method must declare for the node to be started, such as
             ``needs_grounder``; '' for a node that always is. The argument ``method`` names it.
+        only_if: the argument that must be given for the node to be started: a text that is not
+            empty, or true; '' for a node that always is. In the file, ``$(var argument)``.
     """
 
     package: str
@@ -96,6 +99,7 @@ class NodeSpec:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     ends_graph: bool = False
     only_for: str = ''
+    only_if: str = ''
 
     def wanted(self, values: Mapping[str, Value]) -> bool:
         """Whether the node is to be started with these values of the graph's arguments.
@@ -103,6 +107,8 @@ class NodeSpec:
         Raises:
             InputError: the method is unknown.
         """
+        if self.only_if and not values[self.only_if]:
+            return False
         return not self.only_for or self.wanted_by(str(values[_METHOD]))
 
     def wanted_by(self, method: str) -> bool:
@@ -156,7 +162,7 @@ class Graph:
         return values
 
     def chosen(self, values: Mapping[str, Value]) -> Graph:
-        """The graph without the nodes that the chosen method does not need."""
+        """The graph without the nodes that these values do not ask for."""
         return dataclasses.replace(
             self, nodes=tuple(node for node in self.nodes if node.wanted(values)))
 
@@ -225,13 +231,17 @@ def load_graph(path: Path) -> Graph:
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(f'{path}: is not a graph file: {type(error).__name__}: {error} (it '
                          'needs description, arguments and nodes)') from error
-    known = {argument.name for argument in graph.arguments}
+    known = {argument.name: argument for argument in graph.arguments}
     for node in graph.nodes:
         if node.only_for and _METHOD not in known:
             raise InputError(f'{path}: node {node.name} has only_for, but there is no argument '
                              f'{_METHOD!r}; declare it (choices_of: methods)')
+        if node.only_if and (node.only_if not in known
+                             or known[node.only_if].type not in (str, bool)):
+            raise InputError(f'{path}: node {node.name} has only_if: $(var {node.only_if}), but '
+                             f'there is no such argument of type str or bool; declare it')
         for name, value in node.parameters.items():
-            unknown = set(_VARIABLE.findall(str(value))) - known
+            unknown = set(_VARIABLE.findall(str(value))) - known.keys()
             if unknown:
                 raise InputError(f'{path}: parameter {name} of node {node.name} uses an argument '
                                  f'that is not declared: {", ".join(sorted(unknown))}')
@@ -274,9 +284,13 @@ def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:
     if only_for and only_for not in _NEEDS:
         raise InputError(f'{path}: node {entry["name"]}: only_for: {only_for} is not one of '
                          f'{", ".join(_NEEDS)}')
+    only_if = _VARIABLE.fullmatch(str(entry.get('only_if', '$(var x)')))
+    if only_if is None or (only_for and 'only_if' in entry):
+        raise InputError(f'{path}: node {entry["name"]}: only_if: {entry["only_if"]} must be of '
+                         'the form $(var ARGUMENT), and does not go with only_for')
     return NodeSpec(str(entry['package']), str(entry['executable']), str(entry['name']),
                     dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)),
-                    only_for)
+                    only_for, only_if.group(1) if 'only_if' in entry else '')
 
 
 def _check_fields(path: Path, entry: Mapping[str, Any], known: set[str]) -> None:

@@ -17,10 +17,13 @@ arguments:
   - {name: speed, type: float, default: 1.0, description: How fast}
   - {name: method, type: str, default: idle, description: How, choices_of: methods}
   - {name: loud, type: bool, default: false, description: Whether it shouts}
+  - {name: show, type: str, default: '', description: Where it is shown}
 nodes:
   - {package: p, executable: e, name: n, parameters: {rate: $(var speed), text: 'at $(var speed)'}}
   - {package: p, executable: g, name: asked, only_for: needs_grounder}
   - {package: p, executable: v, name: planning, only_for: needs_visual_planner}
+  - {package: p, executable: s, name: sound, only_if: $(var loud)}
+  - {package: p, executable: w, name: watcher, only_if: $(var show)}
   - {package: p, executable: f, name: m, ends_graph: true}
 """
 
@@ -34,9 +37,9 @@ def graph(tmp_path, text=GOOD):
 def test_values_keep_their_types(tmp_path):
     small = graph(tmp_path)
     values = small.values(['speed:=2', 'loud:=yes'])
-    assert values == {'speed': 2.0, 'method': 'idle', 'loud': True}
+    assert values == {'speed': 2.0, 'method': 'idle', 'loud': True, 'show': ''}
     assert small.nodes[0].resolved(values) == {'rate': 2.0, 'text': 'at 2.0'}
-    assert [node.ends_graph for node in small.nodes] == [False, False, False, True]
+    assert [node.ends_graph for node in small.nodes] == [False] * 5 + [True]
 
 
 @pytest.mark.parametrize(('method', 'nodes'), [
@@ -45,14 +48,24 @@ def test_nodes_that_the_method_does_not_need_are_left_out(tmp_path, method, node
     small = graph(tmp_path)
     chosen = small.chosen(small.values([f'method:={method}']))
     assert [node.name for node in chosen.nodes] == nodes.split()
-    assert len(small.nodes) == 4, 'the graph itself is as it was'
+    assert len(small.nodes) == 6, 'the graph itself is as it was'
+
+
+@pytest.mark.parametrize(('given', 'nodes'), [
+    ([], 'n m'), (['loud:=false'], 'n m'), (['loud:=true'], 'n sound m'),
+    (['show:=it.rrd'], 'n watcher m'), (['show:=', 'loud:=on'], 'n sound m')])
+def test_nodes_that_nobody_asked_for_are_left_out(tmp_path, given, nodes):
+    small = graph(tmp_path)
+    assert [node.name for node in small.chosen(small.values(given)).nodes] == nodes.split()
 
 
 def test_no_model_is_started_twice():
     """Whatever the method, at most one node of the experiment loads the model."""
     experiment = load_graph(SHIPPED)
     for method in method_names():
-        nodes = {node.name for node in experiment.chosen({'method': method}).nodes}
+        values = {**experiment.values([]), 'method': method}
+        nodes = {node.name for node in experiment.chosen(values).nodes}
+        assert 'rerun_viewer' not in nodes
         assert len(nodes & {'grounder', 'vlm_planner'}) == needs_model(method), method
         assert ('symbolic_planner' in nodes) == needs_planner(method), method
         assert {'sim_bridge', 'agent', 'metrics_recorder', 'experiment'} <= nodes
@@ -82,6 +95,10 @@ def test_wrong_arguments_are_named(tmp_path, argument, words):
     ('choices_of: methods', 'choices_of: colours', 'choices_of'),
     ('only_for: needs_grounder', 'only_for: needs_coffee', 'needs_coffee'),
     ('name: method,', 'name: how,', 'only_for'),
+    ('$(var loud)', 'loud', 'form $(var ARGUMENT)'),
+    ('$(var loud)', '$(var speed)', 'str or bool'),
+    ('$(var loud)', '$(var noise)', 'no such argument'),
+    ('name: asked,', 'name: asked, only_if: $(var loud),', 'does not go with only_for'),
     ('description: Two', '[', 'read')])
 def test_malformed_files_are_named(tmp_path, old, new, words):
     with pytest.raises(InputError) as caught:
