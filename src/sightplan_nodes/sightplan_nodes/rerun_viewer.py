@@ -1,0 +1,129 @@
+"""The node ``rerun_viewer``: episodes in the Rerun viewer while they run."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import Image
+from sightplan_interfaces import msg
+
+from sightplan.model import (
+    EpisodeEvent,
+    EpisodeStarted,
+    InputError,
+    Observation,
+    Observed,
+    SightplanError,
+    param,
+)
+from sightplan.records import topics
+from sightplan.records.assembly import Arrival, Assembly
+from sightplan.records.messages import EventReader
+from sightplan.report.rerun_log import TARGETS, RerunLog
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.metrics_recorder import Ring
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class RerunViewerSettings:
+    """Parameters of ``rerun_viewer``."""
+
+    target: str = param('', f'Where episodes are shown: {TARGETS}')
+    ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
+                               'at', low=1, high=10_000)
+    image_timeout_s: float = param(2.0, 'How long to wait for an image that was looked at [s]',
+                                   low=0.0, high=60.0)
+
+
+class RerunViewer(Node):
+    """Shows episodes in the Rerun viewer, or writes them to its file.
+
+    Parameters: see RerunViewerSettings. Subscribes to the agent's topics and to the camera, serves
+    and publishes nothing, and never sees ground truth. It shows what ``sightplan run --rerun``
+    shows; one that is started late begins with the events that the agent still keeps.
+    """
+
+    exit_code: int | None = None
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Open the viewer or the file, and subscribe; see the class."""
+        super().__init__('rerun_viewer', **node_arguments)
+        self._settings = declare_settings(self, RerunViewerSettings)
+        if not self._settings.target:
+            raise InputError(f'rerun_viewer: parameter target is empty; it must be {TARGETS}')
+        self._log = RerunLog(self._settings.target)
+        self._images = {topic: Ring(self._settings.ring_size)
+                        for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
+        self._assembly = Assembly()
+        self._reader = EventReader()
+        self._worker = Worker(self, 'rerun_viewer')
+        group = ReentrantCallbackGroup()
+        for topic, name in topics.EVENTS.items():
+            kind = getattr(msg, name.rpartition('/')[2])
+            self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
+                                     raw=True, callback_group=group)
+        for topic, ring in self._images.items():
+            self.create_subscription(Image, topic, self._image_taker(ring), qos.SENSOR, raw=True,
+                                     callback_group=group)
+
+    def close(self) -> None:
+        """Show what has come in, and finish."""
+        self._worker.submit(self._log.close)
+        if not self._worker.close(timeout_s=8.0):
+            self.get_logger().warning('the recording could not be finished in time')
+
+    # Callbacks, in the executor's thread.
+
+    def _event_taker(self, topic: str, kind: type) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            arrival = Arrival(topic, deserialize_message(data, kind), data, time.time_ns())
+            self._worker.submit(lambda: self._take(arrival))
+        return take
+
+    @staticmethod
+    def _image_taker(ring: Ring) -> Callable[[bytes], None]:
+        return lambda data: ring.add(data, time.time_ns())
+
+    # In the worker's thread.
+
+    def _take(self, arrival: Arrival) -> None:
+        try:
+            for ready in self._assembly.add(arrival):
+                self._log.record(self._event(ready))
+        except SightplanError as error:
+            self.get_logger().error(conversions.text(f'cannot be shown: {error}'))
+
+    def _event(self, arrival: Arrival) -> EpisodeEvent:
+        message = arrival.message
+        if arrival.starts:
+            self._reader = EventReader()
+            _, problem = conversions.read_problem(message)
+            return EpisodeStarted(conversions.spec_from_msg(message, problem))
+        event = self._reader.event(arrival.topic, message)
+        if isinstance(event, Observed):
+            return Observed(self._seen(message, event.observation))
+        return event
+
+    def _seen(self, message: msg.Look, look: Observation) -> Observation:
+        """A look with its picture, if that has come."""
+        topic = names.CAMERA_LABELLED if message.labelled else names.CAMERA_IMAGE
+        found = self._images[topic].find(look.stamp_ns, self._settings.image_timeout_s)
+        if found is None:
+            return look
+        image = conversions.image_from_msg(deserialize_message(found[0], Image))
+        return dataclasses.replace(look, image=image)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(RerunViewer, args)
