@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar, cast
 
+import sightplan
 from sightplan.agent import (
     Limits,
     PrivilegedFacts,
@@ -321,32 +322,32 @@ def asks_for_reasons(method: str, domain: str) -> bool:
 
 
 def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Problem]],
-             model: str) -> dict[str, Any]:
+             model: str | None) -> dict[str, Any]:
     """All that changes results: a resumed run must agree in it. Plain JSON data.
 
     Args:
         settings: of the run.
         domain: of the run.
         pairs: all problems of the run.
-        model: exact name of the model that answers, '' for none.
+        model: exact name of the model that answers, '' for none; None: it is not loaded yet, and
+            the rest is wanted.
 
     Raises:
         InputError: the method's calibration cannot be read, or belongs to another model.
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method)
-    problems, splits = hashlib.sha256(), dict.fromkeys(split for split, _ in pairs)
-    for split, problem in pairs:
-        problems.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
+    splits = dict.fromkeys(split for split, _ in pairs)
     backend = (identity_values(backend_settings(
         settings.backend, resolved_backend_options(settings))) if asks else {})
     return {
+        'sightplan': sightplan.__version__,
         'domain': domain.name,
         'domain_sha256': hashlib.sha256(domain.pddl.encode()).hexdigest()[:12],
         'domain_settings_sha256': domain.settings_hash,
         'questions_sha256': domain.question_hash,
         'split': '' if settings.problems else settings.split,
-        'problems': {'count': len(pairs), 'sha256': problems.hexdigest()[:12]},
+        'problems': {'count': len(pairs), 'sha256': _problems_sha256(domain, pairs)},
         'method': {'name': settings.method, **_method_identity(settings, domain, model)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
@@ -365,19 +366,26 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     }
 
 
+def _problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
+    digest = hashlib.sha256()
+    for split, problem in pairs:
+        digest.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
+    return digest.hexdigest()[:12]
+
+
 def answering_prompt(settings: RunSettings, domain: Domain) -> str:
     """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
     return (domain.prompt_id(prompt_name(settings.method))
             if backend_reads_prompt(settings.backend) else '')
 
 
-def _method_identity(settings: RunSettings, domain: Domain, model: str) -> dict[str, Any]:
+def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -> dict[str, Any]:
     """The method's settings; what they refer to counts by its content."""
     values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
     if values.get('calibration'):
         path = user_path(values['calibration'])
         calibration = read_observation_model(path)
-        if needs_grounder(settings.method):
+        if needs_grounder(settings.method) and model is not None:
             calibration.check(model, domain, answering_prompt(settings, domain))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         values['calibration'] = f'{path.name}@{digest}'

@@ -27,6 +27,7 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
+    SightplanError,
     TruthSource,
     Usage,
     check_settings,
@@ -260,6 +261,26 @@ def backend_reads_prompt(name: str) -> bool:
         InputError: an unknown backend.
     """
     return bool(getattr(_module(name).Backend, 'reads_prompt', True))
+
+
+def backend_content(name: str, values: Mapping[str, Any]) -> str:
+    """Hash of what a backend's options refer to, as far as that is known before it is made.
+
+    A backend's module tells it with a function ``content(settings)``: hash of a table, a script or
+    weights that lie in a folder of ours.
+
+    Returns:
+        '' if the backend cannot tell, or what it refers to cannot be read.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    content = getattr(_module(name), 'content', None)
+    settings = backend_settings(name, values)
+    try:
+        return str(content(settings)) if content is not None else ''
+    except (SightplanError, OSError):
+        return ''
 
 
 def cannot_generate(name: str) -> InputError:

@@ -37,6 +37,12 @@ class Settings:
                              high=1e4, identity=False)
 
 
+def content(settings: Settings) -> str:
+    """Name and hash of the weights; see ``api.backend_content``."""
+    folder = Path(settings.model_dir) if settings.model_dir else shipped_folder(settings.domain)
+    return _local_models.folder_identity('embedded', folder, 'model_dir')
+
+
 class Backend:
     """Answers from one token's probabilities; ready (loaded, checked, warm) once constructed.
 

@@ -59,6 +59,12 @@ class Settings:
         object.__setattr__(self, 'cot', plain)
 
 
+def content(settings: Settings) -> str:
+    """Hash of the rates; see ``api.backend_content``."""
+    tables = [load_table(settings.table, cot, settings.pseudo_count) for cot in (False, True)]
+    return hashlib.sha256(repr(tables).encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True, slots=True)
 class _Past:
     """The last answer about an atom."""

@@ -41,6 +41,11 @@ class Settings:
                         'documentation of sightplan.vlm.backends.scripted')
 
 
+def content(settings: Settings) -> str:
+    """Hash of the file; see ``api.backend_content``."""
+    return hashlib.sha256(user_path(settings.script).read_bytes()).hexdigest()[:12]
+
+
 class Backend:
     """Says what a file says."""
 

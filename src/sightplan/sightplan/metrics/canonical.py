@@ -1,0 +1,58 @@
+"""What of a line of results is a result, so that runs can be compared byte by byte.
+
+Two runs of the same episodes differ in how long they took and when in the world's time they came
+(a world's clock goes on from one episode to the next), in what was kept of earlier episodes (plans
+that were found before, pictures that a model has encoded before, which it then is not asked to pay
+for), and in where their files lie. All else must be equal, in whatever order and by however many
+processes the episodes were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sightplan.metrics.summary import summarise
+
+INCIDENTAL = frozenset({
+    'seconds', 'timings_s',  # how long it took
+    'stamp_ns',  # the world's time
+    'cached', 'usage',  # what was kept of earlier episodes
+    'message', 'error',  # words for people, which may name times and paths
+    'picture', 'bag', 'images', 'images_missing'})  # what else was written, and where
+"""Fields, at any depth, of a line of results that depend on more than the episode."""
+
+_STAMP_OF_A_WRONG_ANSWER = 5
+_INCIDENTAL_SUMMARY = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage')
+
+
+def canonical(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of results without its ``INCIDENTAL`` fields."""
+    plain: dict[str, Any] = _without(line)
+    plain['wrong'] = [[value for place, value in enumerate(answer)
+                       if place != _STAMP_OF_A_WRONG_ANSWER]
+                      for answer in plain.get('wrong', ())]
+    return plain
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without(item) for key, item in value.items() if key not in INCIDENTAL}
+    return [_without(item) for item in value] if isinstance(value, list) else value
+
+
+def canonical_summary(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Scores of a run, see ``summarise``, as far as they do not depend on more than its episodes.
+
+    Args:
+        lines: in the order of the episodes.
+
+    Returns:
+        the scores, and ``lines_sha256``, a hash over all canonical lines.
+    """
+    summary = {key: value for key, value in summarise(lines).items()
+               if key not in _INCIDENTAL_SUMMARY}
+    content = ''.join(json.dumps(canonical(line), sort_keys=True) + '\n' for line in lines)
+    return {**summary, 'lines_sha256': hashlib.sha256(content.encode()).hexdigest()}
