@@ -1,0 +1,225 @@
+"""The directory of a replay with another model: every answer is on disk before the next batch.
+
+``replay.json``
+    which bags were asked about (by their content), which model answers how: a resumed replay must
+    agree in it.
+``answers.jsonl``
+    one line per answer; those of a batch are written with one call. ``sightplan calibrate`` reads
+    it, as it reads the logs of runs; what was recorded stands beside it (``recorded``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from sightplan.grounding.observation_model import problem_key
+from sightplan.model import Answer, InfrastructureError, InputError, Verdict, user_path
+from sightplan.records.answers_reading import parse_answer
+from sightplan.replay.batches import Batch
+
+FORMAT = 1
+NAME, ANSWERS = 'replay.json', 'answers.jsonl'
+Key = tuple[str, str, int]
+"""Bag, episode and number of a batch."""
+
+
+class AnswersStore:
+    """Keeps what another model answers. A context manager; one process at a time."""
+
+    def __init__(self, folder: Path | str) -> None:
+        """Name the directory; nothing is touched.
+
+        Raises:
+            InputError: ``~name`` names no user.
+        """
+        self.folder = user_path(folder).resolve()
+        self._file: int | None = None
+        self._info: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def open(self, identity: Mapping[str, Any], session: Mapping[str, Any] | None = None,
+             ) -> dict[Key, tuple[Answer, ...]]:
+        """Begin a replay, or take it up again.
+
+        Args:
+            identity: all that answers depend on, plain JSON data.
+            session: what else to note about this start.
+
+        Returns:
+            the answers of complete batches; what a crash left of another one is removed.
+
+        Raises:
+            InputError: the directory holds another replay (names what differs), is in use, cannot
+                be written, or a line is damaged.
+        """
+        path = self.folder / ANSWERS
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f'{self.folder}: another process is writing this replay; wait for '
+                             f'it, or choose another --out') from error
+        except OSError as error:
+            raise InputError(f'{self.folder}: cannot be written ({error.strerror}); choose '
+                             f'another --out') from error
+        raw = path.read_bytes()
+        identity = json.loads(json.dumps(identity))
+        if (self.folder / NAME).exists():
+            self._info = self._read_info()
+            self._check(self._info.get('identity') or {}, identity)
+        elif raw:
+            raise InputError(f'{path}: exists without {NAME}; choose another --out')
+        else:
+            self._info = {'format': FORMAT, 'identity': identity, 'sessions': []}
+        self._info['sessions'] = [*self._info['sessions'], dict(session or {})]
+        self._write_info()
+        done, good = _read(raw, path)
+        if good < len(raw):
+            os.ftruncate(self._file, good)
+            os.fsync(self._file)
+        return done
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """Content of ``replay.json``."""
+        return self._info
+
+    def note(self, key: str, value: object) -> None:
+        """Set a field of ``replay.json``."""
+        self._info[key] = value
+        self._write_info()
+
+    def append(self, batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None],
+               model: str, prompt: str, seconds: float) -> None:
+        """Commit the answers of a batch; when this returns they are on disk.
+
+        Args:
+            batch: the questions and recorded answers.
+            answers: one per question.
+            truths: whether each atom held; None: nobody knows.
+            model: name of the model that answered.
+            prompt: name and hash of the prompt; '' if answers do not depend on one.
+            seconds: wall-clock time of the batch [s].
+
+        Raises:
+            InfrastructureError: they could not be written; nothing is left of them.
+        """
+        if self._file is None:
+            raise ValueError('the replay is not open')
+        content = ''.join(json.dumps(line, allow_nan=False) + '\n' for line in _lines(
+            batch, answers, truths, model, prompt, seconds)).encode()
+        size = os.fstat(self._file).st_size
+        try:
+            if os.write(self._file, content) < len(content):
+                raise OSError(28, os.strerror(28))
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise InfrastructureError(f'{self.folder}: answers could not be written '
+                                      f'({error.strerror})') from error
+
+    def _read_info(self) -> dict[str, Any]:
+        path = self.folder / NAME
+        try:
+            info = json.loads(path.read_text('utf-8'))
+        except ValueError as error:
+            raise InputError(f'{path}: is damaged ({error}); choose another --out') from error
+        if not isinstance(info, dict) or info.get('format') != FORMAT or not isinstance(
+                info.get('sessions'), list):
+            raise InputError(f'{path}: is not a replay of format {FORMAT}; choose another --out')
+        return info
+
+    def _check(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        old, new = _flat(before), _flat(now)
+        found = [f'{key} was {old.get(key, "absent")}, now {new.get(key, "absent")}'
+                 for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+        if found:
+            more = f'; and {len(found) - 5} more' if len(found) > 5 else ''
+            raise InputError(f'{self.folder}: holds another replay and cannot be resumed with '
+                             f'these bags and settings; choose another --out. Different: '
+                             + '; '.join(found[:5]) + more)
+
+    def _write_info(self) -> None:
+        path, temporary = self.folder / NAME, self.folder / f'.{NAME}.new'
+        try:
+            temporary.write_text(json.dumps(self._info, indent=2, allow_nan=False) + '\n', 'utf-8')
+            os.replace(temporary, path)
+        except OSError as error:
+            raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
+
+
+def _lines(batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None], model: str,
+           prompt: str, seconds: float) -> list[dict[str, Any]]:
+    bag, episode, number = batch.key
+    recorded, event = batch.source.episode, batch.event
+    domain, spec, look = recorded.domain, recorded.spec, event.observation
+    worded = all(domain.question(q.atom).text == q.text for q in event.questions)
+    return [{
+        'bag': bag, 'episode': episode, 'batch': number, 'number': place,
+        'of': len(event.questions), 'split': spec.split, 'problem': problem_key(spec.problem),
+        'domain': domain.name, 'model': model,
+        'questions_sha256': domain.question_hash if worded else '', 'prompt': prompt,
+        'step': batch.step, 'image': look.image_id or f'stamp {look.stamp_ns}',
+        'stamp_ns': look.stamp_ns, 'purpose': event.purpose.value, 'atom': str(question.atom),
+        'question': question.text, 'recorded': _said(old), 'recorded_p_yes': old.p_yes,
+        'recorded_p_no': old.p_no, 'answer': _said(new), 'p_yes': new.p_yes, 'p_no': new.p_no,
+        'text': new.text, 'truth': truth, 'seconds': round(seconds, 6)}
+        for place, (question, old, new, truth) in enumerate(zip(
+            event.questions, event.answers, answers, truths, strict=True))]
+
+
+def _said(answer: Answer) -> str | None:
+    return None if answer.verdict is Verdict.UNPARSED else answer.verdict.value
+
+
+def _read(raw: bytes, path: Path) -> tuple[dict[Key, tuple[Answer, ...]], int]:
+    """The complete batches, and the number of bytes up to the end of the last one."""
+    done: dict[Key, tuple[Answer, ...]] = {}
+    batch: list[Answer] = []
+    good = end = 0
+    pieces = raw.split(b'\n')[:-1]
+    for number, piece in enumerate(pieces, 1):
+        end += len(piece) + 1
+        entry: Any = None
+        with contextlib.suppress(ValueError):
+            entry = json.loads(piece)
+        try:
+            key = (str(entry['bag']), str(entry['episode']), int(entry['batch']))
+            answer = parse_answer(entry, f'{path}:{number}')
+            place, of = int(entry['number']), int(entry['of'])
+        except (TypeError, KeyError, ValueError) as error:
+            if number == len(pieces):
+                break  # torn by a crash
+            raise InputError(f'{path}:{number}: is not an answer of a replay; remove the lines '
+                             f'from there on by hand') from error
+        if place != len(batch):
+            batch = []
+        if place == len(batch):
+            batch.append(Answer(answer.atom, answer.verdict, answer.p_yes, answer.p_no))
+        if len(batch) == of:
+            done[key], batch, good = tuple(batch), [], end
+    return done, good
+
+
+def _flat(data: Mapping[str, Any], prefix: str = '') -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f'{prefix}{key}.')
+        else:
+            flat[f'{prefix}{key}'] = json.dumps(value)
+    return flat

@@ -1,0 +1,267 @@
+"""Asking a model the recorded questions, about the recorded images."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from sightplan.domains import Domain
+from sightplan.grounding import BackendGrounder, parse_yes_no
+from sightplan.grounding.parsing import Parser
+from sightplan.model import (
+    BARE,
+    Answer,
+    Asked,
+    AskPurpose,
+    GroundingPrompt,
+    InfrastructureError,
+    InputError,
+    Observation,
+    State,
+    prompt_id,
+)
+from sightplan.records.recorded import RecordedEpisode
+from sightplan.replay.answers_store import Key
+from sightplan.replay.batches import Batch, Source, batches
+from sightplan.vlm.api import Backend
+
+RECORDED, TODAY = 'recorded', 'domain'
+"""Whose wording of the questions is used: that of the bag, or that of the domain as it is now."""
+
+
+class CurrentTruth:
+    """A TruthSource for backends that are oracles: the truth of the episode being replayed."""
+
+    def __init__(self) -> None:
+        """Know nothing before ``use``."""
+        self.episode_id = ''
+        self._episode: RecordedEpisode | None = None
+
+    def use(self, episode: RecordedEpisode) -> None:
+        """Tell of an episode from now on.
+
+        Raises:
+            InputError: its bag has no ground truth.
+        """
+        if episode.truth is None:
+            raise InputError(f'{episode.bag}: has no ground truth, which this backend answers '
+                             f'from; choose a backend that looks at images')
+        self.episode_id, self._episode = episode.spec.episode_id, episode
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a recorded time; see ``RecordedTruth``."""
+        if self._episode is None or self._episode.truth is None:
+            raise InputError('no episode is being replayed')
+        return self._episode.truth.state(stamp_ns)
+
+    def last_outcome(self) -> str:
+        """Nothing is carried out in a replay."""
+        return ''
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """What became of a batch.
+
+    Attributes:
+        batch: the questions.
+        answers: one per question, without the replies' texts if they come from the store; None if
+            the bag lacks what the model needs.
+        prompt: name and hash of the prompt that was used.
+        seconds: wall-clock time of the call [s].
+        fresh: whether the model was asked now.
+        lacks: what the bag lacks: ``image``, ``truth``, or nothing.
+    """
+
+    batch: Batch
+    answers: tuple[Answer, ...] | None
+    prompt: str = ''
+    seconds: float = 0.0
+    fresh: bool = True
+    lacks: str = ''
+
+
+class PromptNotes:
+    """Rebuilds prompts from their recorded names, and notes which are not what they were.
+
+    Attributes:
+        changed: texts for people, one for each prompt that is another one today.
+    """
+
+    def __init__(self) -> None:
+        self.changed: dict[str, str] = {}
+
+    def prompt(self, domain: Domain, event: Asked) -> GroundingPrompt:
+        """The words around the questions of a batch, with the recorded memory."""
+        name = event.prompt.partition('@')[0]
+        if name in ('', BARE.name):
+            return BARE
+        if name not in domain.prompt_names:
+            self.changed[event.prompt] = (
+                f'prompt {event.prompt} is none of domain {domain.name} today; the questions are '
+                f'asked without it')
+            return BARE
+        found = domain.grounding_prompt(name, event.memory)
+        if event.prompt not in (name, prompt_id(name, found.sha256)):
+            self.changed[event.prompt] = (
+                f'prompt {event.prompt} was recorded, today it is '
+                f'{prompt_id(name, found.sha256)}: that one is used')
+        return found
+
+
+def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTruth | None = None,
+              parse: Parser = parse_yes_no, wording: str = RECORDED,
+              purposes: Collection[AskPurpose] = (), limit: int = 0,
+              done: dict[Key, tuple[Answer, ...]] | None = None, workers: int = 1,
+              timeout_s: float | None = None, prompts: PromptNotes | None = None,
+              finished: Callable[[Source], None] = lambda source: None,
+              cancelled: Callable[[], bool] = lambda: False) -> Iterator[Reply]:
+    """Ask a model all recorded batches, one request a batch.
+
+    A backend that keeps a history of the episode (one with ``start_episode``) is asked in order,
+    and on resuming an episode from its beginning, so that its answers are those of one session.
+
+    Args:
+        sources: the episodes, in order; read as they are needed.
+        backend: the model.
+        truth: what was given to ``make_backend``, if the backend is an oracle.
+        parse: reads replies.
+        wording: RECORDED, or TODAY.
+        purposes: ask only what was asked for these; empty: all.
+        limit: stop before the first image beyond this number of them; 0: none.
+        done: answers that are there already, by key of their batch.
+        workers: most batches under way at a time; only for a backend that may be used by several
+            threads, and keeps no history.
+        timeout_s: limit of a batch [s]; None: the backend's own.
+        prompts: is told which prompts have changed.
+        finished: called when all batches of an episode were handed out.
+        cancelled: polled before each batch; once true, no more are begun.
+
+    Yields:
+        all batches, as they are answered.
+
+    Raises:
+        InfrastructureError: the backend failed, after all that was answered has been yielded.
+        InputError: the backend is an oracle and a bag has no truth.
+    """
+    done = done or {}
+    prompts = prompts or PromptNotes()
+    start = getattr(backend, 'start_episode', None)
+    grounder = BackendGrounder(backend, parse)
+    looks = _Looks(limit)
+
+    def ask(batch: Batch) -> Reply:
+        event, episode = batch.event, batch.source.episode
+        look = episode.with_image(event.observation)
+        if backend.needs_pixels and look.image is None:
+            return Reply(batch, None, lacks='image')
+        if backend.needs_truth and not _known(episode, look):
+            return Reply(batch, None, lacks='truth')
+        words = prompts.prompt(episode.domain, event)
+        questions = (event.questions if wording == RECORDED else
+                     tuple(episode.domain.question(q.atom) for q in event.questions))
+        began = time.monotonic()
+        answers = grounder.ground(look, questions, timeout_s, words)
+        return Reply(batch, tuple(answers), prompt_id(words.name, words.sha256),
+                     time.monotonic() - began)
+
+    def begin(source: Source) -> None:
+        if backend.needs_truth and truth is not None:
+            truth.use(source.episode)
+        if start is not None:
+            start(source.episode.spec.episode_id, source.episode.spec.split)
+
+    if workers > 1 and start is None and not backend.needs_truth:
+        yield from _concurrently(sources, ask, workers, looks, purposes, done, finished, cancelled)
+        return
+    for source in sources:
+        every = list(batches(source, purposes))
+        chosen = list(itertools.takewhile(looks.take, every))
+        history = start is not None and any(batch.key not in done for batch in chosen)
+        if chosen:
+            begin(source)
+        for batch in chosen:
+            known = done.get(batch.key)
+            if known is None or history:
+                if cancelled():
+                    return
+                reply = ask(batch)
+                if known is None:
+                    yield reply
+            if known is not None:
+                yield Reply(batch, known, fresh=False)
+        finished(source)
+        if len(chosen) < len(every):
+            return
+
+
+def _known(episode: RecordedEpisode, look: Observation) -> bool:
+    """Whether the truth at the time of a look was recorded."""
+    try:
+        return episode.truth is not None and episode.truth.state(look.stamp_ns) is not None
+    except InfrastructureError:
+        return False
+
+
+def _concurrently(sources: Iterable[Source], ask: Callable[[Batch], Reply], workers: int,
+                  looks: _Looks, purposes: Collection[AskPurpose],
+                  done: dict[Key, tuple[Answer, ...]], finished: Callable[[Source], None],
+                  cancelled: Callable[[], bool]) -> Iterator[Reply]:
+    """Several batches at a time; after an error no new ones, and those under way to their end."""
+    failure: BaseException | None = None
+    with ThreadPoolExecutor(workers, 'replay') as pool:
+        waiting: set[Future[Reply]] = set()
+
+        def collect(most: int) -> Iterator[Reply]:
+            nonlocal waiting, failure
+            while len(waiting) > most:
+                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    error = future.exception()
+                    if error is None:
+                        yield future.result()
+                    else:
+                        failure = failure or error
+
+        try:
+            for source in sources:
+                for batch in batches(source, purposes):
+                    if not looks.take(batch):
+                        break
+                    if batch.key in done:
+                        yield Reply(batch, done[batch.key], fresh=False)
+                        continue
+                    yield from collect(workers - 1)
+                    if failure is not None or cancelled():
+                        break
+                    waiting.add(pool.submit(ask, batch))
+                else:
+                    finished(source)
+                    continue
+                break
+            yield from collect(0)
+        finally:
+            for future in waiting:
+                future.cancel()
+    if failure is not None:
+        raise failure
+
+
+class _Looks:
+    """Counts distinct images up to a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._seen: set[tuple[str, str, int]] = set()
+
+    def take(self, batch: Batch) -> bool:
+        """Whether a batch is about an image within the limit."""
+        look = batch.event.observation
+        place = (batch.source.key, look.image_id, 0 if look.image_id else look.stamp_ns)
+        if place not in self._seen and self._limit and len(self._seen) >= self._limit:
+            return False
+        self._seen.add(place)
+        return True

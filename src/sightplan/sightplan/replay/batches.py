@@ -1,0 +1,130 @@
+"""Recorded batches of questions, and what is known to be true about them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from sightplan.model import (
+    Asked,
+    AskPurpose,
+    Atom,
+    EpisodeEvent,
+    Observation,
+    Stepped,
+)
+from sightplan.records.recorded import RecordedEpisode
+
+
+class Labels(Protocol):
+    """What a person said about images; see ``sightplan.labelling.labels``."""
+
+    def truth(self, image_id: str, atom: Atom) -> bool | None:
+        """Whether an atom holds in an image; None if nobody said."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A recorded episode, and where it comes from.
+
+    Attributes:
+        name: of the bag, unique among all that are replayed.
+        episode: what the bag tells.
+    """
+
+    name: str
+    episode: RecordedEpisode
+
+    @property
+    def key(self) -> str:
+        """Name of the episode, unique among all that are replayed."""
+        return f'{self.name}:{self.episode.spec.episode_id}'
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Questions that were asked together, about one look.
+
+    Attributes:
+        source: the episode.
+        number: of the batch in its episode, from 0.
+        step: number of actions before it.
+        event: questions and recorded answers.
+    """
+
+    source: Source
+    number: int
+    step: int
+    event: Asked
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Bag, episode and number: the same in every session."""
+        return self.source.name, self.source.episode.spec.episode_id, self.number
+
+
+def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:
+    """The batches of an episode, in order; of some purposes only, if any are named."""
+    step = number = 0
+    for event in source.episode.events:
+        if isinstance(event, Stepped):
+            step += 1
+        elif isinstance(event, Asked):
+            if not purposes or event.purpose in purposes:
+                yield Batch(source, number, step, event)
+            number += 1
+
+
+def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Source:
+    """An episode with other batches: None leaves a batch out."""
+    changed = {batch.number: change(batch) for batch in batches(source)}
+    events: list[EpisodeEvent] = []
+    number = 0
+    for event in source.episode.events:
+        if isinstance(event, Asked):
+            other = changed[number]
+            number += 1
+            if other is not None:
+                events.append(other)
+        else:
+            events.append(event)
+    return Source(source.name, dataclasses.replace(source.episode, events=tuple(events)))
+
+
+class Truth:
+    """What is true: what a person labelled, else what the bag tells.
+
+    Args:
+        labels: they win over the bag.
+
+    Attributes:
+        labelled: distinct pairs of image and atom that were looked up and are labelled.
+        compared: of those, how many the bag knows, too.
+        disagreements: of those, where the two differ: episode, image, atom and the label.
+    """
+
+    def __init__(self, labels: Labels | None = None) -> None:
+        self._labels = labels
+        self._seen: set[tuple[str, str, Atom]] = set()
+        self.labelled = self.compared = 0
+        self.disagreements: list[tuple[str, str, Atom, bool]] = []
+
+    def holds(self, source: Source, look: Observation, atom: Atom) -> bool | None:
+        """Whether an atom held when an image was taken; None: nobody knows."""
+        recorded = source.episode.truth
+        told = None if recorded is None else recorded.holds(atom, look.stamp_ns)
+        if self._labels is None or not look.image_id:
+            return told
+        label = self._labels.truth(look.image_id, atom)
+        if label is None:
+            return told
+        place = (source.key, look.image_id, atom)
+        if place not in self._seen:
+            self._seen.add(place)
+            self.labelled += 1
+            self.compared += told is not None
+            if told is not None and told != label:
+                self.disagreements.append((*place, label))
+        return label

@@ -1,0 +1,191 @@
+"""Recorded answers beside those of another model: accuracy, agreement, paired tests."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.metrics.intervals import wilson
+from sightplan.metrics.paired import holm, mcnemar_exact, paired_bootstrap
+from sightplan.model import Verdict
+
+OVERALL = 'all'
+"""Name of the row about all predicates."""
+
+NOTE = ("An unreadable answer counts as wrong. Intervals of accuracies are Wilson's (95 %). "
+        "McNemar's exact test takes questions for independent, which those of one episode are "
+        'not: read the interval of the difference beside it, a bootstrap over whole episodes. '
+        'The p-values of predicates are given as they are, and adjusted by Holm for their number.')
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One question and two answers to it.
+
+    Attributes:
+        group: what is not independent of each other, the episode.
+        predicate: of the atom.
+        purpose: why it was asked.
+        recorded: the first answer.
+        new: the second answer; None if there is no second model.
+        truth: whether the atom held; None: nobody knows.
+    """
+
+    group: str
+    predicate: str
+    purpose: str
+    recorded: Verdict
+    new: Verdict | None
+    truth: bool | None
+
+
+def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str, Any]:
+    """How right answers are.
+
+    Args:
+        verdicts: (N,) answers.
+        truths: (N,) what was true.
+
+    Returns:
+        plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``
+        ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
+        ``balanced_accuracy`` (mean of the shares of right answers about true and about false
+        atoms), ``unparsed``; None where there is nothing to divide by.
+    """
+    cells = {(verdict, truth): 0 for verdict in Verdict for truth in (True, False)}
+    for verdict, truth in zip(verdicts, truths, strict=True):
+        cells[verdict, truth] += 1
+    n = len(verdicts)
+    true, false = (sum(cells[verdict, truth] for verdict in Verdict) for truth in (True, False))
+    right = cells[Verdict.YES, True] + cells[Verdict.NO, False]
+    positive = _ratio(cells[Verdict.YES, True], true)
+    negative = _ratio(cells[Verdict.NO, False], false)
+    return {
+        'n': n, 'right': right, 'accuracy': _ratio(right, n),
+        'interval95': list(wilson(right, n)),
+        'balanced_accuracy': (None if positive is None or negative is None
+                              else (positive + negative) / 2.0),
+        'true_positive_rate': positive,
+        'false_positive_rate': _ratio(cells[Verdict.YES, False], false),
+        'unparsed': cells[Verdict.UNPARSED, True] + cells[Verdict.UNPARSED, False]}
+
+
+def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, Any]:
+    """How far two models give the same answers, where both can be read.
+
+    Returns:
+        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``share`` and its
+        ``interval95``, ``kappa`` (Cohen 1960: agreement beyond that of chance with the same
+        shares of "yes"; None where both always say the same one thing), ``yes_recorded`` and
+        ``yes_new`` (shares of "yes" among the readable answers of each), ``unparsed_recorded`` and
+        ``unparsed_new``.
+    """
+    both = [(a, b) for a, b in zip(first, second, strict=True)
+            if Verdict.UNPARSED not in (a, b)]
+    n, same = len(both), sum(a is b for a, b in both)
+    kappa = None
+    if n:
+        yes = [sum(pair[side] is Verdict.YES for pair in both) / n for side in (0, 1)]
+        chance = yes[0] * yes[1] + (1.0 - yes[0]) * (1.0 - yes[1])
+        kappa = None if chance >= 1.0 else (same / n - chance) / (1.0 - chance)
+    return {'questions': len(first), 'readable': n, 'same': same, 'share': _ratio(same, n),
+            'interval95': list(wilson(same, n)), 'kappa': kappa,
+            'yes_recorded': _yes_share(first), 'yes_new': _yes_share(second),
+            'unparsed_recorded': sum(v is Verdict.UNPARSED for v in first),
+            'unparsed_new': sum(v is Verdict.UNPARSED for v in second)}
+
+
+def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict[str, Any]:
+    """Compare two models' answers to the same questions, by predicate and over all.
+
+    Args:
+        pairs: the questions; without a second answer only the first ones are scored.
+        resamples: of the bootstrap over groups.
+        seed: of the bootstrap.
+
+    Returns:
+        plain JSON data: ``questions``, ``episodes``, ``with_truth``, ``coverage`` (its share),
+        ``overall`` and ``predicates`` (name to row). A row has ``questions``, ``recorded`` and
+        ``new`` (see ``answers_of``; None without any truth), ``paired`` (``only_recorded`` and
+        ``only_new``: questions that only one answers rightly, ``mcnemar_p``, ``mcnemar_p_holm``
+        in rows of predicates, and ``difference``: accuracy of the new answers minus that of the
+        recorded ones, with ``low``, ``high``, ``n`` and ``groups``), and ``agreement``. ``new``,
+        ``paired`` and ``agreement`` are None without a second model.
+    """
+    names = sorted({pair.predicate for pair in pairs})
+    predicates = {name: _row([pair for pair in pairs if pair.predicate == name], resamples, seed)
+                  for name in names}
+    tested = [row['paired'] for row in predicates.values() if row['paired'] is not None]
+    for paired, adjusted in zip(tested, holm([paired['mcnemar_p'] for paired in tested]),
+                                strict=True):
+        paired['mcnemar_p_holm'] = adjusted
+    known = sum(pair.truth is not None for pair in pairs)
+    return {'questions': len(pairs), 'episodes': len({pair.group for pair in pairs}),
+            'with_truth': known, 'coverage': _ratio(known, len(pairs)),
+            'overall': _row(pairs, resamples, seed), 'predicates': predicates}
+
+
+def _row(pairs: Sequence[Pair], resamples: int, seed: int) -> dict[str, Any]:
+    known = [(pair, pair.truth) for pair in pairs if pair.truth is not None]
+    truths = [truth for _, truth in known]
+    second = [(pair, pair.new) for pair in pairs if pair.new is not None]
+    row: dict[str, Any] = {
+        'questions': len(pairs), 'new': None, 'paired': None, 'agreement': None,
+        'recorded': answers_of([pair.recorded for pair, _ in known], truths) if known else None}
+    if not second:
+        return row
+    row['agreement'] = agreement([pair.recorded for pair, _ in second],
+                                 [new for _, new in second])
+    judged = [(pair, new, pair.truth) for pair, new in second if pair.truth is not None]
+    if judged:
+        row['new'] = answers_of([new for _, new, _ in judged], [truth for *_, truth in judged])
+        first = [is_right(pair.recorded, truth) for pair, _, truth in judged]
+        other = [is_right(new, truth) for _, new, truth in judged]
+        only_first = sum(a and not b for a, b in zip(first, other, strict=True))
+        only_other = sum(b and not a for a, b in zip(first, other, strict=True))
+        difference = paired_bootstrap([float(b) for b in other], [float(a) for a in first],
+                                      [pair.group for pair, *_ in judged], resamples, seed)
+        row['paired'] = {
+            'only_recorded': only_first, 'only_new': only_other,
+            'mcnemar_p': mcnemar_exact(only_first, only_other),
+            'difference': dataclasses.asdict(difference)}
+    return row
+
+
+def is_right(verdict: Verdict, truth: bool) -> bool:
+    """Whether an answer says what is true; one that cannot be read does not."""
+    return verdict is (Verdict.YES if truth else Verdict.NO)
+
+
+def flat_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """A comparison as the rows of a table: ``predicate`` and plain values, all of them last."""
+    rows = []
+    for name, row in [*result['predicates'].items(), (OVERALL, result['overall'])]:
+        flat: dict[str, Any] = {'predicate': name, 'questions': row['questions']}
+        for side in ('recorded', 'new'):
+            if row[side] is not None:
+                values = {**row[side]}
+                flat[f'{side}_low'], flat[f'{side}_high'] = values.pop('interval95')
+                flat |= {f'{side}_{key}': value for key, value in values.items()}
+        if row['paired'] is not None:
+            flat |= {key: row['paired'].get(key) for key in (
+                'only_recorded', 'only_new', 'mcnemar_p', 'mcnemar_p_holm')}
+            flat |= {f'difference_{key}' if key != 'difference' else key: value
+                     for key, value in row['paired']['difference'].items()}
+        if row['agreement'] is not None:
+            flat |= {f'agreement_{key}': row['agreement'][key] for key in (
+                'readable', 'same', 'share', 'kappa')}
+            flat |= {key: row['agreement'][key] for key in ('yes_recorded', 'yes_new')}
+        rows.append(flat)
+    return rows
+
+
+def _yes_share(verdicts: Sequence[Verdict]) -> float | None:
+    readable = [v for v in verdicts if v is not Verdict.UNPARSED]
+    return _ratio(sum(v is Verdict.YES for v in readable), len(readable))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,409 @@
+"""Estimators of the state over recorded answers, compared with the truth and with each other.
+
+Each goes through the events of an episode as its method would: looks, told facts, answers, actions
+and what the world said to them. What it believes after each batch of answers is compared with what
+was true when the picture was taken. Nobody is asked anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from sightplan.agent import method_names, policy_settings
+from sightplan.agent.methods._estimators import Estimators
+from sightplan.agent.policy import Context
+from sightplan.domains import Domain, InstantiatedModel
+from sightplan.grounding.estimator import FAINT, EstimatorSettings, Evidence
+from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
+from sightplan.metrics.calibration import reliability
+from sightplan.metrics.intervals import wilson
+from sightplan.metrics.paired import paired_bootstrap
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    Observed,
+    Problem,
+    State,
+    Stepped,
+    Verdict,
+    settings_fields,
+)
+from sightplan.records.recorded import RecordedEpisode
+from sightplan.replay.batches import Source, Truth
+
+RAW = 'ground'
+"""The estimator with which all others are compared: answers are taken as they are."""
+
+NOTE = ('Compared after each batch of answers, over all atoms that may hold. An exact state has '
+        'every atom right. Brier score, log loss [nats] and expected calibration error (ECE) are '
+        'those of the probabilities; an estimator that has none for an atom counts as almost '
+        'sure. Intervals are bootstraps over whole episodes.')
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """As much of an episode's context as estimators are made from."""
+
+    domain: Domain
+    problem: Problem
+    model: InstantiatedModel
+
+
+class Tracker(Protocol):
+    """An estimator in one episode."""
+
+    def look(self, look: Observation, moved: bool) -> None:
+        """Take in a look, with what was told; ``moved``: an action was carried out before."""
+
+    def answer(self, event: Asked) -> None:
+        """Take in a batch of answers."""
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        """Take in an action, and what the world said to it."""
+
+    def believed(self) -> tuple[State, Mapping[Atom, float]]:
+        """The state, and P(atom is true) as far as there are probabilities."""
+
+
+class _Raw:
+    """As the method ``ground``: the last readable answer counts, and actions do what they should.
+
+    An unreadable answer leaves its atom as it was; what was never answered is false.
+    """
+
+    def __init__(self, setting: _Setting) -> None:
+        self._model = setting.model
+        self._belief: dict[Atom, bool] = {}
+        self._probabilities: dict[Atom, float] = {}
+        self._look = Observation()
+
+    def look(self, look: Observation, moved: bool) -> None:
+        self._look = look
+        self._belief.update(look.told)
+        for atom in look.told:
+            self._probabilities.pop(atom, None)
+
+    def answer(self, event: Asked) -> None:
+        for answer in event.answers:
+            if answer.verdict is Verdict.UNPARSED:
+                continue
+            self._belief[answer.atom] = answer.verdict is Verdict.YES
+            self._probabilities.pop(answer.atom, None)
+            if answer.p_yes is not None and answer.p_no is not None:
+                mass = answer.p_yes + answer.p_no
+                if mass > 0.0:
+                    self._probabilities[answer.atom] = answer.p_yes / mass
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        if status is FeedbackStatus.EXECUTED:
+            effects = self._model.effects(action, self._state())
+            self._belief.update(effects)
+            for atom in effects:
+                self._probabilities.pop(atom, None)
+
+    def believed(self) -> tuple[State, Mapping[Atom, float]]:
+        return self._state(), self._probabilities
+
+    def _state(self) -> State:
+        return frozenset(atom for atom, holds in self._belief.items() if holds)
+
+
+class _Decoded(_Raw):
+    """As the method ``decode``: after an enumeration the possible state that explains it best.
+
+    All answers about the picture are evidence; what was not asked about it but believed before
+    counts as an answer; what was told is certain.
+    """
+
+    def __init__(self, setting: _Setting, estimators: Estimators) -> None:
+        super().__init__(setting)
+        self._estimator = estimators.get(cast(Context, setting))
+        self._image = ''
+        self._about: dict[Atom, Answer] = {}
+
+    def look(self, look: Observation, moved: bool) -> None:
+        super().look(look, moved)
+        if not look.image_id or look.image_id != self._image:
+            self._image, self._about = look.image_id, {}
+
+    def answer(self, event: Asked) -> None:
+        believed = dict(self._belief)
+        super().answer(event)
+        number = self._estimator.number
+        self._about |= {a.atom: a for a in event.answers if a.atom in number}
+        if event.purpose is not AskPurpose.ENUMERATION:
+            return
+        told = self._look.told
+        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in self._about.values()]
+        evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
+                     for atom, value in believed.items()
+                     if atom in number and atom not in self._about and atom not in told]
+        estimate = self._estimator.estimate(evidence, told)
+        for atom in estimate.marginals:
+            self._belief[atom] = atom in estimate.state
+        self._probabilities.update(estimate.marginals)
+
+
+class _Filtered:
+    """As the methods ``belief``: a Bayes filter on joint states, here of all atoms."""
+
+    def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
+        estimator = estimators.get(cast(Context, setting), EstimatorSettings(
+            k=settings.k, window=settings.window, limit=2 * settings.k))
+        self._filter: BeliefFilter = FILTERS[settings.inference](
+            estimator, setting.model, FilterSettings(k=settings.k, repeats=settings.repeats))
+        self._atoms = frozenset(self._filter.atoms)
+        self._begun = False
+
+    def look(self, look: Observation, moved: bool) -> None:
+        self._filter.look(look.image_id)
+        self._filter.tell(look.told)
+        if not self._begun and not moved:
+            self._filter.hide(atom for atom in self._filter.atoms
+                              if not look.in_view(atom) and atom not in look.told)
+        self._begun = True
+
+    def answer(self, event: Asked) -> None:
+        self._filter.answer([
+            Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
+            for a in event.answers if a.atom in self._atoms])
+        self._filter.escape()
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        self._filter.act(action, status)
+
+    def believed(self) -> tuple[State, Mapping[Atom, float]]:
+        return self._filter.state, self._filter.marginals()
+
+
+ESTIMATORS = (RAW, 'decode', 'belief')
+"""Methods whose way of estimating can be replayed."""
+
+
+class Estimating:
+    """An estimator by the name of its method, for any number of episodes.
+
+    Args:
+        method: one of ``ESTIMATORS``.
+        options: settings of the method.
+
+    Attributes:
+        method: its name.
+
+    Raises:
+        InputError: the method is unknown or estimates nothing, an option is wrong, or its
+            calibration cannot be read.
+    """
+
+    def __init__(self, method: str, options: Mapping[str, Any] | None = None) -> None:
+        if method not in ESTIMATORS:
+            known = 'has no estimator of the state' if method in method_names() else 'is unknown'
+            raise InputError(f'method {method!r} {known}; choose among {", ".join(ESTIMATORS)}')
+        self.method = method
+        self._settings = policy_settings(method, options)
+        self._estimators = (None if method == RAW else Estimators(
+            self._settings.calibration, self._settings.constraints))
+
+    def track(self, episode: RecordedEpisode) -> Tracker:
+        """Begin an episode."""
+        setting = _Setting(episode.domain, episode.spec.problem,
+                           episode.domain.model(episode.spec.problem))
+        if self._estimators is None:
+            return _Raw(setting)
+        return (_Decoded(setting, self._estimators) if self.method == 'decode'
+                else _Filtered(setting, self._estimators, self._settings))
+
+    def check(self, episode: RecordedEpisode, event: Asked) -> None:
+        """Check that the calibration is about the model that answered.
+
+        Raises:
+            InputError: it is about another model, wording, prompt or domain.
+        """
+        if self._estimators is not None:
+            self._estimators.rates.check(event.model, episode.domain, event.prompt)
+
+
+def options_of(method: str, options: Mapping[str, str], read: Any) -> dict[str, Any]:
+    """Those of some options that a method has, as values of their types; see ``run_cli``."""
+    cls = type(policy_settings(method))
+    own = {f.name for f in settings_fields(cls)}
+    found: dict[str, Any] = read([f'{k}={v}' for k, v in options.items() if k in own], cls,
+                                 '--method-option')
+    return found
+
+
+@dataclass
+class _Sums:
+    """What one estimator got right: one entry per compared atom."""
+
+    names: list[str] = field(default_factory=list)  # predicates
+    groups: list[str] = field(default_factory=list)  # episodes
+    right: list[bool] = field(default_factory=list)
+    probabilities: list[float] = field(default_factory=list)
+    truths: list[bool] = field(default_factory=list)
+    exact: list[bool] = field(default_factory=list)  # per moment with all atoms known
+    moments: list[str] = field(default_factory=list)  # their episodes
+    same: int = 0  # atoms as the raw answers have them
+    compared: int = 0
+
+
+def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
+             truth: Truth | None = None, resamples: int = 2000, seed: int = 0) -> dict[str, Any]:
+    """What estimators make of the same answers.
+
+    Args:
+        sources: the episodes; see ``batches.with_answers`` for other answers.
+        estimators: besides RAW, which is always there.
+        truth: what is true; None: what the bags tell.
+        resamples: of the bootstraps over episodes.
+        seed: of the bootstraps.
+
+    Returns:
+        plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
+        ``atoms`` (compared with a known truth), ``accuracy``, ``interval95`` (over episodes),
+        ``exact_states`` (share of the moments with every atom right; None where the truth of some
+        is not known), ``exact_interval95`` (Wilson), ``brier``, ``log_loss``, ``ece``,
+        ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of
+        the accuracy to that of RAW: see ``paired_bootstrap``), ``agreement`` with RAW (share of
+        the atoms, whether true or not). Scores are None without any truth.
+
+    Raises:
+        InputError: a calibration does not belong to the answers.
+    """
+    truth = truth or Truth()
+    every = [Estimating(RAW), *(e for e in estimators if e.method != RAW)]
+    if any(e.method == RAW for e in estimators):
+        every[0] = next(e for e in estimators if e.method == RAW)
+    sums = {e.method: _Sums() for e in every}
+    episodes = moments = 0
+    for source in sources:
+        found = _replay(source, every, truth, sums)
+        moments += found
+        episodes += bool(found)
+    base = sums[RAW]
+    return {'episodes': episodes, 'moments': moments, 'estimators': {
+        name: _scores(own, base, resamples, seed) for name, own in sums.items()}}
+
+
+def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
+            sums: Mapping[str, _Sums]) -> int:
+    """Go through one episode; returns the number of moments."""
+    episode = source.episode
+    if not any(isinstance(event, Asked) for event in episode.events):
+        return 0
+    atoms = episode.domain.worth_asking(episode.spec.problem)
+    trackers = [estimator.track(episode) for estimator in estimators]
+    moved, moments, seen = False, 0, (-1, '')
+    for event in episode.events:
+        if isinstance(event, Observed | Asked):
+            look = event.observation
+            if isinstance(event, Observed) or (look.stamp_ns, look.image_id) != seen:
+                for tracker in trackers:
+                    tracker.look(look, moved)
+                seen = (look.stamp_ns, look.image_id)
+        if isinstance(event, Asked):
+            for estimator, tracker in zip(estimators, trackers, strict=True):
+                estimator.check(episode, event)
+                tracker.answer(event)
+            _compare(source, event.observation, atoms, estimators, trackers, truth, sums)
+            moments += 1
+        elif isinstance(event, Stepped) and event.action is not None:
+            for tracker in trackers:
+                tracker.act(event.action, event.feedback.status)
+            moved = moved or event.feedback.status is FeedbackStatus.EXECUTED
+    return moments
+
+
+def _compare(source: Source, look: Observation, atoms: Sequence[Atom],
+             estimators: Sequence[Estimating], trackers: Sequence[Tracker], truth: Truth,
+             sums: Mapping[str, _Sums]) -> None:
+    known = _truths(source, look, atoms, truth)
+    base: State = frozenset()
+    for place, (estimator, tracker) in enumerate(zip(estimators, trackers, strict=True)):
+        own = sums[estimator.method]
+        state, probabilities = tracker.believed()
+        base = state if place == 0 else base
+        own.compared += len(atoms)
+        own.same += sum((atom in state) is (atom in base) for atom in atoms)
+        right = [(atom in state) is value for atom, value in known.items()]
+        own.right += right
+        own.names += [atom.predicate for atom in known]
+        own.groups += [source.key] * len(known)
+        own.truths += known.values()
+        own.probabilities += [
+            min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT)
+            for atom in known]
+        if len(known) == len(atoms):
+            own.exact.append(all(right))
+            own.moments.append(source.key)
+
+
+def _truths(source: Source, look: Observation, atoms: Sequence[Atom],
+            truth: Truth) -> dict[Atom, bool]:
+    """The atoms whose truth is known, in order."""
+    values = {atom: truth.holds(source, look, atom) for atom in atoms}
+    return {atom: value for atom, value in values.items() if value is not None}
+
+
+def _scores(own: _Sums, base: _Sums, resamples: int, seed: int) -> dict[str, Any]:
+    scores: dict[str, Any] = dict.fromkeys((
+        'accuracy', 'interval95', 'exact_states', 'exact_interval95', 'brier', 'log_loss', 'ece',
+        'ece_interval95', 'gain'))
+    scores |= {'atoms': len(own.right), 'predicates': {},
+               'agreement': own.same / own.compared if own.compared else None}
+    if own.exact:
+        scores['exact_states'] = sum(own.exact) / len(own.exact)
+        scores['exact_interval95'] = list(wilson(sum(own.exact), len(own.exact)))
+    if not own.right:
+        return scores
+    right = np.array(own.right, np.float64)
+    zeros = np.zeros(len(right))
+    whole = paired_bootstrap(right.tolist(), zeros.tolist(), own.groups, resamples, seed)
+    p, truths = np.array(own.probabilities), np.array(own.truths, np.float64)
+    calibration = reliability(p, truths.astype(np.bool_), groups=own.groups, seed=seed,
+                              resamples=min(resamples, 1000))
+    names = np.array(own.names)
+    gain = paired_bootstrap(right.tolist(), [float(r) for r in base.right], own.groups, resamples,
+                            seed)
+    scores |= {
+        'accuracy': float(right.mean()), 'interval95': [whole.low, whole.high],
+        'brier': float(np.mean((p - truths) ** 2)),
+        'log_loss': float(-np.mean(np.where(truths > 0.0, np.log(p), np.log1p(-p)))),
+        'ece': calibration.ece, 'ece_interval95': [calibration.low, calibration.high],
+        'gain': dataclasses.asdict(gain),
+        'predicates': {name: {'atoms': int((names == name).sum()),
+                              'accuracy': float(right[names == name].mean())}
+                       for name in sorted(set(own.names))}}
+    return scores
+
+
+def flat_rows(result: Mapping[str, Any], answers: str = 'recorded') -> list[dict[str, Any]]:
+    """Estimators as the rows of a table: ``answers``, ``estimator`` and plain values."""
+    rows = []
+    for name, scores in result['estimators'].items():
+        flat: dict[str, Any] = {'answers': answers, 'estimator': name}
+        for key, value in scores.items():
+            if key.endswith('interval95') and value is not None:
+                stem = key.removesuffix('interval95')
+                flat[f'{stem}low'], flat[f'{stem}high'] = value
+            elif key == 'gain' and value is not None:
+                flat |= {f'gain_{part}' if part != 'difference' else 'gain': number
+                         for part, number in value.items()}
+            elif key == 'predicates':
+                flat |= {f'accuracy_{predicate}': entry['accuracy']
+                         for predicate, entry in value.items()}
+            elif not key.endswith('interval95'):
+                flat[key] = value
+        rows.append(flat)
+    return rows

@@ -1,0 +1,91 @@
+"""Metrics again, from bags alone, and whether they are those of the live run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics import summarise
+from sightplan.model import InputError
+from sightplan.records import RunStore
+from sightplan.records.rescoring import differences, rescore
+from sightplan.replay.batches import Source
+from sightplan.replay.sources import Sources
+
+
+@dataclass
+class RunAgain:
+    """One run's episodes, scored from its bags.
+
+    Attributes:
+        run: the run directory; None: the bags belong to none.
+        lines: of results, in the order of the live ones where there are any.
+        compared: number of whole episodes that have a live line.
+        differing: episode to what differs from its live line, in words.
+        without_bag: live episodes that no bag was recorded of.
+    """
+
+    run: Path | None
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    compared: int = 0
+    differing: dict[str, list[str]] = field(default_factory=dict)
+    without_bag: int = 0
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether all are as they were live; None: there is nothing to compare with."""
+        return not self.differing if self.compared else None
+
+    def summary(self, out: str) -> dict[str, Any]:
+        """As ``sightplan run`` gives it, and how it compares with the live run."""
+        origin: Mapping[str, Any] = {}
+        if self.run is not None:
+            try:
+                origin = RunStore(self.run).origin()
+            except InputError:  # of results alone one can do without it
+                origin = {}
+        return {**origin, **summary_of(self.lines, out), 'equal': self.equal,
+                'compared': self.compared, 'differing': self.differing,
+                'without_bag': self.without_bag}
+
+
+def summary_of(lines: Sequence[Mapping[str, Any]], out: str) -> dict[str, Any]:
+    """The summary of some lines, with the fields of ``sightplan run``."""
+    return {**summarise(lines), 'out': out, 'planned': len(lines),
+            'problems': len({(line['domain'], line['split'], line['problem']) for line in lines}),
+            'problems_skipped': [], 'interrupted': False, 'stopped_by': '', 'spent': None}
+
+
+def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], None] =
+                lambda source, line: None) -> Iterator[RunAgain]:
+    """Score the episodes of each run from its bags.
+
+    Args:
+        sources: the bags.
+        scored: is told of each episode and its line.
+
+    Yields:
+        each run, when its bags have been read.
+    """
+    for run in sources.runs:
+        again = RunAgain(run)
+        bags = [bag for bag in sources.bags if bag.run == run]
+        seen: set[str] = set()
+        for source in sources.read(bags=bags):
+            line = rescore(source.episode)
+            live = sources.live(source)
+            if live is not None:
+                seen.add(live['episode_id'])
+                if not source.episode.complaints:
+                    again.compared += 1
+                    found = differences(live, line)
+                    if found:
+                        again.differing[source.key] = [str(text) for text in found]
+            again.lines.append(line)
+            scored(source, line)
+        order = {line['episode_id']: place for place, line in enumerate(sources.lines(run))}
+        again.lines.sort(key=lambda line: order.get(line['episode_id'], len(order)))
+        again.without_bag = len(order.keys() - seen) if len(bags) >= len(seen) else 0
+        yield again

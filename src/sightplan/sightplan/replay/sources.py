@@ -1,0 +1,197 @@
+"""The recorded episodes of bags, runs, sweeps, and folders of any of these."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import Asked, EpisodeEnded, InputError, Observed, Stepped, user_path
+from sightplan.records import RunStore
+from sightplan.records.bag_reading import find_bags
+from sightplan.records.recorded import RecordedEpisode, read_episodes
+from sightplan.replay.batches import Source
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BagPlace:
+    """A bag.
+
+    Attributes:
+        path: its folder or file.
+        name: unique among all that are replayed; from the given folder on.
+        run: the run directory that it belongs to; None: it stands alone.
+    """
+
+    path: Path
+    name: str
+    run: Path | None
+
+
+@dataclass
+class Sources:
+    """Bags, and what turned out about them while they were read.
+
+    Attributes:
+        bags: in order.
+        left_out: bags of runs that no line of results names: of episodes that were broken off, or
+            repeated later.
+        complaints: name of a bag to what is wrong with it, in words; grows while they are read.
+        unreadable: names of the bags of which nothing could be read.
+    """
+
+    bags: tuple[BagPlace, ...]
+    left_out: tuple[Path, ...] = ()
+    complaints: dict[str, list[str]] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+    _lines: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def find(cls, paths: Iterable[Path | str]) -> Sources:
+        """Find the bags at or below some paths.
+
+        Raises:
+            InputError: there are none, or the results of a run are damaged.
+        """
+        places: dict[Path, BagPlace] = {}
+        left_out: list[Path] = []
+        lines: dict[Path, list[dict[str, Any]]] = {}
+        names: dict[str, int] = {}
+        for given in paths:
+            root = user_path(given)
+            for bag in find_bags(root):
+                bag = bag.resolve()
+                if bag in places:
+                    continue
+                run = _run_of(bag)
+                if run is not None and run not in lines:
+                    lines[run] = RunStore(run).lines()
+                if run is not None and bag != root.resolve() and not _named(bag, run, lines[run]):
+                    left_out.append(bag)
+                    continue
+                name = _name(bag, root.resolve(), run)
+                names[name] = names.get(name, 0) + 1
+                if names[name] > 1:
+                    name = f'{name}~{names[name]}'
+                places[bag] = BagPlace(bag, name, run)
+        if not places:
+            raise InputError(f'{", ".join(map(str, paths))}: there is no bag of a finished '
+                             f'episode ({len(left_out)} of episodes that were broken off; name '
+                             f'such a bag itself to replay it)')
+        return cls(tuple(places.values()), tuple(dict.fromkeys(left_out)), _lines=lines)
+
+    @property
+    def runs(self) -> tuple[Path | None, ...]:
+        """The run directories, in order; None stands for bags that belong to none."""
+        return tuple(dict.fromkeys(bag.run for bag in self.bags))
+
+    def lines(self, run: Path | None) -> list[dict[str, Any]]:
+        """The committed lines of results of a run; none for bags that stand alone."""
+        return self._lines.get(run, []) if run is not None else []
+
+    def live(self, source: Source) -> Mapping[str, Any] | None:
+        """The line of results that was committed live for an episode, if there is one."""
+        place = next(bag for bag in self.bags if bag.name == source.name)
+        return next((line for line in self.lines(place.run)
+                     if line['episode_id'] == source.episode.spec.episode_id
+                     and (place.run is None or not line.get('bag')
+                          or _is_bag(place.path, place.run / str(line['bag'])))), None)
+
+    def read(self, begun: Callable[[BagPlace], None] = lambda bag: None,
+             bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
+        """The episodes, bag by bag; what is wrong with them is noted in ``complaints``."""
+        for bag in self.bags if bags is None else bags:
+            begun(bag)
+            complaints: list[str] = []
+            self.complaints.pop(bag.name, None)
+            self.unreadable.discard(bag.name)
+            found = 0
+            try:
+                for episode in read_episodes(bag.path):
+                    found += 1
+                    complaints += _complaints(episode)
+                    yield Source(bag.name, episode)
+            except InputError as error:
+                complaints.append(str(error))
+                if not found:
+                    self.unreadable.add(bag.name)
+            if not found and not complaints:
+                complaints.append('holds no episode')
+                self.unreadable.add(bag.name)
+            if complaints:
+                self.complaints[bag.name] = list(dict.fromkeys(complaints))
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 over the content of each bag, first 16 hex digits, by name."""
+        return {bag.name: _digest(bag.path) for bag in self.bags}
+
+
+def _complaints(episode: RecordedEpisode) -> tuple[str, ...]:
+    cut = episode.events and not isinstance(episode.events[-1], EpisodeEnded)
+    if cut and not episode.complaints:
+        return ('the end of the episode is missing',)
+    return episode.complaints
+
+
+def _run_of(bag: Path) -> Path | None:
+    """The run directory above a bag."""
+    return next((folder for folder in list(bag.parents)[:3]
+                 if (folder / 'episodes.jsonl').is_file()), None)
+
+
+def _named(bag: Path, run: Path, lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a line of results names a bag, or none names any."""
+    named = [run / str(line['bag']) for line in lines if line.get('bag')]
+    return not named or any(_is_bag(bag, path) for path in named)
+
+
+def _is_bag(bag: Path, named: Path) -> bool:
+    named = named.resolve()
+    return bag == named or named in bag.parents
+
+
+def _name(bag: Path, root: Path, run: Path | None) -> str:
+    base = (run or bag).parent if bag == root else root.parent
+    return bag.relative_to(base).as_posix() if base in bag.parents else bag.name
+
+
+def _digest(bag: Path) -> str:
+    files = [bag] if bag.is_file() else sorted(
+        file for file in bag.rglob('*') if file.is_file() and not file.name.startswith('.'))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
+        with file.open('rb') as content:
+            while chunk := content.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()[:16]
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """What a bag holds, as plain JSON data.
+
+    Returns:
+        ``bag``, ``episode``, ``domain``, ``split``, ``method``, ``model`` ('' if none answered),
+        ``steps``, ``questions``, ``looks``, ``images`` (distinct ones), ``truth`` (whether the bag
+        has any), ``ended`` (why; '' if the end is missing), ``complaints``.
+    """
+    episode = source.episode
+    events = episode.events
+    asked = [event for event in events if isinstance(event, Asked)]
+    looks = [event.observation for event in events if isinstance(event, Observed)]
+    end = events[-1] if events else None
+    return {
+        'bag': source.name, 'episode': episode.spec.episode_id,
+        'domain': episode.domain.name, 'split': episode.spec.split,
+        'method': episode.spec.method,
+        'model': ', '.join(dict.fromkeys(event.model for event in asked if event.model)),
+        'steps': sum(isinstance(event, Stepped) for event in events),
+        'questions': sum(len(event.questions) for event in asked), 'looks': len(looks),
+        'images': len({look.image_id for look in looks if look.image_id}),
+        'truth': episode.truth is not None,
+        'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
+        'complaints': list(_complaints(episode))}

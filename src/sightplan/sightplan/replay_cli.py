@@ -1,0 +1,659 @@
+"""``sightplan replay``: what bags tell afterwards, without a robot."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sightplan.model import (
+    Answer,
+    Asked,
+    AskPurpose,
+    InfrastructureError,
+    InputError,
+    Usage,
+    identity_values,
+    settings_fields,
+)
+from sightplan.pace import Pace
+from sightplan.run_cli import read_options, show, stop_flag
+
+if TYPE_CHECKING:
+    from sightplan.replay.answers_store import Key
+    from sightplan.replay.batches import Batch, Source, Truth
+    from sightplan.replay.comparison import Pair
+    from sightplan.replay.sources import Sources
+    from sightplan.vlm.api import Backend
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_MOST_SHOWN = 20
+
+_EXAMPLES = """\
+examples:
+  sightplan replay runs/mine                       metrics again, from the bags alone
+  sightplan replay --list runs/mine                what the bags hold
+  sightplan replay runs/mine --backend embedded --out replays/embedded
+  sightplan replay runs/mine --backend openai --model gpt-4.1 --limit 50 --out replays/gpt
+  sightplan replay runs/mine --table gpt-4.1 --out replays/table
+  sightplan replay runs/mine --method belief decode --calibration cal.json
+  sightplan replay robot_bags/ --backend transformers --model DIR --labels labels.jsonl
+
+a bag is a rosbag2 folder or file (MCAP or sqlite3); folders are searched for bags. Of a run
+directory, only bags that its results name are used.
+metrics: exit code 1 if those of a whole bag are not those of the live run (episodes.jsonl).
+another model (--backend): it gets the recorded questions about the recorded images. Its answers
+are in --out, in answers.jsonl, as they come ("sightplan calibrate" reads them); the same command
+goes on where it was broken off.
+estimators (--method): ground (the answers as they are), decode, belief; over the recorded answers
+and, with --backend, over the new ones.
+truth: that of the bag; labels (--labels, see "sightplan label") win over it. Without either,
+models are compared by their agreement.
+
+exit codes: 0 done; 1 metrics differ, nothing could be read, or broken off; 2 bad usage.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan replay``."""
+    from sightplan.grounding import PARSERS
+    from sightplan.replay.asking import RECORDED, TODAY
+    from sightplan.runner import RunSettings
+    from sightplan.vlm.api import backend_names
+    about = {f.name: f for f in settings_fields(RunSettings)}
+    parser = subparsers.add_parser(
+        'replay', help='metrics, other models and estimators on recorded bags',
+        description='Score bags again, ask another model their questions, or run other '
+                    'estimators over their answers.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('paths', nargs='+', type=Path, metavar='BAG_OR_FOLDER',
+                        help='bag, run directory, directory of a sweep, or any folder of bags')
+    parser.add_argument('--list', action='store_true', help='only say what the bags hold')
+    ask = parser.add_argument_group('another model')
+    ask.add_argument('--backend', choices=backend_names(),
+                     help='ask this backend the recorded questions')
+    ask.add_argument('--model', metavar='NAME', help='short for --backend-option model=NAME')
+    ask.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
+                     help='setting of the backend (repeatable)')
+    ask.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
+                     '--backend-option table=NAME')
+    ask.add_argument('--answers', choices=tuple(PARSERS), default=about['answers'].default,
+                     help=about['answers'].description)
+    ask.add_argument('--questions', choices=(RECORDED, TODAY), default=RECORDED,
+                     help="wording of the questions: the recorded one, or that of the domain's "
+                     'files as they are now (default: recorded)')
+    ask.add_argument('--purpose', action='append', default=[],
+                     choices=[purpose.value for purpose in AskPurpose],
+                     help='only questions that were asked for this (repeatable; default: all)')
+    ask.add_argument('--limit', type=int, default=0, metavar='N',
+                     help='stop after N images; more can be asked later with the same --out')
+    ask.add_argument('--seed', type=int, default=0, help='seed of a backend that has one')
+    ask.add_argument('--grounder-timeout-s', type=float,
+                     default=about['grounder_timeout_s'].default,
+                     help='wall-clock limit of the questions about one image [s]')
+    think = parser.add_argument_group('estimators')
+    think.add_argument('--method', nargs='+', default=[], metavar='NAME',
+                       help='methods whose estimators are compared: ground, decode, belief')
+    think.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
+                       help='setting of the methods that have it (repeatable)')
+    think.add_argument('--calibration', metavar='FILE', help='calibration of the model whose '
+                       'answers are used (the new one, with --backend)')
+    truth = parser.add_argument_group('truth')
+    truth.add_argument('--labels', metavar='FILE',
+                       help='what a person saw in the images; wins over the truth of the bag')
+    where = parser.add_argument_group('results')
+    where.add_argument('--out', metavar='DIR', help='directory of answers and tables (default '
+                       'with --backend: runs/<time>-replay-<backend>)')
+    where.add_argument('--rerun', metavar='TARGET', help='show the episodes in the Rerun viewer: '
+                       'a file to write, or what "sightplan run --rerun" takes')
+    where.add_argument('--json', action='store_true', help='print the result as one JSON object, '
+                       'the last line of standard output; all else goes to standard error')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Read, ask, compare, show; returns the exit code."""
+    from sightplan.replay.sources import Sources
+    try:
+        _check(arguments)
+        result, code = _Command(arguments, Sources.find(arguments.paths)).run()
+    except InputError as error:
+        print(f'sightplan replay: {error}', file=sys.stderr)
+        return _USAGE
+    except InfrastructureError as error:
+        print(f'sightplan replay: {type(error).__name__}: {error}', file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        print('sightplan replay: interrupted; answers that came are kept', file=sys.stderr)
+        return _FAILED
+    if arguments.json:
+        print(json.dumps(result, allow_nan=False), flush=True)
+    return code
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse combinations that mean nothing.
+
+    Raises:
+        InputError: names the option and the remedy.
+    """
+    if arguments.table is not None:
+        if arguments.backend not in (None, 'noisy_oracle'):
+            raise InputError(f'--table is for --backend noisy_oracle, not {arguments.backend}')
+        arguments.backend = 'noisy_oracle'
+    if arguments.backend is None:
+        given = [flag for flag, value in (
+            ('--model', arguments.model), ('--backend-option', arguments.backend_option),
+            ('--limit', arguments.limit), ('--purpose', arguments.purpose)) if value]
+        if given:
+            raise InputError(f'{given[0]} needs --backend: which model is to be asked?')
+    if arguments.limit < 0:
+        raise InputError(f'--limit {arguments.limit}: must be 0 or more')
+    if arguments.seed < 0:
+        raise InputError(f'--seed {arguments.seed}: must be 0 or more')
+    if not arguments.grounder_timeout_s > 0.0:
+        raise InputError(f'--grounder-timeout-s {arguments.grounder_timeout_s:g}: must be above 0')
+    if not arguments.method and (arguments.calibration or arguments.method_option):
+        raise InputError('--calibration and --method-option need --method: which estimators?')
+
+
+class _Command:
+    """One call of ``sightplan replay``."""
+
+    def __init__(self, arguments: argparse.Namespace, sources: Sources) -> None:
+        from sightplan.replay.batches import Truth
+        self._arguments, self._sources = arguments, sources
+        self._stream = sys.stderr if arguments.json else sys.stdout
+        self._labels = None
+        if arguments.labels is not None:
+            from sightplan.labelling.labels import read_labels
+            self._labels = read_labels(arguments.labels)
+            for text in self._labels.complaints:
+                print(f'warning: {text}', file=sys.stderr)
+        self._truth: Truth = Truth(self._labels)
+        self._tables: dict[str, list[dict[str, Any]]] = {}
+        self._code = _DONE
+
+    def run(self) -> tuple[dict[str, Any], int]:
+        """Do it all; returns the result as plain JSON data, and the exit code."""
+        arguments = self._arguments
+        if arguments.list:
+            result: dict[str, Any] = self._list()
+        elif arguments.backend is None and not arguments.method:
+            result = self._metrics()
+        else:
+            result = self._compare()
+        if arguments.rerun:
+            self._rerun(arguments.rerun)
+        result |= self._notes()
+        if arguments.out and arguments.backend is None and not arguments.list:
+            result['out'] = arguments.out
+            self._write(Path(arguments.out), result)
+        return result, self._code
+
+    # --- what can be done -----------------------------------------------------------------------
+
+    def _list(self) -> dict[str, Any]:
+        from sightplan.replay.sources import describe
+        found = [describe(source) for source in self._sources.read()]
+        _print_table('', ('bag', 'episode', 'method', 'model', 'steps', 'questions', 'images',
+                          'truth', 'ended', 'complaints'),
+                     [(entry['bag'], entry['episode'], entry['method'], entry['model'],
+                       entry['steps'], entry['questions'], entry['images'],
+                       'yes' if entry['truth'] else 'no', entry['ended'] or '-',
+                       '; '.join(entry['complaints']) or '-') for entry in found], self._stream)
+        return {'episodes': len(found), 'list': found}
+
+    def _metrics(self) -> dict[str, Any]:
+        from sightplan.replay.comparison import compare
+        from sightplan.replay.rescored import score_again, summary_of
+        pairs: list[Pair] = []
+        with _Progress(len(self._sources.bags)) as progress:
+            def scored(source: Source, line: Mapping[str, Any]) -> None:
+                progress.episode(source.name)
+                if self._labels is not None:
+                    pairs.extend(self._recorded(source))
+            again = list(score_again(self._sources, scored))
+        summaries = [run.summary(str(run.run or 'bags')) for run in again if run.lines]
+        for summary in summaries:
+            show(summary, self._stream)
+            self._say_equal(summary)
+        if len(summaries) == 1:
+            result = summaries[0]
+        else:
+            compared = [run.equal for run in again if run.equal is not None]
+            result = {
+                **summary_of([line for run in again for line in run.lines],
+                             ', '.join(map(str, self._arguments.paths))),
+                'equal': all(compared) if compared else None, 'runs': summaries,
+                'compared': sum(run.compared for run in again),
+                'differing': {key: found for run in again for key, found in run.differing.items()},
+                'without_bag': sum(run.without_bag for run in again)}
+        if pairs:
+            result['answers'] = compare(pairs)
+            self._show_comparison(result['answers'])
+        return result
+
+    def _say_equal(self, summary: Mapping[str, Any]) -> None:
+        if summary['equal']:
+            print(f'equal to the live metrics in all {summary["compared"]} episodes',
+                  file=self._stream)
+        for key, found in list(summary['differing'].items())[:_MOST_SHOWN]:
+            self._code = _FAILED
+            print(f'differs from the live run: {key}: {"; ".join(found)}', file=sys.stderr)
+        if summary['without_bag']:
+            print(f'{summary["without_bag"]} episodes of the run have no bag', file=self._stream)
+
+    def _recorded(self, source: Source) -> Iterator[Pair]:
+        from sightplan.replay.batches import batches
+        for batch in batches(source):
+            yield from self._pairs(batch, None)
+
+    def _pairs(self, batch: Batch, answers: Sequence[Answer] | None) -> Iterator[Pair]:
+        from sightplan.replay.comparison import Pair
+        event = batch.event
+        for place, (question, old) in enumerate(zip(event.questions, event.answers, strict=True)):
+            yield Pair(batch.source.key, question.atom.predicate, event.purpose.value,
+                       old.verdict, None if answers is None else answers[place].verdict,
+                       self._truth.holds(batch.source, event.observation, question.atom))
+
+    def _compare(self) -> dict[str, Any]:
+        """Another model, other estimators, or both."""
+        arguments = self._arguments
+        result: dict[str, Any] = {}
+        estimators = self._estimators()
+        answers: dict[Key, tuple[Answer, ...]] = {}
+        asked = None
+        if arguments.backend is not None:
+            asked = _Asking(arguments, self._sources)
+            result |= asked.run(self._pairs, answers if estimators else None)
+            self._code = _FAILED if result['interrupted'] else self._code
+            self._tables['comparison'] = self._show_comparison(result['comparison'])
+        if estimators:
+            result['estimates'] = self._estimate(estimators, asked, answers)
+        if asked is not None:
+            self._write(Path(result['out']), {**result, **self._notes()})
+        return result
+
+    def _estimators(self) -> list[Any]:
+        from sightplan.agent import policy_settings
+        from sightplan.replay.estimates import Estimating, options_of
+        arguments = self._arguments
+        given: dict[str, str] = {}
+        for pair in arguments.method_option:
+            key, equals, value = pair.partition('=')
+            if not equals or not key:
+                raise InputError(f'--method-option {pair!r} must have the form KEY=VALUE')
+            given[key] = value
+        if arguments.calibration is not None:
+            given['calibration'] = arguments.calibration
+        methods = list(dict.fromkeys(arguments.method))
+        found = [Estimating(method) for method in methods]  # their names are known
+        own = {f.name for method in methods
+               for f in settings_fields(type(policy_settings(method)))}
+        for key in given:
+            if key not in own:
+                raise InputError(f'--method-option: none of {", ".join(methods)} has a setting '
+                                 f'{key!r}; there are {", ".join(sorted(own))}')
+        return [Estimating(each.method, options_of(each.method, given, read_options))
+                for each in found]
+
+    def _estimate(self, estimators: list[Any], asked: _Asking | None,
+                  answers: Mapping[Key, tuple[Answer, ...]]) -> dict[str, Any]:
+        from sightplan.replay import estimates
+        from sightplan.replay.batches import with_batches
+        results: dict[str, Any] = {}
+
+        def sources(new: bool) -> Iterator[Source]:
+            def changed(batch: Batch) -> Asked | None:
+                if asked is None:
+                    return batch.event
+                if batch.key not in answers:
+                    return None
+                return batch.event if not new else dataclasses.replace(
+                    batch.event, answers=answers[batch.key], model=asked.model,
+                    prompt=batch.event.prompt if asked.reads_prompt else '', usage=None)
+            with _Progress(len(self._sources.bags), 'estimating') as progress:
+                for source in self._sources.read():
+                    yield with_batches(source, changed)
+                    progress.episode(source.name)
+
+        if asked is None or self._arguments.calibration is None:
+            results['recorded'] = estimates.estimate(sources(False), estimators, self._truth)
+        if asked is not None:
+            results['new'] = estimates.estimate(sources(True), estimators, self._truth)
+        rows = [row for which, found in results.items()
+                for row in estimates.flat_rows(found, which)]
+        self._tables['estimates'] = rows
+        _print_table('estimators', (
+            'answers', 'estimator', 'accuracy (95 %)', 'gain over ground (95 %)', 'exact states',
+            'Brier', 'log loss', 'ECE', 'as ground'), [
+            (row['answers'], row['estimator'], _interval(row, 'accuracy'),
+             _interval(row, 'gain', 'gain_', '+'), _number(row['exact_states']),
+             _number(row['brier']), _number(row['log_loss']), _number(row['ece']),
+             _number(row['agreement'])) for row in rows], self._stream, estimates.NOTE)
+        return results
+
+    def _show_comparison(self, comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
+        from sightplan.replay.comparison import NOTE, flat_rows
+        rows = flat_rows(dict(comparison))
+        if comparison['with_truth']:
+            _print_table('answers by predicate', (
+                'predicate', 'model', 'n', 'accuracy (95 %)', 'balanced', 'true positives',
+                'false positives', 'unreadable'), [
+                (row['predicate'], side, row[f'{side}_n'], _interval(
+                    row, f'{side}_accuracy', f'{side}_'),
+                 *(_number(row[f'{side}_{key}']) for key in (
+                     'balanced_accuracy', 'true_positive_rate', 'false_positive_rate')),
+                 row[f'{side}_unparsed'])
+                for row in rows for side in ('recorded', 'new') if f'{side}_n' in row],
+                self._stream)
+        if any('mcnemar_p' in row for row in rows):
+            _print_table('the same questions', (
+                'predicate', 'only recorded right', 'only new right', 'new - recorded (95 %)',
+                'McNemar p', 'Holm'), [
+                (row['predicate'], row['only_recorded'], row['only_new'],
+                 _interval(row, 'difference', 'difference_', '+'), _number(row['mcnemar_p']),
+                 _number(row['mcnemar_p_holm'])) for row in rows if 'mcnemar_p' in row],
+                self._stream, NOTE)
+        if any('agreement_same' in row for row in rows):
+            _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
+                                       'yes recorded', 'yes new'), [
+                (row['predicate'], row['agreement_readable'], row['agreement_same'],
+                 _number(row['agreement_share']), _number(row['agreement_kappa']),
+                 _number(row['yes_recorded']), _number(row['yes_new']))
+                for row in rows if 'agreement_same' in row], self._stream)
+        known, asked = comparison['with_truth'], comparison['questions']
+        if known < asked:
+            print(f'the truth is known of {known} of {asked} questions', file=self._stream)
+        return rows
+
+    def _rerun(self, target: str) -> None:
+        from sightplan.report.rerun_log import RerunLog, log_episode
+        with RerunLog(target) as log:
+            for source in self._sources.read():
+                log_episode(source.episode, log)
+
+    # --- what is said at the end ----------------------------------------------------------------
+
+    def _notes(self) -> dict[str, Any]:
+        """What is wrong with bags, and what labels gave."""
+        sources = self._sources
+        for name, complaints in list(sources.complaints.items())[:_MOST_SHOWN]:
+            print(f'warning: {name}: {"; ".join(complaints)}', file=sys.stderr)
+        if len(sources.complaints) > _MOST_SHOWN:
+            print(f'warning: {len(sources.complaints)} bags are damaged', file=sys.stderr)
+        if sources.left_out:
+            print(f'{len(sources.left_out)} bags of episodes that were broken off are left out '
+                  f'(name one itself to replay it)', file=sys.stderr)
+        if len(sources.unreadable) == len(sources.bags):
+            print('sightplan replay: nothing could be read', file=sys.stderr)
+            self._code = _FAILED
+        notes: dict[str, Any] = {
+            'bags': len(sources.bags), 'damaged': len(sources.complaints),
+            'unreadable': len(sources.unreadable), 'complaints': sources.complaints,
+            'left_out': [str(path) for path in sources.left_out]}
+        if self._labels is not None:
+            truth = self._truth
+            print(f'{truth.labelled} labels were used; of these the bags know {truth.compared}, '
+                  f'too, and differ in {len(truth.disagreements)}', file=self._stream)
+            notes['labels'] = {
+                'used': truth.labelled, 'compared': truth.compared,
+                'disagreements': len(truth.disagreements),
+                'disagreeing': [{'episode': episode, 'image': image, 'atom': str(atom),
+                                 'label': label}
+                                for episode, image, atom, label in truth.disagreements]}
+        return notes
+
+    def _write(self, folder: Path, result: Mapping[str, Any]) -> None:
+        """Write result and tables."""
+        from sightplan.replay.tables import write_tables
+        write_tables(folder, result, self._tables)
+
+
+class _Asking:
+    """Asks another model, and keeps what it says."""
+
+    def __init__(self, arguments: argparse.Namespace, sources: Sources) -> None:
+        from sightplan.vlm.api import backend_needs_truth, backend_settings, make_backend
+        self._arguments, self._sources = arguments, sources
+        self._name = arguments.backend
+        pairs = list(arguments.backend_option)
+        if arguments.table is not None:
+            pairs.append(f'table={arguments.table}')
+        if arguments.model is not None:
+            pairs.append(f'model={arguments.model}')
+        given = read_options(pairs, type(backend_settings(self._name)), '--backend-option')
+        first = next(iter(sources.read()), None)
+        if first is None:
+            raise InfrastructureError('nothing could be read: ' + '; '.join(
+                f'{name}: {text}' for name, texts in sources.complaints.items()
+                for text in texts))
+        self._domain = first.episode.domain
+        from sightplan.replay.asking import CurrentTruth
+        from sightplan.vlm.api import resolved_options
+        self._options = resolved_options(self._name, given, arguments.seed, None,
+                                         self._domain.name)
+        self._settings = backend_settings(self._name, self._options)
+        self._truth = CurrentTruth()
+        needs_truth = backend_needs_truth(self._name)
+        if needs_truth and first.episode.truth is None:
+            self._truth.use(first.episode)  # raises
+        self._backend: Backend = make_backend(self._name, self._options, self._truth)
+
+    @property
+    def model(self) -> str:
+        """Exact name of the model."""
+        return self._backend.model
+
+    @property
+    def reads_prompt(self) -> bool:
+        """Whether its answers depend on the prompt around the questions."""
+        return bool(getattr(self._backend, 'reads_prompt', True))
+
+    def run(self, pairs_of: Any, keep: dict[Key, tuple[Answer, ...]] | None) -> dict[str, Any]:
+        """Ask what was not asked yet; returns the comparison, and what it took."""
+        from sightplan.grounding import PARSERS
+        from sightplan.records import provenance
+        from sightplan.replay.answers_store import AnswersStore
+        from sightplan.replay.asking import PromptNotes, ask_again
+        from sightplan.replay.comparison import compare
+        arguments, backend = self._arguments, self._backend
+        now = datetime.datetime.now()
+        out = arguments.out or f'runs/{now:%Y%m%d-%H%M%S}-replay-{self._name}'
+        prompts = PromptNotes()
+        pairs: list[Pair] = []
+        counts = dict.fromkeys(('batches', 'new', 'without_image', 'without_truth'), 0)
+        stopped_by = ''
+        with ExitStack() as stack:
+            close = getattr(backend, 'close', None)
+            if close is not None:
+                stack.callback(close)
+            stop = stack.enter_context(stop_flag())
+            store = stack.enter_context(AnswersStore(out))
+            done = store.open(self._identity(), {
+                'started': now.astimezone().isoformat(timespec='seconds'), **provenance()})
+            spending = _Spending(store, backend)
+            print(f'results: {store.folder}' + (
+                f' ({sum(map(len, done.values()))} answers are there already)' if done else ''),
+                file=sys.stderr, flush=True)
+            progress = stack.enter_context(_Progress(
+                len(self._sources.bags), self.model, lambda: spending.total))
+            began = datetime.datetime.now()
+            try:
+                for reply in ask_again(
+                        self._same_domain(self._sources.read()), backend, truth=self._truth,
+                        parse=PARSERS[arguments.answers], wording=arguments.questions,
+                        purposes=[AskPurpose(p) for p in arguments.purpose],
+                        limit=arguments.limit, done=done,
+                        workers=getattr(self._settings, 'concurrency', 1),
+                        timeout_s=arguments.grounder_timeout_s, prompts=prompts,
+                        finished=lambda source: progress.episode(source.name), cancelled=stop):
+                    counts['batches'] += 1
+                    if reply.answers is None:
+                        counts[f'without_{reply.lacks}'] += 1
+                        continue
+                    new = list(pairs_of(reply.batch, reply.answers))
+                    if reply.fresh:
+                        store.append(reply.batch, reply.answers, [pair.truth for pair in new],
+                                     backend.model, reply.prompt if self.reads_prompt else '',
+                                     reply.seconds)
+                        counts['new'] += len(reply.answers)
+                        spending.note()
+                        progress.answers(len(reply.answers))
+                    pairs += new
+                    if keep is not None:
+                        keep[reply.batch.key] = tuple(
+                            dataclasses.replace(answer, text='') for answer in reply.answers)
+            except InfrastructureError as error:
+                stopped_by = f'{type(error).__name__}: {error}'
+            finally:
+                spending.note()
+            seconds = (datetime.datetime.now() - began).total_seconds()
+        if self.reads_prompt:
+            for text in prompts.changed.values():
+                print(f'warning: {text}', file=sys.stderr)
+        interrupted = bool(stopped_by or stop())
+        if interrupted:
+            print(f'sightplan replay: {stopped_by or "stopped"}; {len(pairs)} answers are kept, '
+                  f'and the same command with --out {store.folder} goes on from there',
+                  file=sys.stderr)
+        for what in ('image', 'truth'):
+            if counts[f'without_{what}']:
+                print(f'warning: {counts[f"without_{what}"]} batches of questions could not be '
+                      f'asked: the bag lacks the {what}', file=sys.stderr)
+        return {'out': str(store.folder), 'backend': self._name, 'model': self.model,
+                **counts, 'answers': len(pairs), 'seconds': round(seconds, 3),
+                'spent': None if spending.total is None else dataclasses.asdict(spending.total),
+                'prompts_changed': dict(prompts.changed) if self.reads_prompt else {},
+                'interrupted': interrupted, 'stopped_by': stopped_by,
+                'comparison': compare(pairs)}
+
+    def _identity(self) -> dict[str, Any]:
+        """All that the answers depend on."""
+        from sightplan.replay.asking import RECORDED
+        arguments, domain = self._arguments, self._domain
+        return {
+            'bags': self._sources.digests(),
+            'backend': {'name': self._name, **identity_values(self._settings)},
+            'model': self.model, 'answers': arguments.answers,
+            'questions': (RECORDED if arguments.questions == RECORDED
+                          else domain.question_hash),
+            'prompts': ({name: domain.prompt_hash(name) for name in domain.prompt_names}
+                        if self.reads_prompt else {}),
+            'purposes': sorted(set(arguments.purpose))}
+
+    def _same_domain(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Refuse episodes of several domains for a backend with a model for each."""
+        for source in sources:
+            other = source.episode.domain.name
+            if other != self._domain.name and hasattr(self._settings, 'domain'):
+                raise InputError(f'{source.name}: is of domain {other}, others are of '
+                                 f'{self._domain.name}; backend {self._name} has a model for '
+                                 f'each: replay one domain at a time')
+            yield source
+
+
+class _Spending:
+    """Keeps in ``replay.json`` what all sessions spent on a backend that counts it."""
+
+    def __init__(self, store: Any, backend: Backend) -> None:
+        carry_over = getattr(backend, 'carry_over', None)
+        self._store, self._backend = store, backend
+        self._keeps = carry_over is not None
+        self._earlier = Usage(**(store.info.get('spent') or {})) if self._keeps else Usage()
+        if carry_over is not None:
+            carry_over(self._earlier)
+
+    @property
+    def total(self) -> Usage | None:
+        used = self._backend.usage
+        return None if used is None else self._earlier + used
+
+    def note(self) -> None:
+        if self._keeps and self.total is not None:
+            self._store.note('spent', dataclasses.asdict(self.total))
+
+
+class _Progress:
+    """Progress on standard error: a bar on a terminal, a line per bag elsewhere."""
+
+    def __init__(self, total: int, what: str = 'replaying', usage: Any = lambda: None) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        console = Console(file=sys.stderr)
+        self._bar = Progress(
+            TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
+            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'),
+            TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+        self._task = self._bar.add_task(what, total=total, s='')
+        self._what, self._total, self._usage = what, total, usage
+        self._number = self._answers = 0
+        self._pace = Pace()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def answers(self, number: int) -> None:
+        """Count new answers."""
+        self._answers += number
+        self._bar.update(self._task, s=self._status())
+
+    def episode(self, name: str) -> None:
+        """Advance by one episode."""
+        self._number += 1
+        self._bar.update(self._task, completed=min(self._number, self._total), s=self._status())
+        if self._bar.disable:
+            left = self._pace.time_left(self._number, self._total - self._number)
+            status = self._status()
+            print(f'[{self._number}/{max(self._number, self._total)}] {self._what}: {name}'
+                  f'{", " + status if status else ""}, ETA {left}', file=sys.stderr, flush=True)
+
+    def _status(self) -> str:
+        used: Usage | None = self._usage()
+        texts = [f'{self._answers} new answers'] if self._answers else []
+        if used is not None and used.prompt_tokens:
+            texts.append(f'{used.prompt_tokens + used.completion_tokens} tokens')
+        if used is not None and used.cost_usd is not None:
+            texts.append(f'{used.cost_usd:.4f} USD')
+        return ', '.join(texts)
+
+
+def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]], stream: Any,
+                 note: str = '') -> None:
+    from rich.console import Console
+    from rich.table import Table
+    console = Console(file=stream)
+    table = Table(title=title, title_justify='left', caption=note, caption_justify='left')
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify='left' if place < 2 else 'right', overflow='fold')
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    return '-' if value is None else f'{value:.4f}'
+
+
+def _interval(row: Mapping[str, Any], key: str, stem: str = '', sign: str = '') -> str:
+    if row.get(key) is None:
+        return '-'
+    return f'{row[key]:{sign}.4f} ({row[f"{stem}low"]:.4f} to {row[f"{stem}high"]:.4f})'
