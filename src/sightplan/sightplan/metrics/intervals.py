@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the standard normal distribution."""
@@ -46,3 +47,66 @@ def sem(share: float, n: int) -> float:
 def mean_sem(sems: Sequence[float]) -> float:
     """Standard error of the mean of m independent estimates: sqrt(sum sem_i^2) / m, eq. (2)."""
     return math.sqrt(sum(s * s for s in sems)) / len(sems) if sems else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of trials, with its uncertainty; all are None without a trial.
+
+    Attributes:
+        successes: how many trials succeeded.
+        n: how many there were.
+    """
+
+    successes: int
+    n: int
+
+    @property
+    def rate(self) -> float | None:
+        """The share."""
+        return self.successes / self.n if self.n else None
+
+    @property
+    def sem(self) -> float | None:
+        """Its standard error, see the function ``sem``."""
+        return sem(self.successes / self.n, self.n) if self.n else None
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of its 95 % Wilson interval."""
+        return wilson(self.successes, self.n)[0] if self.n else None
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+        return wilson(self.successes, self.n)[1] if self.n else None
+
+
+def mean_over(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean of independent values and its standard error: sample deviation (n - 1) over sqrt(n).
+
+    That is how table 1 of the ViPlan paper treats models, whose differences outweigh the noise of
+    each; with fewer than two values the error is None.
+    """
+    if not values:
+        return None, None
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, None
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
+def errors_apart(ours: float | None, our_sem: float | None, theirs: float | None,
+                 their_sem: float | None) -> float | None:
+    """Difference of two estimates in standard errors of the difference.
+
+    None where something is unknown, or where two different shares both claim no error, as shares
+    of 0 and 1 do.
+    """
+    if ours is None or theirs is None or our_sem is None or their_sem is None:
+        return None
+    if ours == theirs:
+        return 0.0
+    error = math.hypot(our_sem, their_sem)
+    return (ours - theirs) / error if error else None

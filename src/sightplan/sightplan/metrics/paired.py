@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+K = TypeVar('K', bound=Hashable)
 
 _MOST_CELLS = 4_000_000
 """Resampled counts that are held at once."""
@@ -134,17 +138,28 @@ def paired_bootstrap(first: Sequence[float], second: Sequence[float],
 def _resampled(sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int,
                seed: int) -> NDArray[np.float64]:
     """Means of (resamples,) draws of as many groups as there are."""
-    rng, n = np.random.default_rng(seed), len(sums)
-    means, step = np.empty(resamples), max(1, _MOST_CELLS // n)
+    n = len(sums)
+    if resamples * n <= _MOST_CELLS // 4:
+        picked = _picked(n, resamples, seed)
+        means: NDArray[np.float64] = (picked @ sums) / (picked @ counts)
+        return means
+    rng, means, step = np.random.default_rng(seed), np.empty(resamples), max(1, _MOST_CELLS // n)
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
-        picked = rng.multinomial(n, np.full(n, 1.0 / n), size=size)
+        picked = rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
         means[start:start + size] = (picked @ sums) / (picked @ counts)
     return means
 
 
-def agreement(first: Mapping[Hashable, bool], second: Mapping[Hashable, bool],
-              groups: Mapping[Hashable, Hashable] | None = None, resamples: int = 2000,
+@lru_cache(maxsize=4)
+def _picked(n: int, resamples: int, seed: int) -> NDArray[np.float64]:
+    """(resamples, n): how often each group is drawn. Kept, since tables compare many pairs."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples).astype(np.float64)
+
+
+def agreement(first: Mapping[K, bool], second: Mapping[K, bool],
+              groups: Mapping[K, Hashable] | None = None, resamples: int = 2000,
               seed: int = 0) -> Agreement | None:
     """Compare two methods on the episodes that both have.
 

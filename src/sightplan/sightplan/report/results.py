@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from sightplan.metrics import summarise
 from sightplan.metrics.scorer import BELIEF_BINS, COUNTS
 from sightplan.model import InputError, user_path
 from sightplan.records import RunStore
+from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.suites import load_suite, suite_for, suite_names
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
@@ -199,6 +200,22 @@ class RunResults:
     def summary(self) -> dict[str, Any]:
         """Scores of the run, see ``metrics.summarise``."""
         return summarise([completed(line) for line in self.lines])
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """The logged answers of the episodes, if the run has a log; damaged lines are left out."""
+        wanted = {line['episode_id'] for line in self.lines}
+        try:
+            with (self.folder / ANSWERS).open(encoding='utf-8', errors='replace') as file:
+                for text in file:
+                    try:
+                        entry = json.loads(text)
+                    except (ValueError, RecursionError):
+                        continue
+                    if (isinstance(entry, dict) and 'atom' in entry
+                            and entry.get('episode') in wanted):
+                        yield entry
+        except OSError:
+            return
 
 
 def split_of(line: Line) -> str:
@@ -572,6 +589,8 @@ def short_model(model: str) -> str:
         name = name.split(' ')[0]
     if name.startswith('embedded_model/') or name == 'embedded_model':
         return 'embedded'
+    if name.startswith('scripted('):
+        return 'scripted'
     name = name.rstrip('/').rsplit('/', 1)[-1]
     for suite in map(load_suite, suite_names()):
         known = suite.model_name(name)

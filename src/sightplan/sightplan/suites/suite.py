@@ -154,6 +154,11 @@ class Suite:
                     return Published(cell[0], cell[1], table['source'])
         return None
 
+    def publishes(self, method: str) -> bool:
+        """Whether the paper has a number of a method."""
+        return any(table['method'] == method
+                   for table in _published(self.folder / 'published.json')['tables'])
+
     def model_name(self, model: str) -> str | None:
         """What the paper calls a model, None if it has no number of it.
 

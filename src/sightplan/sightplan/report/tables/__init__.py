@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from sightplan.report.results import Results
+from sightplan.report.tables.answers import calibration, compounding_table
+from sightplan.report.tables.effort import cost, failures, stops
 from sightplan.report.tables.model import Column, Kind, Table
+from sightplan.report.tables.pairs import paired
 from sightplan.report.tables.runs import runs
+from sightplan.report.tables.scores import (
+    figure5,
+    model_table,
+    models,
+    predicate_tables,
+    predicates,
+    success,
+)
 
 __all__ = ['Column', 'Kind', 'Table', 'make_tables']
 
 
 def make_tables(results: Results) -> tuple[Table, ...]:
-    """All tables that have at least one row, in the order in which they are read."""
-    made = (runs(results),)
+    """All tables that have at least one row, in the order in which they are read.
+
+    Names are stable: ``success``, ``figure5``, ``model_table``, ``models``, ``predicates``,
+    ``predicates_<domain>``, ``compounding``, ``failures``, ``stops``, ``calibration``,
+    ``calibration_error``, ``cost``, ``paired``, ``runs``.
+    """
+    made = (success(results), figure5(results), model_table(results), models(results),
+            *predicate_tables(results), predicates(results), compounding_table(results),
+            failures(results), stops(results), *calibration(results), cost(results),
+            paired(results), runs(results))
     return tuple(table for table in made if table.rows)

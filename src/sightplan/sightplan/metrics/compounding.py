@@ -1,0 +1,153 @@
+"""How errors of single answers compound: success over the number of answers an episode needs.
+
+The ViPlan paper's figure 16 sets the success rate of its grounding method against the number of
+predictions that must all be right, of which a benchmark of single questions measures the case
+"one". Here that number is what a grounder without any error is asked:
+
+* exactly, where the results hold an error-free episode of the same problem and method: its number
+  of questions (the least, if there are several);
+* else estimated: the questions of the enumerations before the first action, and those of the
+  checks of as many actions as the shortest plan has, at the episode's own mean sizes.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.model import AskPurpose
+
+_CHECKED = (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The number of answers that an episode needed.
+
+    Attributes:
+        answers: how many.
+        exact: whether an error-free episode was asked so many; else they are estimated.
+    """
+
+    answers: float
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompoundingBin:
+    """Episodes that needed about as many answers.
+
+    Attributes:
+        fewest: answers that one of the bin's range needs at least.
+        most: likewise at most.
+        mean: number of answers needed, mean of the episodes.
+        n: number of episodes.
+        solved: of these.
+        exact: episodes among them whose number is exact.
+        independent: the share that would be solved if each needed answer were right
+            independently with the measured accuracy p: the mean of p^answers.
+    """
+
+    fewest: float
+    most: float
+    mean: float
+    n: int
+    solved: int
+    exact: int
+    independent: float
+
+
+def answers_right(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many answers were right, and how many there are, of any purpose; unreadable is wrong."""
+    right = asked = 0
+    for line in lines:
+        for table in line['predicates'].values():
+            for counts in table.values():
+                right, asked = right + counts['right'], asked + counts['asked']
+    return right, asked
+
+
+def error_free(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """Answers that a perfect grounder is asked, by (split, problem).
+
+    Args:
+        lines: episodes of one domain and method, of any model, where no action is bungled.
+
+    Returns:
+        for the problems of which one episode was solved with every answer right.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for line in lines:
+        right, asked = answers_right([line])
+        if line['scored'] and line['solved'] and asked and right == asked:
+            key = (line['split'], line['problem'])
+            found[key] = min(asked, found.get(key, asked))
+    return found
+
+
+def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int]) -> Needed | None:
+    """The number of answers that an episode needed; None if it cannot be known.
+
+    Args:
+        line: the episode.
+        exact: see ``error_free``.
+    """
+    known = exact.get((line['split'], line['problem']))
+    if known is not None:
+        return Needed(float(known), True)
+    length, enumerations = line['optimal_length'], line['enumerations']
+    first = sum(step == 0 for step in line['enumerated_at'])
+    checks = [(_asked(line, purpose), sum(line['checks'].get(purpose, {}).values()))
+              for purpose in _CHECKED]
+    if length is None or not all(n for _, n in checks) or bool(enumerations) != bool(first):
+        return None
+    start = (_asked(line, AskPurpose.ENUMERATION.value) / len(enumerations) * first
+             if enumerations else 0.0)
+    return Needed(start + length * sum(asked / n for asked, n in checks), False)
+
+
+def _asked(line: Mapping[str, Any], purpose: str) -> int:
+    return sum(int(counts['asked']) for counts in line['predicates'].get(purpose, {}).values())
+
+
+def edges(answers: Sequence[float], bins: int = 6) -> list[float]:
+    """Lower edges of at most so many bins that hold about equally many episodes.
+
+    Equal numbers of answers are never torn apart.
+    """
+    ordered = sorted(answers)
+    cuts = [ordered[len(ordered) * number // bins] for number in range(bins)] if ordered else []
+    return list(dict.fromkeys(cuts))
+
+
+def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
+                lower: Sequence[float]) -> list[CompoundingBin]:
+    """Success by the number of answers needed.
+
+    Args:
+        episodes: what each needed, and whether it was solved.
+        accuracy: share of right answers, for the curve of independent errors.
+        lower: lower edges of the bins, ascending, see ``edges``.
+
+    Returns:
+        the bins that hold an episode.
+
+    Raises:
+        ValueError: an episode needs less than the lowest edge.
+    """
+    members: dict[int, list[tuple[Needed, bool]]] = {}
+    for need, solved in episodes:
+        index = bisect.bisect_right(lower, need.answers) - 1
+        if index < 0:
+            raise ValueError(f'{need.answers} answers lie below the first bin')
+        members.setdefault(index, []).append((need, solved))
+    found = []
+    for _, inside in sorted(members.items()):
+        answers = [need.answers for need, _ in inside]
+        found.append(CompoundingBin(
+            min(answers), max(answers), sum(answers) / len(answers), len(inside),
+            sum(solved for _, solved in inside), sum(need.exact for need, _ in inside),
+            sum(accuracy ** value for value in answers) / len(answers)))
+    return found

@@ -1,0 +1,161 @@
+"""What answers and beliefs are worth: compounding errors, and calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sightplan.metrics import Reliability, belief_reliability, reliability
+from sightplan.metrics.compounding import (
+    Needed,
+    answers_right,
+    compounding,
+    edges,
+    error_free,
+    needed,
+)
+from sightplan.metrics.intervals import Share
+from sightplan.report.results import Group, Line, Results, completed
+from sightplan.report.tables.common import (
+    GROUP,
+    WILSON,
+    group_cells,
+    row_of,
+    share_cells,
+    share_columns,
+)
+from sightplan.report.tables.model import Column, Table
+
+_COMPOUNDING = (
+    *GROUP, Column('what', 'what'),
+    Column('fewest', 'fewest', 'number', 'answers needed'),
+    Column('most', 'most', 'number', 'answers needed'),
+    Column('answers', 'mean', 'number', 'answers needed'),
+    Column('exact', 'exact', 'count', 'answers needed'),
+    *share_columns('success', 'success'), Column('solved', 'solved', 'count'),
+    Column('accuracy', 'accuracy of an answer', 'share'),
+    Column('independent', 'if errors were independent', 'share'))
+
+
+def compounding_table(results: Results) -> Table:
+    """Success over the number of answers an episode needs (the paper's figure 16)."""
+    found: list[dict[str, Any]] = []
+    families: dict[tuple[str, str], list[Group]] = {}
+    for group in results.groups:
+        if any(line.get('questions') for line in group.scored):
+            families.setdefault((group.domain, group.method), []).append(group)
+    for groups in families.values():
+        lines = {id(group): [completed(line) for line in group.scored] for group in groups}
+        exact = error_free(line for group in groups if not group.failure_probability
+                           for line in lines[id(group)])
+        needs = {id(group): [(need, bool(line['solved'])) for line in lines[id(group)]
+                             if (need := needed(line, exact)) is not None] for group in groups}
+        lower = edges([need.answers for pairs in needs.values() for need, _ in pairs])
+        for group in groups:
+            found += _compounding_rows(group, lines[id(group)], needs[id(group)], lower)
+    return Table('compounding', 'Errors compound: success by the answers an episode needs',
+                 _COMPOUNDING, tuple(found), (
+        'Answers needed: what a grounder without any error is asked in an episode of the problem '
+        'by the same method. "exact" counts the episodes for which an error-free one of the same '
+        'problem is among the results; for the others it is estimated from the enumerations '
+        'before the first action and the checks of as many actions as the shortest plan has. "one '
+        'answer": the share of right answers of all purposes, unreadable ones wrong, which is '
+        'what a benchmark of single questions measures. "if errors were independent": mean over '
+        'the episodes of accuracy to the power of the answers needed; success lies above it where '
+        'errors are harmless, mended or come together. Episodes of which the number is not known '
+        f'are left out. {WILSON} Of "one answer" it takes answers for independent.'))
+
+
+def _compounding_rows(group: Group, lines: Sequence[Line],
+                      needs: Sequence[tuple[Needed, bool]], lower: Sequence[float],
+                      ) -> list[dict[str, Any]]:
+    right, asked = answers_right(lines)
+    if not asked:
+        return []
+    cells = {**group_cells(group), 'accuracy': right / asked}
+    rows = [row_of(_COMPOUNDING, {
+        **cells, 'what': 'one answer', 'fewest': 1.0, 'most': 1.0, 'answers': 1.0,
+        **share_cells('success', Share(right, asked)), 'solved': right,
+        'independent': right / asked})]
+    for part in compounding(needs, right / asked, lower):
+        rows.append(row_of(_COMPOUNDING, {
+            **cells, 'what': 'episodes', 'fewest': part.fewest, 'most': part.most,
+            'answers': part.mean, 'exact': part.exact, 'solved': part.solved,
+            **share_cells('success', Share(part.solved, part.n)),
+            'independent': part.independent}))
+    return rows
+
+
+# -------------------------------------------------------------------------------- calibration
+
+
+_BINS = (
+    *GROUP, Column('source', 'probability of'), Column('low', 'from', 'share', 'bin'),
+    Column('high', 'to', 'share', 'bin'), Column('n', 'n', 'count'),
+    Column('mean_p', 'mean probability', 'share'), Column('frequency', 'share true', 'share'))
+_ERRORS = (
+    *GROUP, Column('source', 'probability of'),
+    Column('ece', 'calibration error', 'share'), Column('ece_low', 'low', 'share'),
+    Column('ece_high', 'high', 'share'), Column('n', 'probabilities', 'count'),
+    Column('episodes', 'episodes', 'count'))
+
+_BELIEFS, _ANSWERS = 'beliefs', 'answers'
+
+
+def calibration(results: Results) -> list[Table]:
+    """Reliability diagrams of beliefs and answers, and their expected calibration errors."""
+    bins, errors = [], []
+    for group in results.groups:
+        for source, found in (
+                (_BELIEFS, belief_reliability([completed(line) for line in group.scored])),
+                (_ANSWERS, _answer_reliability(group))):
+            if found is None or not found.n:
+                continue
+            cells = {**group_cells(group), 'source': source}
+            errors.append(row_of(_ERRORS, {
+                **cells, 'ece': found.ece, 'ece_low': found.low, 'ece_high': found.high,
+                'n': found.n, 'episodes': found.groups}))
+            bins += [row_of(_BINS, {
+                **cells, 'low': part.low, 'high': part.high, 'n': part.n,
+                'mean_p': part.mean_p if part.n else None,
+                'frequency': part.frequency if part.n else None}) for part in found.bins]
+    what = ('Beliefs: the probabilities of atoms that a method believed at each step of scored '
+            'episodes. Answers: P(yes) of readable answers, against P(yes) + P(no), where the '
+            'model gave both and the run logged answers (--answers-log).')
+    return [
+        Table('calibration', 'Calibration: reliability by bin', _BINS, tuple(bins), (
+            f'{what} A bin holds probabilities from its lower edge to below its upper one; '
+            'neighbours in time are not independent, so that no interval is given by bin.')),
+        Table('calibration_error', 'Calibration: expected error', _ERRORS, tuple(errors), (
+            f'{what} Expected calibration error: mean over probabilities of the distance between '
+            'mean probability and share of true atoms in their bin. Low and high: 95 % bootstrap '
+            'interval over episodes; resampling adds noise, so that it can lie above a very '
+            'small error.'))]
+
+
+def _answer_reliability(group: Group) -> Reliability | None:
+    probabilities, truths, episodes = [], [], []
+    for number, run in enumerate(group.runs):
+        scored = {line['episode_id'] for line in run.lines if line['scored']}
+        for entry in run.answers():
+            p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
+            if (p is None or entry.get('answer') not in ('yes', 'no')
+                    or not isinstance(entry.get('truth'), bool)
+                    or entry['episode'] not in scored):
+                continue
+            probabilities.append(p)
+            truths.append(entry['truth'])
+            episodes.append((number, entry['episode']))
+    if not probabilities:
+        return None
+    return reliability(probabilities, truths, 20, episodes)
+
+
+def yes_probability(p_yes: object, p_no: object) -> float | None:
+    """P(yes) of an answer that is one of both; None if it cannot be told."""
+    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and math.isfinite(p)
+               and 0.0 <= p <= 1.0 for p in (p_yes, p_no)):
+        return None
+    assert isinstance(p_yes, (int, float)) and isinstance(p_no, (int, float))
+    return p_yes / (p_yes + p_no) if p_yes + p_no else None

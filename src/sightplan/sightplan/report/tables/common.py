@@ -1,0 +1,75 @@
+"""What several tables share: the columns that name a group of runs, and published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sightplan.metrics.intervals import Share
+from sightplan.report.results import Group, Line
+from sightplan.report.tables.model import Column
+from sightplan.suites import Suite, load_suite, suite_for, suite_names
+
+GROUP = (
+    Column('domain', 'domain'), Column('method', 'method'), Column('backend', 'backend'),
+    Column('model', 'model'), Column('failure_probability', 'failing actions', 'share'),
+    Column('privileged', 'told what is hidden'), Column('calibrated', 'calibrated', 'bool'),
+    Column('variant', 'variant'))
+"""Columns that name a group, see ``Group``."""
+
+UNSCORED = ('Episodes that ended in an infrastructure error or were cancelled are counted as '
+            '"unscored" and say nothing about a method.')
+WILSON = 'Low and high: 95 % Wilson interval, which takes episodes for independent.'
+
+
+def group_cells(group: Group) -> dict[str, Any]:
+    """The cells of ``GROUP``."""
+    return {'domain': group.domain, 'method': group.method, 'backend': group.backend or None,
+            'model': group.model or None, 'failure_probability': group.failure_probability,
+            'privileged': group.privileged or None, 'calibrated': group.calibrated,
+            'variant': group.variant or None}
+
+
+def share_columns(key: str, heading: str, n: str = 'n', group: str = '') -> tuple[Column, ...]:
+    """Columns of a share: value, standard error, interval, and number of trials."""
+    return (Column(key, heading, 'share', group), Column(f'{key}_sem', 'SE', 'share', group),
+            Column(f'{key}_low', 'low', 'share', group),
+            Column(f'{key}_high', 'high', 'share', group),
+            Column(f'{key}_n', n, 'count', group))
+
+
+def share_cells(key: str, share: Share) -> dict[str, Any]:
+    """The cells of ``share_columns``."""
+    return {key: share.rate, f'{key}_sem': share.sem, f'{key}_low': share.low,
+            f'{key}_high': share.high, f'{key}_n': share.n}
+
+
+def solved(lines: Iterable[Line]) -> Share:
+    """Solved episodes of the scored ones."""
+    scored = [line for line in lines if line['scored']]
+    return Share(sum(line['solved'] for line in scored), len(scored))
+
+
+def unscored(lines: Iterable[Line]) -> int:
+    """Number of episodes that are not scored."""
+    return sum(not line['scored'] for line in lines)
+
+
+def published(group: Group, split: str, measure: str = 'success',
+              ) -> tuple[float | None, float | None, str | None]:
+    """The paper's number for a group's model, its standard error and where it stands."""
+    suite = suite_for(group.domain, split)
+    found = suite.published(group.domain, group.method, group.model, split, measure,
+                            group.failure_probability) if suite and group.model else None
+    return (None, None, None) if found is None else (found.value, found.sem, found.source)
+
+
+def suite_of(domain: str) -> Suite | None:
+    """The suite that has a domain, None if there is none."""
+    return next((suite for suite in map(load_suite, suite_names()) if domain in suite.domains),
+                None)
+
+
+def row_of(columns: Sequence[Column], cells: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with a cell for every column, None where nothing is given."""
+    return {column.key: cells.get(column.key) for column in columns}

@@ -1,0 +1,426 @@
+"""Success and accuracy by method (the paper's table 1 and figure 5), model and predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from sightplan.agent import needs_grounder, needs_visual_planner
+from sightplan.metrics import mean_sem
+from sightplan.metrics.intervals import Share, errors_apart, mean_over
+from sightplan.model import AskPurpose, InputError
+from sightplan.report.results import Group, Results
+from sightplan.report.tables.common import (
+    GROUP,
+    UNSCORED,
+    WILSON,
+    group_cells,
+    published,
+    row_of,
+    share_cells,
+    share_columns,
+    solved,
+    suite_of,
+    unscored,
+)
+from sightplan.report.tables.model import Column, Table
+
+ALL = 'all'
+_PERFECT = 'perfect'
+_ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'calibrated', 'variant')
+_FIVE = 'mean of five'
+_CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans'),
+            'grounder_average': (needs_grounder, 'methods whose model answers questions')}
+
+
+# ------------------------------------------------------------------------------- by method
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What is averaged in one row of table 1.
+
+    Attributes:
+        cells: what names the row.
+        splits: of which the mean over splits is made.
+        rates: one mapping of splits to shares for each model (or model and method).
+        theirs: likewise what the paper has of the same; values are None where it has nothing.
+        names: of the models.
+        method: as the suite's published means are called.
+        unscored: number of episodes.
+    """
+
+    cells: Mapping[str, Any]
+    splits: tuple[str, ...]
+    rates: tuple[Mapping[str, Share], ...]
+    theirs: tuple[Mapping[str, float | None], ...]
+    names: tuple[str, ...]
+    method: str
+    unscored: int
+
+    def means(self) -> list[float]:
+        """Mean over the splits of each model that has all of them."""
+        return [fmean(rates[split].rate or 0.0 for split in self.splits) for rates in self.rates
+                if all(split in rates and rates[split].n for split in self.splits)]
+
+    def their_means(self) -> list[float]:
+        """Likewise of the paper's numbers, of the same models."""
+        found = []
+        for rates, theirs in zip(self.rates, self.theirs, strict=True):
+            values = [theirs.get(split) for split in self.splits]
+            if all(split in rates and rates[split].n for split in self.splits):
+                found.append(values)
+        if any(value is None for values in found for value in values):
+            return []
+        return [fmean(value for value in values if value is not None) for values in found]
+
+
+def _rows(results: Results) -> list[_Row]:
+    """One row for each domain and method, what differs besides the model told apart."""
+    parts: dict[tuple[Any, ...], list[Group]] = {}
+    for group in results.groups:
+        cells = group_cells(group)
+        own = group.model if group.model == _PERFECT else ''
+        parts.setdefault((*(cells[column.key] for column in GROUP if column.key != 'model'), own),
+                         []).append(group)
+    rows = []
+    for groups in parts.values():
+        first = groups[0]
+        present = {split for group in groups for split in group.splits}
+        rows.append(_Row(
+            {**group_cells(first), 'model': None},
+            tuple(split for split in results.splits if split in present),
+            tuple({split: solved(group.of_split(split)) for split in group.splits}
+                  for group in groups),
+            tuple({split: published(group, split)[0] for split in group.splits}
+                  for group in groups),
+            tuple(group.model for group in groups if group.model), first.method,
+            sum(unscored(group.lines) for group in groups)))
+    return rows
+
+
+def _kin(row: _Row, *left_out: str) -> tuple[Any, ...]:
+    """What rows must have in common to be averaged."""
+    return (*(row.cells[key] for key in _ALIKE if key not in left_out), _PERFECT in row.names)
+
+
+def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
+    """Averages over the methods of a class, of those that the suite publishes."""
+    found = []
+    for name, (belongs, words) in _CLASSES.items():
+        parts: dict[tuple[Any, ...], list[_Row]] = {}
+        for row in rows:
+            suite = suite_of(str(row.cells['domain']))
+            if suite and suite.publishes(row.method) and _is(belongs, row.method):
+                parts.setdefault(_kin(row, 'method'), []).append(row)
+        for members in parts.values():
+            if len({row.method for row in members}) < 2:
+                continue
+            splits = [row.splits for row in members]
+            common = tuple(s for s in splits[0] if all(s in other for other in splits))
+            found.append(_Row(
+                {**members[0].cells, 'method': f'mean of {len(members)} {words}'}, common,
+                tuple(rates for row in members for rates in row.rates),
+                tuple(theirs for row in members for theirs in row.theirs),
+                tuple(dict.fromkeys(name for row in members for name in row.names)), name,
+                sum(row.unscored for row in members)))
+    return found
+
+
+def _is(belongs: Any, method: str) -> bool:
+    try:
+        return bool(belongs(method))
+    except InputError:  # a method of another version
+        return False
+
+
+def _combined_rows(rows: Sequence[_Row]) -> list[tuple[_Row, list[_Row]]]:
+    """Rows of several domains whose means can be averaged model by model."""
+    parts: dict[tuple[Any, ...], list[_Row]] = {}
+    for row in rows:
+        parts.setdefault(_kin(row, 'domain'), []).append(row)
+    return [(members[0], members) for members in parts.values()
+            if len({row.cells['domain'] for row in members}) > 1
+            and len(members) == len({row.cells['domain'] for row in members})
+            and len({row.names for row in members}) == 1]
+
+
+def success(results: Results) -> Table:
+    """The layout of the paper's table 1: methods, means over splits and models."""
+    columns = [*(c for c in GROUP if c.key != 'model'), Column('models', 'models', 'count'),
+               Column('names', 'which')]
+    for split in results.splits:
+        columns += [Column(split, 'success', 'share', split),
+                    Column(f'{split}_sem', 'SE', 'share', split),
+                    Column(f'{split}_n', 'n', 'count', split),
+                    Column(f'{split}_paper', 'paper', 'share', split)]
+    columns += [
+        Column('mean', 'success', 'share', 'mean over splits'),
+        Column('mean_sem', 'SE over models', 'share', 'mean over splits'),
+        Column('mean_within_sem', 'SE over episodes', 'share', 'mean over splits'),
+        Column('mean_n', 'n', 'count', 'mean over splits'),
+        Column('mean_splits', 'splits', group='mean over splits'),
+        Column('unscored', 'unscored', 'count'),
+        Column('paper_mean', 'same models', 'share', 'paper'),
+        Column('paper_sem', 'SE', 'share', 'paper'),
+        Column('paper_five', 'its five models', 'share', 'paper'),
+        Column('paper_five_sem', 'SE', 'share', 'paper')]
+    rows = _rows(results)
+    classes = _class_rows(rows)
+    found = [row_of(columns, _success_cells(row)) for row in (*rows, *classes)]
+    found += [row_of(columns, _combined_cells(first, members))
+              for first, members in _combined_rows([*rows, *classes])]
+    return Table('success', 'Success by method', tuple(columns), tuple(found), (
+        'Share of solved episodes, mean over models; each model counts the same. SE over models: '
+        "sample deviation of the models' means over splits, over the root of their number, as in "
+        'the paper; it needs two models. SE over episodes: what the number of episodes leaves '
+        'open for these very models and problems. "same models": mean of the numbers in the paper '
+        'of the models in the row, where it has all. "its five models": table 1 and figure 5 of '
+        'the paper. Domain "all": mean of the domains, model by model. A mean over splits is that '
+        f'of the splits named. {UNSCORED}'))
+
+
+def _success_cells(row: _Row) -> dict[str, Any]:
+    cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
+             'unscored': row.unscored}
+    for split in dict.fromkeys(split for rates in row.rates for split in rates):
+        shares = [rates[split] for rates in row.rates if split in rates and rates[split].n]
+        theirs = [values.get(split) for rates, values in zip(row.rates, row.theirs, strict=True)
+                  if split in rates and rates[split].n]
+        mean, error = mean_over([share.rate or 0.0 for share in shares])
+        if len(shares) == 1:
+            error = shares[0].sem
+        known = [value for value in theirs if value is not None]
+        cells |= {split: mean, f'{split}_sem': error, f'{split}_n': sum(s.n for s in shares),
+                  f'{split}_paper': fmean(known) if known and len(known) == len(theirs) else None}
+    means = row.means()
+    cells['mean'], cells['mean_sem'] = mean_over(means)
+    shares = [rates[split] for rates in row.rates for split in row.splits if split in rates]
+    complete = bool(means) and len(means) == len(row.rates)
+    cells |= {'mean_n': sum(share.n for share in shares),
+              'mean_within_sem': mean_sem([share.sem or 0.0 for share in shares])
+              if complete else None,
+              'mean_splits': ', '.join(row.splits)}
+    suite = suite_of(str(row.cells['domain']))
+    if suite and set(row.splits) == set(suite.domains[str(row.cells['domain'])].splits):
+        cells['paper_mean'], cells['paper_sem'] = mean_over(row.their_means())
+        cells |= _five(str(row.cells['domain']), row)
+    return cells
+
+
+def _five(domain: str, row: _Row) -> dict[str, Any]:
+    """The paper's mean over its five models."""
+    suite = suite_of(str(row.cells['domain']))
+    found = suite.published(domain, row.method, _FIVE, ALL, 'success',
+                            row.cells['failure_probability']) if suite else None
+    return {} if found is None else {'paper_five': found.value, 'paper_five_sem': found.sem}
+
+
+def _combined_cells(first: _Row, members: Sequence[_Row]) -> dict[str, Any]:
+    each = [row.means() for row in members]
+    theirs = [row.their_means() for row in members]
+    cells = {**first.cells, 'domain': ALL, 'privileged': None, 'models': len(first.names),
+             'names': ', '.join(first.names) or None,
+             'unscored': sum(row.unscored for row in members),
+             'mean_n': sum(share.n for row in members for rates in row.rates
+                           for share in rates.values()),
+             'mean_splits': ', '.join(dict.fromkeys(s for row in members for s in row.splits))}
+    if all(each) and len({len(means) for means in each}) == 1:
+        cells['mean'], cells['mean_sem'] = mean_over(
+            [fmean(values) for values in zip(*each, strict=True)])
+        if all(len(row.means()) == len(row.rates) for row in members):
+            cells['mean_within_sem'] = mean_sem([
+                share.sem or 0.0 for row in members for rates in row.rates
+                for share in (rates[split] for split in row.splits)])
+    if all(theirs) and len({len(means) for means in theirs}) == 1:
+        cells['paper_mean'], cells['paper_sem'] = mean_over(
+            [fmean(values) for values in zip(*theirs, strict=True)])
+    return {**cells, **_five(ALL, first)}
+
+
+def figure5(results: Results) -> Table:
+    """What the paper's figure 5 shows: success of each method on each split."""
+    columns = (*(c for c in GROUP if c.key != 'model'), Column('split', 'split'),
+               Column('models', 'models', 'count'), Column('names', 'which'),
+               Column('success', 'success', 'share'), Column('success_sem', 'SE', 'share'),
+               Column('success_n', 'n', 'count'),
+               Column('paper', 'same models', 'share', 'paper'),
+               Column('paper_five', 'its five models', 'share', 'paper'))
+    found = []
+    for row in _rows(results):
+        cells = _success_cells(row)
+        for split in row.splits:
+            suite = suite_of(str(row.cells['domain']))
+            five = suite.published(str(row.cells['domain']), row.method, _FIVE, split, 'success',
+                                   row.cells['failure_probability']) if suite else None
+            count = sum(split in rates and rates[split].n > 0 for rates in row.rates)
+            found.append(row_of(columns, {
+                **cells, 'split': split, 'models': count if row.names else 0,
+                'success': cells[split],
+                'success_sem': cells[f'{split}_sem'], 'success_n': cells[f'{split}_n'],
+                'paper': cells[f'{split}_paper'],
+                'paper_five': None if five is None else five.value}))
+    return Table('figure5', 'Success by method, domain and split', columns, tuple(found), (
+        'Mean over models. SE: over models where there are several (sample deviation over the '
+        'root of their number), else that of the share of solved episodes.'))
+
+
+# -------------------------------------------------------------------------------- by model
+
+
+_MODELS = (
+    *GROUP, Column('split', 'split'), *share_columns('success', 'success'),
+    Column('unscored', 'unscored', 'count'),
+    Column('accuracy', 'accuracy', 'share', 'answers to enumerations'),
+    Column('accuracy_sem', 'SE', 'share', 'answers to enumerations'),
+    Column('accuracy_n', 'readable', 'count', 'answers to enumerations'),
+    Column('accuracy_unparsed', 'unreadable', 'count', 'answers to enumerations'),
+    Column('macro_accuracy', 'mean of predicates', 'share', 'answers to enumerations'),
+    Column('all_accuracy', 'accuracy, all answers', 'share'),
+    Column('action_accuracy', 'action accuracy', 'share', 'actions'),
+    Column('executable', 'executable', 'share', 'actions'),
+    Column('actions_n', 'n', 'count', 'actions'),
+    Column('paper_success', 'success', 'share', 'paper'),
+    Column('paper_success_sem', 'SE', 'share', 'paper'),
+    Column('success_errors', 'difference / SE', 'number', 'paper'),
+    Column('paper_accuracy', 'accuracy', 'share', 'paper'),
+    Column('paper_accuracy_sem', 'SE', 'share', 'paper'),
+    Column('accuracy_errors', 'difference / SE', 'number', 'paper'),
+    Column('paper_source', 'where', group='paper'))
+
+
+def models(results: Results) -> Table:
+    """All scores of every group and split."""
+    found = []
+    for group in results.groups:
+        for split in (s for s in results.splits if s in group.splits):
+            found.append(row_of(_MODELS, {**group_cells(group), **_model_cells(group, split)}))
+    return Table('models', 'Scores by model, method and split', _MODELS, tuple(found), (
+        f'{WILSON} SE of a share p: sqrt(p (1 - p) / n), as in the paper; it is 0 at 0 and 1. '
+        'Accuracy: share of right ones of the readable answers to enumeration questions. Action '
+        'accuracy: share of actions that were carried out with every answer about them right, of '
+        'the actions taken and those still planned. Executable: share of the actions decided on '
+        'that the world carried out. "difference / SE": ours minus that of the paper, in standard '
+        'errors of the difference; episodes and answers taken for independent. With backend '
+        f'noisy_oracle the model stands for its published rates of errors. {UNSCORED}'))
+
+
+def _model_cells(group: Group, split: str) -> dict[str, Any]:
+    lines, summary = group.of_split(split), group.summaries[split]
+    share, accuracy = solved(lines), summary['predicate_accuracy']
+    counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
+    asked, unread = (sum(c[key] for c in counts) for key in ('asked', 'unparsed'))
+    theirs, their_sem, source = published(group, split)
+    right, right_sem, _ = published(group, split, 'accuracy')
+    actions = summary['actions']
+    return {
+        'split': split, **share_cells('success', share), 'unscored': unscored(lines),
+        'accuracy': accuracy['overall'], 'accuracy_sem': accuracy['sem'],
+        'accuracy_n': asked - unread if asked else None,
+        'accuracy_unparsed': unread if asked else None,
+        'macro_accuracy': accuracy['macro'], 'all_accuracy': accuracy['all_questions'],
+        'action_accuracy': summary['action_accuracy'], 'executable': summary['executable'],
+        'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
+        if share.n else None,
+        'paper_success': theirs, 'paper_success_sem': their_sem,
+        'success_errors': errors_apart(share.rate, share.sem, theirs, their_sem),
+        'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
+        'accuracy_errors': errors_apart(accuracy['overall'], accuracy['sem'], right, right_sem),
+        'paper_source': source}
+
+
+def model_table(results: Results) -> Table:
+    """The layout of the paper's tables 6 to 13: models, and success and accuracy by split."""
+    columns = list(GROUP)
+    for split in results.splits:
+        columns += [Column(f'{split}_success', 'success', 'share', split),
+                    Column(f'{split}_success_sem', 'SE', 'share', split),
+                    Column(f'{split}_success_n', 'n', 'count', split),
+                    Column(f'{split}_paper_success', 'paper', 'share', split),
+                    Column(f'{split}_accuracy', 'accuracy', 'share', split),
+                    Column(f'{split}_accuracy_sem', 'SE', 'share', split),
+                    Column(f'{split}_accuracy_n', 'answers', 'count', split),
+                    Column(f'{split}_paper_accuracy', 'paper', 'share', split)]
+    found = []
+    for group in results.groups:
+        cells = group_cells(group)
+        for split in group.splits:
+            cells |= {f'{split}_{key}': value
+                      for key, value in _model_cells(group, split).items()}
+        found.append(row_of(columns, cells))
+    return Table('model_table', 'Models: success and accuracy by split', tuple(columns),
+                 tuple(found), 'See the table "models" for intervals and definitions.')
+
+
+# ---------------------------------------------------------------------------- by predicate
+
+
+_PREDICATES = (
+    *GROUP, Column('split', 'split'), Column('predicate', 'predicate'),
+    *share_columns('accuracy', 'accuracy', 'readable'),
+    Column('unparsed', 'unreadable', 'count'),
+    Column('yes_accuracy', 'right', 'share', 'true atoms'),
+    Column('yes_n', 'n', 'count', 'true atoms'),
+    Column('no_accuracy', 'right', 'share', 'false atoms'),
+    Column('no_n', 'n', 'count', 'false atoms'),
+    Column('paper', 'accuracy', 'share', 'paper'), Column('paper_sem', 'SE', 'share', 'paper'),
+    Column('errors', 'difference / SE', 'number', 'paper'),
+    Column('paper_source', 'where', group='paper'))
+
+
+def predicates(results: Results) -> Table:
+    """Accuracy by predicate, of enumeration questions."""
+    found = []
+    for group in results.groups:
+        for split in (s for s in results.splits if s in group.splits):
+            table = group.summaries[split]['predicates'].get(AskPurpose.ENUMERATION.value, {})
+            for predicate, counts in table.items():
+                found.append(row_of(_PREDICATES, {
+                    **group_cells(group), 'split': split,
+                    **_predicate_cells(group, split, predicate, counts)}))
+    return Table('predicates', 'Accuracy by predicate', _PREDICATES, tuple(found), (
+        'Answers to enumeration questions. Accuracy counts readable answers; of true and false '
+        'atoms unreadable ones count as wrong. Low and high: 95 % Wilson interval, which takes '
+        'answers for independent; answers about one picture are not, so that it is too narrow.'))
+
+
+def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[str, Any],
+                     ) -> dict[str, Any]:
+    share = Share(counts['right'], counts['asked'] - counts['unparsed'])
+    theirs, their_sem, source = published(group, split, predicate)
+    return {'predicate': predicate, **share_cells('accuracy', share),
+            'unparsed': counts['unparsed'], 'yes_accuracy': counts['yes_accuracy'],
+            'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],
+            'no_n': counts['no_asked'], 'paper': theirs, 'paper_sem': their_sem,
+            'errors': errors_apart(share.rate, share.sem, theirs, their_sem),
+            'paper_source': source}
+
+
+def predicate_tables(results: Results) -> list[Table]:
+    """The layout of the paper's tables 16 to 19: models, and splits by predicate."""
+    tables = []
+    rows = predicates(results).rows
+    for domain in results.domains:
+        own = [row for row in rows if row['domain'] == domain]
+        names = sorted({row['predicate'] for row in own})
+        splits = [split for split in results.splits if any(r['split'] == split for r in own)]
+        columns = [*GROUP]
+        for name in names:
+            for split in splits:
+                columns += [Column(f'{name}_{split}', split, 'share', name),
+                            Column(f'{name}_{split}_n', 'n', 'count', name),
+                            Column(f'{name}_{split}_paper', 'paper', 'share', name)]
+        wide: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in own:
+            cells = wide.setdefault(tuple(row[c.key] for c in GROUP),
+                                    {c.key: row[c.key] for c in GROUP})
+            place = f'{row["predicate"]}_{row["split"]}'
+            cells |= {place: row['accuracy'], f'{place}_n': row['accuracy_n'],
+                      f'{place}_paper': row['paper']}
+        tables.append(Table(
+            f'predicates_{domain}', f'Accuracy by predicate and split: {domain}', tuple(columns),
+            tuple(row_of(columns, cells) for cells in wide.values()),
+            'See the table "predicates" for intervals and definitions.'))
+    return tables
