@@ -11,7 +11,7 @@ from graph_testing import read_bag, result, script
 from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
-from sightplan.records.evidence import bag_image
+from sightplan.records.pictures import bag_image
 from sightplan.runner import RunSettings, run
 
 NOISE = 'internvl3-78b'

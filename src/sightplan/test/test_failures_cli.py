@@ -16,7 +16,8 @@ from sightplan.metrics import RULES, EpisodeScorer, wilson
 from sightplan.model import EpisodeStarted, InfrastructureError, Observation, Observed
 from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
-from sightplan.records.evidence import FailureImages, bag_image, failure_picture
+from sightplan.records.evidence import FailureImages, failure_picture
+from sightplan.records.pictures import bag_image
 from sightplan.report import failures_study
 from sightplan.report.failures_picture import (
     captioned,
@@ -200,7 +201,7 @@ def test_pictures_are_embedded_in_a_page_that_needs_no_other_file(with_pictures,
     assert main(['failures', str(with_pictures), '--html', str(out)]) == 0
     text = out.read_text()
     assert text.count('src="data:image/jpeg;base64,') == 1
-    assert 'http' not in text and '<script' not in text and '<link' not in text
+    assert '://' not in text and '<script' not in text and '<link' not in text
     assert 'Is the green block the topmost of its column?' in text
     assert 'class="here"' in text and 'moveblock(g, c2)' in text
     check_html(text)

@@ -6,7 +6,6 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,18 +52,10 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan.records import topics
-from sightplan.records.messages import EpisodeMessages
+from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ExecutorThread, ServiceCaller, never
 from sightplan_nodes.failures import raise_error
-
-_STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
-
-
-def raw_stamp_ns(data: bytes) -> int:
-    """Stamp [ns] of a serialized message that begins with a header (CDR encoding)."""
-    seconds, nanoseconds = _STAMP[data[1] & 1].unpack_from(data, 4)
-    return int(seconds) * 10**9 + int(nanoseconds)
 
 
 @dataclass(frozen=True, slots=True)

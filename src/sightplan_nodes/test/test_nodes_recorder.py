@@ -48,8 +48,8 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.records.evidence import bag_image
 from sightplan.records.messages import message_types
+from sightplan.records.pictures import bag_image
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error

@@ -18,11 +18,10 @@ from sightplan.model import (
     Observation,
     Observed,
 )
+from sightplan.records.pictures import bag_image
 
 FOLDER = 'failures'
 _LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that tell states apart
-_CHANNELS = {'rgb8': (3, slice(None)), 'bgr8': (3, slice(None, None, -1)),
-             'mono8': (1, slice(None))}  # number and order
 
 
 class FailureImages:
@@ -110,48 +109,3 @@ def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
         return None
     from sightplan.report.failures_picture import captioned
     return captioned(image, line)
-
-
-def bag_image(bag: Path, stamp_ns: int, image_id: str = '') -> NDArray[np.uint8] | None:
-    """The image of a time in a rosbag2 bag.
-
-    Args:
-        bag: the folder.
-        stamp_ns: in the image's header [ns].
-        image_id: if given, an image of that time with another id does not count; else one with
-            labels is preferred, because that is what a model was shown.
-
-    Returns:
-        (H, W, 3) uint8 RGB; None if the bag is missing or broken, or holds no such image.
-    """
-    from rosbags.rosbag2 import Reader, ReaderError
-    from rosbags.typesys import Stores, get_typestore
-    store = get_typestore(Stores.ROS2_JAZZY)
-    kind = 'sensor_msgs/msg/Image'
-    raw = None
-    try:
-        with Reader(bag) as reader:
-            topics = [c for c in reader.connections if c.msgtype == kind]
-            for topic, _, data in reader.messages(topics) if topics else ():
-                message: Any = store.deserialize_cdr(data, kind)
-                stamp = message.header.stamp
-                if stamp.sec * 10**9 + stamp.nanosec == stamp_ns:
-                    image = _pixels(message)
-                    if image is None or image_id not in ('', Observation(image).image_id):
-                        continue
-                    if image_id or topic.topic.endswith('labelled'):
-                        return image
-                    raw = image
-    except (ReaderError, OSError, ValueError):
-        return None
-    return raw
-
-
-def _pixels(message: Any) -> NDArray[np.uint8] | None:
-    if message.encoding not in _CHANNELS:
-        return None
-    channels, order = _CHANNELS[message.encoding]
-    rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
-    image = rows[:, :message.width * channels].reshape(message.height, message.width, channels)
-    return np.ascontiguousarray(np.broadcast_to(
-        image[:, :, order], (message.height, message.width, 3)))

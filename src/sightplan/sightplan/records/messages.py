@@ -91,6 +91,8 @@ PROPOSAL_STATUSES = {ProposalStatus.PLANNED: 1, ProposalStatus.UNPARSED: 2,
 _COLOUR_ORDERS = {'rgb8': (0, 1, 2), 'bgr8': (2, 1, 0), 'rgba8': (0, 1, 2), 'bgra8': (2, 1, 0),
                   'mono8': (0, 0, 0)}
 _CHANNELS = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}
+_STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
+_HEADER_BYTES = 12
 _NO_LENGTH = -1
 _NO_TEXT = re.compile('[\0\ud800-\udfff]')
 
@@ -131,6 +133,18 @@ def text(value: str) -> str:
     encoding in UTF-8, and NUL would end the text.
     """
     return _NO_TEXT.sub('\ufffd', value)
+
+
+def raw_stamp_ns(data: bytes) -> int:
+    """Stamp [ns] of a serialized message that begins with a header (CDR encoding).
+
+    Raises:
+        InputError: it is too short to have one.
+    """
+    if len(data) < _HEADER_BYTES:
+        raise InputError(f'a message of {len(data)} bytes has no header')
+    seconds, nanoseconds = _STAMP[data[1] & 1].unpack_from(data, 4)
+    return int(seconds) * 10**9 + int(nanoseconds)
 
 
 def time_from_msg(time: Any) -> int:

@@ -1,36 +1,48 @@
-"""Episodes as their bags tell them: the events of the loop, the truth, and the pictures."""
+"""Episodes as their bags tell them: the events of the loop, the truth, and the pictures.
+
+Any bag with the agent's topics will do: one of the recorder's, or one that ``ros2 bag record -a``
+wrote beside a real arm, with many other topics, several episodes, and names in a namespace.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain
-from sightplan.model import Atom, EpisodeEvent, EpisodeSpec, Observation, State
+from sightplan.model import (
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    InputError,
+    Observation,
+    SightplanError,
+    Stepped,
+)
+from sightplan.records import topics
+from sightplan.records.assembly import Arrival, Assembly
+from sightplan.records.bag_reading import Bag, BagMessage, open_bag, type_store
+from sightplan.records.messages import (
+    BagMessages,
+    EventReader,
+    message_types,
+    read_problem,
+    spec_from_msg,
+    truth_from_msg,
+)
+from sightplan.records.pictures import Pictures
+from sightplan.records.truth import RecordedTruth, Told
 
+__all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 
-class RecordedTruth:
-    """A TruthSource out of a bag; an absent one knows nothing and says so."""
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a world time that the live scorer looked at.
-
-        Raises:
-            WorldError: the bag has no truth for that time.
-        """
-        raise NotImplementedError
-
-    def last_outcome(self) -> str:
-        """What became of the last action that was passed (see ``rescoring``)."""
-        raise NotImplementedError
-
-    def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
-        """Whether an atom held at a world time; None where that is not known."""
-        raise NotImplementedError
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +58,10 @@ class RecordedEpisode:
             one it was cut off.
         truth: None if none was recorded (a real robot).
         complaints: what is missing or damaged, in words; empty for a whole episode.
+        lost: numbers of the events that are missing from ``events`` (EpisodeStarted is 0).
+        received_ns: when each event was recorded [ns since 1970].
+        namespace: of the topics it was recorded from, for example ``/arm_1``; '' for none.
+        pictures: finds its pictures; None if there are none.
     """
 
     bag: Path
@@ -54,14 +70,21 @@ class RecordedEpisode:
     events: tuple[EpisodeEvent, ...]
     truth: RecordedTruth | None
     complaints: tuple[str, ...] = ()
+    lost: tuple[int, ...] = ()
+    received_ns: tuple[int, ...] = ()
+    namespace: str = ''
+    pictures: Pictures | None = field(default=None, repr=False)
 
     def image(self, observation: Observation) -> NDArray[np.uint8] | None:
         """The picture of a look, as models saw it: (H, W, 3) uint8 RGB; None if absent."""
-        raise NotImplementedError
+        if self.pictures is None or not observation.image_id:
+            return None
+        return self.pictures.find(observation.stamp_ns, observation.image_id, self.namespace)
 
     def with_image(self, observation: Observation) -> Observation:
         """The look with its picture (as it is if that is absent)."""
-        raise NotImplementedError
+        image = self.image(observation)
+        return observation if image is None else dataclasses.replace(observation, image=image)
 
 
 def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
@@ -70,4 +93,148 @@ def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
     Raises:
         InputError: it is no bag, or nothing of it can be read.
     """
-    raise NotImplementedError
+    opened = open_bag(bag)
+    attempts, complaints = _Collector(opened).collect()
+    pictures = Pictures(opened)
+    episodes = []
+    for attempt in attempts:
+        try:
+            episodes.append(attempt.episode(opened.path, pictures))
+        except SightplanError as error:
+            complaints.append(f'episode {attempt.episode_id!r} cannot be read: {error}')
+    complaints = [*opened.complaints, *complaints]
+    if not episodes:
+        what = '; '.join(complaints) or ('it holds no message on a topic '
+                                         f'{topics.AGENT_EPISODE}, in whatever namespace')
+        raise InputError(f'{opened.path}: holds no episode ({what}); give a bag of a run of '
+                         "sightplan's, or one that recorded the topics of the node agent")
+    torn = [episode for episode in episodes if episode.complaints] or episodes[-1:]
+    for episode in episodes:
+        yield episode if episode not in torn else dataclasses.replace(
+            episode, complaints=tuple(dict.fromkeys((*complaints, *episode.complaints))))
+
+
+@dataclass
+class _Attempt:
+    """The messages of one attempt at an episode, and its truth."""
+
+    namespace: str
+    episode_id: str
+    arrivals: list[Arrival] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def episode(self, bag: Path, pictures: Pictures) -> RecordedEpisode:
+        """What they tell.
+
+        Raises:
+            SightplanError: its problem cannot be read.
+        """
+        start = self.arrivals[0].message
+        domain, problem = read_problem(start)
+        spec = spec_from_msg(start, problem)
+        events: list[EpisodeEvent] = [EpisodeStarted(spec)]
+        received_ns = [self.arrivals[0].received_ns]
+        reader, number, lost = EventReader(), 1, list[int]()
+        for arrival in self.arrivals[1:]:
+            sequence = int(arrival.message.sequence)
+            lost += range(number, sequence)
+            number = sequence + 1
+            try:
+                event = reader.event(arrival.topic, arrival.message)
+            except (SightplanError, ValueError, TypeError, AttributeError) as error:
+                self.complaints.append(f'event {sequence} on {arrival.topic} makes no sense: '
+                                       f'{error}')
+                lost.append(sequence)
+                continue
+            events.append(event)
+            received_ns.append(arrival.received_ns)
+        if lost:
+            named = ', '.join(map(str, lost[:_MOST_NAMED]))
+            more = f' and {len(lost) - _MOST_NAMED} more' if len(lost) > _MOST_NAMED else ''
+            self.complaints.append(f'event {named}{more} of {number} is missing')
+        if not isinstance(events[-1], EpisodeEnded):
+            self.complaints.append(f'the recording ends before the episode does, after '
+                                   f'{len(events)} events')
+        truth = RecordedTruth(self.told) if self.told else None
+        if truth is not None and truth.outcomes_missing and any(
+                isinstance(event, Stepped) for event in events):
+            self.complaints.append('an earlier version recorded it, which did not record what '
+                                   'became of actions')
+        return RecordedEpisode(
+            bag, spec, domain, tuple(events), truth,
+            tuple(f'episode {self.episode_id!r}: {text}' for text in self.complaints),
+            tuple(lost), tuple(received_ns), self.namespace, pictures)
+
+
+class _Collector:
+    """Reads a bag's messages about episodes, once, and puts them in order."""
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+        self._topics: dict[str, tuple[str, str]] = {}
+        wanted = (*topics.EVENTS, topics.TRUTH)
+        for name, topic in bag.topics.items():
+            known = topics.relative(name, wanted)
+            if known is not None and topic.type in ('', topics.RECORDED[known[1]]):
+                self._topics[name] = known
+        self._make = BagMessages()
+        self._current: dict[str, bool] = {}  # topic to whether its type is of this version
+        self._assemblies: dict[str, Assembly] = {}
+        self._attempts: list[_Attempt] = []
+        self._open: dict[tuple[str, str], _Attempt] = {}
+        self._early: dict[tuple[str, str], list[Told]] = {}
+        self._complaints: list[str] = []
+
+    def collect(self) -> tuple[list[_Attempt], list[str]]:
+        """The attempts, in order, and what belongs to none of them, in words."""
+        for message in self._bag.messages(self._topics) if self._topics else ():
+            try:
+                self._take(message)
+            except (InputError, ValueError, TypeError, AttributeError) as error:
+                self._complaints.append(str(error))
+        for namespace, assembly in self._assemblies.items():
+            for episode_id in assembly.unfinished:
+                self._finish(namespace, episode_id)
+        return self._attempts, self._complaints
+
+    def _take(self, raw: BagMessage) -> None:
+        namespace, topic = self._topics[raw.topic]
+        message = self._decode(raw)
+        key = namespace, str(message.episode_id)
+        if topic == topics.TRUTH:
+            told = truth_from_msg(message)
+            attempt = self._open.get(key)
+            (self._early.setdefault(key, []) if attempt is None else attempt.told).append(told)
+            return
+        assembly = self._assemblies.setdefault(namespace, Assembly())
+        arrival = Arrival(topic, message, b'', raw.log_ns)
+        if assembly.repeats(arrival):
+            self._finish(namespace, key[1])
+        for ready in assembly.add(arrival):
+            if ready.starts:
+                self._open[key] = _Attempt(namespace, key[1], told=self._early.pop(key, []))
+                self._attempts.append(self._open[key])
+            self._open[key].arrivals.append(ready)
+
+    def _finish(self, namespace: str, episode_id: str) -> None:
+        """Give an attempt what still waits for messages that are lost."""
+        waiting = self._assemblies[namespace].finish(episode_id)
+        attempt = self._open.get((namespace, episode_id))
+        if attempt is not None and attempt.arrivals[0].starts and not any(
+                arrival.ends for arrival in attempt.arrivals):
+            attempt.arrivals += waiting
+        elif waiting:
+            self._complaints.append(f'{len(waiting)} messages of episode {episode_id!r} are left '
+                                    'out, because its start is missing')
+
+    def _decode(self, raw: BagMessage) -> Any:
+        """A message as this version has it."""
+        message = self._bag.decode(raw)
+        if raw.topic not in self._current:
+            topic, known = self._bag.topics[raw.topic], message_types().store
+            own = type_store(topic.type, topic.definition, topic.encoding)
+            self._current[raw.topic] = own.hash_rihs01(topic.type) == known.hash_rihs01(topic.type)
+        if self._current[raw.topic]:
+            return message
+        return self._make.completed(message, self._bag.topics[raw.topic].type)

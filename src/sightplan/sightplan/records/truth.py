@@ -82,6 +82,11 @@ class RecordedTruth:
         """All that was told, in order, failures included."""
         return self._told
 
+    @property
+    def outcomes_missing(self) -> bool:
+        """Whether no outcome of an action is known: nobody asked, or an old recorder wrote it."""
+        return all(item.outcome is None for item in self._told)
+
     def look_back_to(self, stamp_ns: int) -> None:
         """Make ``last_outcome`` tell of the action that ended at this world time."""
         self._outcome_ns = stamp_ns
