@@ -1,0 +1,635 @@
+"""One episode, step by step: what was seen, asked, believed, planned and done, and what was true.
+
+``view`` puts an episode's bag, or its line of results alone, into the order in which people read
+it; the template ``episode.jinja`` draws that.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from sightplan.metrics import failure_of
+from sightplan.model import (
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeEvent,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    Proposed,
+    Stepped,
+    Verdict,
+)
+from sightplan.records.evidence import failure_picture
+from sightplan.records.recorded import RecordedEpisode
+from sightplan.report.failures_picture import for_page
+from sightplan.report.html import jpeg_uri, render, seconds, words
+
+HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '
+        'To record them: sightplan run --bags failed (or all); graphs of ROS nodes always do.')
+_WIDTH, _QUALITY = 420, 78
+_FOLD, _MOST_BELIEFS = 8, 12
+_LEAST_CHANGE = 0.05
+_MOST_TEXT = 4000
+_GOOD = ('success', '')
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A camera image, small.
+
+    Attributes:
+        uri: that holds it; '' where it was shown in an earlier step already.
+        image_id: of the observation.
+        note: for people: when it was taken, or where it was shown.
+        width: of the picture [pixels].
+        height: likewise.
+    """
+
+    uri: str
+    image_id: str
+    note: str
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A question, what was answered, and what is true.
+
+    Attributes:
+        question: as it was asked; '' where only its atom is known.
+        atom: what it is about.
+        answer: yes, no or unparsed.
+        p_yes: probability of yes, None where the model gave none.
+        expected: what the method expected; None for no expectation.
+        truth: what is true, None where it is not known.
+        goal: whether the goal mentions the atom.
+        reply: what the model wrote, where that is more than the answer.
+    """
+
+    question: str
+    atom: str
+    answer: str
+    p_yes: float | None = None
+    expected: bool | None = None
+    truth: bool | None = None
+    goal: bool = False
+    reply: str = ''
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the answer is known to be wrong, or could not be read."""
+        return self.answer == Verdict.UNPARSED.value or (
+            self.truth is not None and (self.answer == Verdict.YES.value) != self.truth)
+
+    @property
+    def surprising(self) -> bool:
+        """Whether the method expected another answer."""
+        return self.expected is not None and (
+            self.answer == Verdict.UNPARSED.value
+            or (self.answer == Verdict.YES.value) != self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The probability of an atom before and after."""
+
+    atom: str
+    before: float | None
+    after: float
+    truth: bool | None
+    goal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One thing that happened.
+
+    Attributes:
+        kind: look, questions, belief, plan, proposal or act.
+        title: in words.
+        seconds: that it took, None where that is not known.
+        picture: what was seen, for a look.
+        rows: questions, wrong ones first, then those about the goal.
+        folded: further questions, all of them right or of unknown truth.
+        changes: of a belief.
+        texts: label and text, of what a model or planner wrote; for a look, what was told with it.
+        facts: short remarks.
+        good: False marks what went wrong, None what is neither.
+    """
+
+    kind: str
+    title: str
+    seconds: float | None = None
+    picture: Picture | None = None
+    rows: tuple[Row, ...] = ()
+    folded: tuple[Row, ...] = ()
+    changes: tuple[Change, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+    facts: tuple[str, ...] = ()
+    good: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happened up to an action, the action, and the check of its effects.
+
+    Attributes:
+        number: of the action, from 0; None for what came after the last one.
+        title: the action, and what became of it.
+        blocks: in order.
+        here: whether the failure shows here.
+    """
+
+    number: int | None
+    title: str
+    blocks: tuple[Block, ...]
+    here: bool = False
+
+    @property
+    def wrong(self) -> int:
+        """Number of wrong answers."""
+        return sum(row.wrong for block in self.blocks for row in block.rows)
+
+    @property
+    def scenes(self) -> list[tuple[Block | None, list[Block]]]:
+        """The looks (None: before the first one), each with what happened until the next one."""
+        found: list[tuple[Block | None, list[Block]]] = []
+        for block in self.blocks:
+            if block.kind == 'look':
+                found.append((block, []))
+            elif found:
+                found[-1][1].append(block)
+            else:
+                found.append((None, [block]))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeView:
+    """One episode, ready to be drawn.
+
+    Attributes:
+        key: id of its section, unique in the page.
+        title: the episode's id.
+        subtitle: method, model, run.
+        solved: whether it was; None for one that is not scored.
+        result: in words.
+        facts: label and value.
+        goal: each literal, and whether it held at the end (None: not known).
+        evidence: why it failed; None if it did not.
+        picture: that shows the failure, where steps have no pictures.
+        steps: in order.
+        notes: what is missing, and how to get it.
+    """
+
+    key: str
+    title: str
+    subtitle: str
+    solved: bool | None
+    result: str
+    facts: tuple[tuple[str, str], ...]
+    goal: tuple[tuple[str, bool | None], ...]
+    evidence: Mapping[str, Any] | None
+    picture: Picture | None
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
+         recorded: RecordedEpisode | None = None, method: str = '', model: str = '',
+         complaint: str = '') -> EpisodeView:
+    """Make the view of an episode.
+
+    Args:
+        line: its line of results.
+        folder: the run directory.
+        key: id of the section.
+        recorded: what its bag tells; None: only what the line has is shown.
+        method: name of the method, if another than the line's.
+        model: name of the model, likewise.
+        complaint: why there is no ``recorded`` though there is a bag.
+    """
+    failure: Mapping[str, Any] | None = line.get('failure')
+    if not failure:
+        found = failure_of(line)
+        failure = None if found is None else found.to_json()
+    line = {**line, 'failure': failure}
+    subtitle = ', '.join(filter(None, (
+        method or str(line.get('method') or ''), model or str(line.get('model') or ''),
+        folder.name)))
+    picture = None
+    if recorded is None:
+        steps = _steps_of_line(line)
+        data = failure_picture(folder, line) if failure else None
+        if failure and data is not None:
+            size = Image.open(io.BytesIO(small := for_page(data))).size
+            picture = Picture(jpeg_uri(small), str(failure.get('image_id') or ''),
+                              f'the look that shows it, step {failure["step"]}', *size)
+        notes = [complaint] if complaint else []
+        notes += [] if line.get('bag') and complaint else [HINT]
+    else:
+        steps = _steps_of_bag(recorded, line)
+        notes = list(recorded.complaints)
+    if failure:
+        here = min(int(failure['step']), len(steps) - 1)
+        steps = [replace(step, here=number == here) for number, step in enumerate(steps)]
+    return EpisodeView(
+        key, str(line['episode_id']), subtitle, bool(line['solved']) if line['scored'] else None,
+        _result(line), tuple(_facts(line)), tuple(_goal(line, recorded)), failure, picture,
+        tuple(steps), tuple(notes))
+
+
+def section(episode: EpisodeView, before: str = '', after: str = '', alone: bool = False,
+            ) -> str:
+    """The section of a page that shows an episode.
+
+    Args:
+        episode: what to draw.
+        before: id of the section before, to link to; '' for none.
+        after: of the one after it, likewise.
+        alone: whether the page shows nothing else.
+    """
+    return render('episode.jinja', e=episode, before=before, after=after, alone=alone)
+
+
+def page(episode: EpisodeView, title: str = '') -> str:
+    """A page of one episode alone: HTML, self-contained."""
+    return render('alone.html.jinja', title=title or episode.title,
+                  section=section(episode, alone=True))
+
+
+# ------------------------------------------------------------------------------------- the bag
+
+
+def _steps_of_bag(recorded: RecordedEpisode, line: Mapping[str, Any]) -> list[Step]:
+    return _Reader(recorded, line).steps()
+
+
+class _Reader:
+    """Puts events into steps: the checks of an action's effects belong to its step."""
+
+    def __init__(self, recorded: RecordedEpisode, line: Mapping[str, Any]) -> None:
+        self._recorded = recorded
+        self._line = line
+        self._goal = {literal.atom for literal in recorded.spec.problem.goal}
+        self._belief: Belief | None = None
+        self._shown: dict[str, str] = {}
+        self._current: list[Block] = []
+        self._done: list[tuple[int | None, str, list[Block]]] = []
+        self._now_ns = 0
+        self._told: tuple[str, ...] = ()
+        self._waiting: list[Block] = []  # looks: they go where their questions go
+
+    def steps(self) -> list[Step]:
+        for event in self._recorded.events:
+            self._take(event)
+        self._current += self._waiting
+        if self._current or not self._done:
+            self._done.append((None, _end_title(self._line), self._current))
+        return [Step(number, title, tuple(blocks)) for number, title, blocks in self._done]
+
+    def _take(self, event: EpisodeEvent) -> None:
+        if isinstance(event, Observed):
+            self._now_ns = event.observation.stamp_ns
+            self._look(event.observation)
+        elif isinstance(event, Asked):
+            blocks = self._current
+            if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
+                blocks = self._done[-1][2]
+            self._look(event.observation)
+            blocks += [*self._waiting, self._questions(event)]
+            self._waiting = []
+        elif isinstance(event, BeliefUpdated):
+            after_action = (not self._current and not self._waiting and self._done
+                            and self._done[-1][2][-1].kind != 'act')
+            block = self._beliefs(event.belief)
+            if block is not None:
+                (self._done[-1][2] if after_action else self._flush()).append(block)
+        elif isinstance(event, Planned):
+            result = event.result
+            solved = result.status.value == 'solved'
+            self._flush().append(Block(
+                'plan', f'plan of {len(result.plan)} actions' if solved else
+                f'no plan: {words(result.status.value)}', result.seconds,
+                texts=(('plan', ' → '.join(map(str, result.plan))),) if result.plan else (),
+                facts=tuple(filter(None, ('from the cache' if result.cached else '',
+                                          result.message))), good=None if solved else False))
+        elif isinstance(event, Proposed):
+            self._look(event.observation)
+            self._flush().append(_proposal(event))
+        elif isinstance(event, Stepped):
+            blocks = self._flush()
+            status = event.feedback.status.value
+            entry = _entry(self._line, event.index)
+            action = str(event.action) if event.action is not None else str(
+                entry.get('action') or '-')
+            block = _act(action, status, entry, event.feedback.message, event.seconds)
+            self._done.append((event.index, block.title, [*blocks, block]))
+            self._current = []
+        elif isinstance(event, EpisodeEnded):
+            self._flush()
+
+    def _flush(self) -> list[Block]:
+        self._current += self._waiting
+        self._waiting = []
+        return self._current
+
+    def _look(self, observation: Observation) -> None:
+        """Show what was seen, once for each step."""
+        key = observation.image_id or str(observation.stamp_ns)
+        number = len(self._done)
+        here = f'step {number}'
+        if key in self._shown:
+            if self._shown[key] != here and not any(
+                    block.kind == 'look' for block in [*self._current, *self._waiting]):
+                self._waiting.append(Block('look', 'look', picture=Picture(
+                    '', key, f'same picture as in {self._shown[key]}')))
+                self._shown[key] = here
+            return
+        self._shown[key] = here
+        image = self._recorded.image(observation)
+        picture = None
+        if image is not None and min(image.shape[:2]) > 8:
+            uri, width, height = _small(image)
+            picture = Picture(uri, key, f'{observation.stamp_ns / 1e9:.2f} s', width, height)
+        told = tuple(('true' if holds else 'false', ' · '.join(
+            str(atom) for atom, said in observation.told.items() if said is holds))
+            for holds in (True, False) if holds in observation.told.values())
+        if picture is not None or told:
+            self._waiting.append(Block('look', 'look', picture=picture, texts=told))
+
+    def _questions(self, event: Asked) -> Block:
+        rows = []
+        for question, answer, expected in zip(event.questions, event.answers, event.expected,
+                                              strict=True):
+            text = answer.text.strip()
+            plain = text.strip('.').lower() in ('', 'yes', 'no')
+            rows.append(Row(
+                question.text, str(question.atom), answer.verdict.value, answer.p_yes, expected,
+                self._truth(question.atom, event.observation.stamp_ns),
+                question.atom in self._goal, '' if plain else _cut(text)))
+        what = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
+                AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects',
+                }[event.purpose]
+        of = f' of {event.action}' if event.action is not None else ''
+        facts = tuple(filter(None, (event.model, event.prompt)))
+        told, self._told = self._told, facts
+        return _questions(f'{what}{of}', rows, event.seconds, () if facts == told else facts)
+
+    def _beliefs(self, belief: Belief) -> Block | None:
+        before, self._belief = self._belief, belief
+        if not belief.probabilities:
+            return self._state(belief, before)
+        past = before.probabilities if before else {}
+        changes = [Change(str(atom), past.get(atom), p, self._truth(atom, self._now_ns),
+                          atom in self._goal) for atom, p in belief.probabilities.items()]
+        if before is None:
+            title = f'first belief, {len(changes)} atoms'
+            chosen = [c for c in changes if c.goal or 0.02 < c.after < 0.98]
+            chosen.sort(key=lambda c: (not c.goal, abs(c.after - 0.5), c.atom))
+        else:
+            chosen = [c for c in changes if c.before is None
+                      or abs(c.after - c.before) >= _LEAST_CHANGE]
+            title = (f'belief: {len(chosen) or "none"} of {len(changes)} atoms changed by '
+                     f'{_LEAST_CHANGE:.2f} or more')
+            chosen.sort(key=lambda c: (not c.goal, -abs(c.after - (c.before or 0.0)), c.atom))
+        more = len(chosen) - _MOST_BELIEFS
+        return Block('belief', title, changes=tuple(chosen[:_MOST_BELIEFS]),
+                     facts=(f'and {more} more',) if more > 0 else ())
+
+    def _state(self, belief: Belief, before: Belief | None) -> Block:
+        """A belief that is one state: the atoms that are taken for true."""
+        def listed(atoms: Iterable[Atom], holds: bool) -> str:
+            wrong = {atom for atom in atoms if self._truth(atom, self._now_ns) is (not holds)}
+            return ' · '.join(f'{atom} ✗' if atom in wrong else str(atom)
+                              for atom in sorted(atoms))
+
+        if before is None:
+            texts = [('true', listed(belief.state, True))]
+            title = f'state: {len(belief.state)} atoms taken for true'
+        else:
+            texts = [('now true', listed(belief.state - before.state, True)),
+                     ('now false', listed(before.state - belief.state, False))]
+            title = f'state: {len(belief.state ^ before.state) or "no"} atoms changed'
+        return Block('belief', title, texts=tuple(text for text in texts if text[1]))
+
+    def _truth(self, atom: Atom, stamp_ns: int) -> bool | None:
+        return None if self._recorded.truth is None else self._recorded.truth.holds(
+            atom, stamp_ns)
+
+
+def _proposal(event: Proposed) -> Block:
+    proposal = event.proposal
+    good = None if proposal.status.value == 'planned' else False
+    title = (f'proposal of {len(proposal.actions)} action'
+             f'{"" if len(proposal.actions) == 1 else "s"}' if proposal.actions else
+             f'proposal: {words(proposal.status.value)}')
+    texts = [('plan', ' → '.join(map(str, proposal.actions))), ('why', proposal.explanation),
+             ('named', proposal.named if not proposal.actions else ''),
+             ('reply', proposal.text)]
+    return Block('proposal', title, proposal.seconds,
+                 texts=tuple((label, _cut(text)) for label, text in texts if text),
+                 facts=tuple(filter(None, (proposal.message,
+                                           'repaired before it was read' if proposal.repaired
+                                           else '', proposal.model, event.prompt))), good=good)
+
+
+def _questions(title: str, rows: Sequence[Row], took: float | None,
+               facts: tuple[str, ...]) -> Block:
+    """Wrong ones first, then those about the goal; of many right ones only the first are open."""
+    order = sorted(rows, key=lambda row: (not row.wrong, not row.goal, not row.surprising))
+    striking = sum(row.wrong or row.goal or row.surprising for row in rows)
+    shown = len(rows) if len(rows) <= _FOLD else max(striking, 1)
+    wrong = sum(row.wrong for row in rows)
+    known = any(row.truth is not None for row in rows)
+    remark = (f'{wrong} of {len(rows)} wrong' if wrong else f'all {len(rows)} right' if known
+              else f'{len(rows)}, truth not known')
+    return Block('questions', title, took, rows=tuple(order[:shown]), folded=tuple(order[shown:]),
+                 facts=(remark, *facts), good=False if wrong else None)
+
+
+# ------------------------------------------------------------------------------------ the line
+
+
+def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
+    """What the line has: actions, plans, and wrong answers."""
+    actions = list(line.get('actions') or ())
+    blocks: list[list[Block]] = [[] for _ in range(len(actions) + 1)]
+    texts = {answer['atom']: answer.get('question') or '' for answer in
+             (line.get('failure') or {}).get('evidence', {}).get('answers', ())}
+    goal = {str(unmet['literal']).removeprefix('not ') for unmet in line.get('goal_unmet') or ()}
+    for purpose, wanted in _by_purpose(line.get('wrong') or ()):
+        for number, rows in wanted.items():
+            if number < len(blocks):
+                blocks[number].append(Block(
+                    'questions', {'enumeration': 'what holds', 'goal': 'whether the goal holds',
+                                  'precondition': 'preconditions',
+                                  'effect': f'effects of step {number - 1}'}.get(
+                                      purpose, purpose),
+                    rows=tuple(Row(texts.get(atom, ''), atom, answer, truth=truth,
+                                   goal=atom in goal) for atom, answer, truth in rows),
+                    facts=(f'{len(rows)} wrong; right ones are not kept in the results',),
+                    good=False))
+    for plan in line.get('plans') or ():
+        solved = plan.get('status') == 'solved'
+        number = min(int(plan.get('step', 0)), len(actions))
+        blocks[number].append(Block(
+            'plan', f'plan of {plan.get("length")} actions' if solved else
+            f'no plan: {words(str(plan.get("status")))}', plan.get('seconds'),
+            facts=('from the cache',) if plan.get('cached') else (),
+            good=None if solved else False))
+    if line.get('unreadable'):
+        blocks[-1].append(Block('proposal', 'replies that could not be read', texts=tuple(
+            ('reply', _cut(str(text))) for text in line['unreadable']), good=False))
+    steps = []
+    for number, entry in enumerate(actions):
+        block = _act(str(entry.get('action') or '-'), str(entry.get('status') or ''), entry)
+        steps.append(Step(number, block.title, (*blocks[number], block)))
+    if blocks[-1] or not steps:
+        steps.append(Step(None, _end_title(line), tuple(blocks[-1])))
+    return steps
+
+
+def _by_purpose(wrong: Iterable[Sequence[Any]],
+                ) -> Iterable[tuple[str, dict[int, list[tuple[str, str, bool | None]]]]]:
+    """Wrong answers by purpose and step: atom, answer, truth."""
+    found: dict[str, dict[int, list[tuple[str, str, bool | None]]]] = {}
+    for item in wrong:
+        if len(item) < 4:
+            continue
+        purpose, atom, answer, number = item[:4]
+        truth = item[6] if len(item) > 6 else None
+        found.setdefault(str(purpose), {}).setdefault(int(number), []).append(
+            (str(atom), str(answer), truth if isinstance(truth, bool) else None))
+    return found.items()
+
+
+def _act(action: str, status: str, entry: Mapping[str, Any], message: str = '',
+         took: float | None = None) -> Block:
+    outcome = str(entry.get('outcome') or '')
+    good: bool | None = status == 'executed' and outcome in _GOOD
+    facts = [message] if message and message != outcome else []
+    if status == 'withheld' and entry.get('applicable') is not None:
+        facts.append('it was legal' if entry['applicable'] else 'rightly: it was not legal')
+        good = None if not entry['applicable'] else False
+    if entry.get('proposal'):
+        facts.append(words(str(entry['proposal'])))
+    check = entry.get('effects')
+    if check and check != 'quiet_right':
+        facts.append({'alarm_right': 'its check noticed rightly that effects were missing',
+                      'alarm_wrong': 'its check raised a false alarm',
+                      'quiet_wrong': 'its check missed that effects were missing'}.get(
+                          str(check), words(str(check))))
+    became = f': {status}' + (f', in truth {words(outcome)}' if outcome not in _GOOD else '')
+    return Block('act', f'{action}{became}', took, facts=tuple(facts), good=good)
+
+
+# ---------------------------------------------------------------------------------- the header
+
+
+def _end_title(line: Mapping[str, Any]) -> str:
+    return f'end: {words(str(line.get("stop") or "broken off"))}'
+
+
+def _result(line: Mapping[str, Any]) -> str:
+    stop = words(str(line.get('stop') or 'unknown'))
+    if not line['scored']:
+        return f'not scored: {line.get("error") or stop}'
+    if line['solved']:
+        return f'solved in {line.get("executed", 0)} actions'
+    failure = line.get('failure')
+    return f'failed: {words(str(failure["cause"]))}' if failure else f'not solved ({stop})'
+
+
+def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    yield 'ended by', words(str(line.get('stop') or 'unknown')) + (
+        f' ({line["message"]})' if line.get('message') else '')
+    steps = f'{line.get("steps", 0)} of {line.get("max_actions", "?")}'
+    kinds = [f'{line[kind]} {kind}' for kind in ('executed', 'rejected', 'withheld', 'invalid')
+             if line.get(kind)]
+    yield 'actions', steps + (f' ({", ".join(kinds)})' if kinds else '')
+    if line.get('optimal_length') is not None:
+        yield 'shortest plan', f'{line["optimal_length"]} actions'
+    if line.get('questions'):
+        wrong = len(line.get('wrong') or ())
+        yield 'questions', f'{line["questions"]} ({wrong} answered wrongly)'
+    timings = ', '.join(f'{name} {seconds(value)}' for name, value in
+                        (line.get('timings_s') or {}).items() if value >= 0.05)
+    yield 'time', seconds(line.get('seconds')) + (f' ({timings})' if timings else '')
+    yield 'seed', str(line.get('seed', 'unknown'))
+    if line.get('failure_probability'):
+        yield 'actions that fail', f'{line["failure_probability"]:.0%}'
+    if line.get('privileged', 'none') != 'none':
+        yield 'told', f'{line["privileged"]}, {line.get("told", 0)} facts'
+    if line.get('stop_at_goal'):
+        yield 'stops at the goal', 'yes'
+
+
+def _goal(line: Mapping[str, Any], recorded: RecordedEpisode | None,
+          ) -> Iterable[tuple[str, bool | None]]:
+    unmet = {str(item['literal']): item for item in line.get('goal_unmet') or ()}
+    scored = bool(line['scored'])
+    known = [str(literal) for literal in recorded.spec.problem.goal] if recorded else list(unmet)
+    for literal in known:
+        yield literal, (literal not in unmet) if scored else None
+
+
+def _entry(line: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    actions = line.get('actions') or ()
+    return actions[number] if number < len(actions) else {}
+
+
+def _small(image: NDArray[np.uint8]) -> tuple[str, int, int]:
+    """An image as a JPEG in a URI, with its size."""
+    picture = Image.fromarray(image)
+    picture.thumbnail((_WIDTH, _WIDTH), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    picture.save(buffer, 'jpeg', quality=_QUALITY, optimize=True)
+    return jpeg_uri(buffer.getvalue()), *picture.size
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else (
+        f'{text[:_MOST_TEXT]} … ({len(text):,} characters)')
+
+
+def read_recorded(line: Mapping[str, Any], folder: Path,
+                  read: Callable[[Path], Iterable[RecordedEpisode]],
+                  ) -> tuple[RecordedEpisode | None, str]:
+    """What the bag of an episode tells.
+
+    Args:
+        line: its line of results; ``bag`` names the bag.
+        folder: the run directory.
+        read: reads the episodes of a bag.
+
+    Returns:
+        the episode, and why there is none.
+    """
+    if not line.get('bag'):
+        return None, ''
+    bag = folder / str(line['bag'])
+    if not bag.exists():
+        return None, f'{bag.name}: the bag is gone, so only what the results have is shown'
+    try:
+        for episode in read(bag):
+            if episode.spec.episode_id == line['episode_id']:
+                return episode, ''
+    except InputError as error:
+        return None, f'the bag cannot be read ({error}), so only what the results have is shown'
+    return None, f'{bag.name}: the bag does not hold this episode'
