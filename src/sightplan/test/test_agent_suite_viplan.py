@@ -1,6 +1,7 @@
 """The ViPlan suite: its files, its published numbers, its anchors."""
 
 import json
+from statistics import fmean
 
 import pytest
 
@@ -8,6 +9,7 @@ from doubles import MemoryWorld
 from sightplan.agent import PrivilegedFacts, make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer, sem
+from sightplan.metrics.intervals import mean_over
 from sightplan.model import InputError, Privileged
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runner import RunSettings, episode_specs, select_problems
@@ -197,6 +199,54 @@ def test_the_tables_of_single_models_agree_with_the_papers_figure_of_their_mean(
         figure = suite.published(domain, method, 'mean of five', split)
         assert sum(each) / 5 == pytest.approx(figure.value, abs=.0051), split
         assert 'figure 5' in figure.source
+
+
+CLASSES = {'planner_average': EIGHT[:4], 'grounder_average': EIGHT[4:],
+           **{method: [method] for method in EIGHT}}
+
+
+@pytest.mark.parametrize('name', CLASSES)
+@pytest.mark.parametrize('domains', [['blocksworld'], ['household'], ['blocksworld', 'household']],
+                         ids='+'.join)
+def test_table_1_follows_from_the_tables_of_single_models(domains, name):
+    """Means over splits and domains, and their standard error over models (and methods)."""
+    suite = load_suite('viplan')
+    means = [fmean(suite.published(domain, method, model, split).value
+                   for domain in domains for split in SPLITS)
+             for method in CLASSES[name] for model in FIVE]
+    domain = domains[0] if len(domains) == 1 else 'all'
+    printed = suite.published(domain, name, 'mean of five', 'all')
+    mean, error = mean_over(means)
+    assert printed.value == pytest.approx(mean, abs=.0051)
+    assert printed.sem == pytest.approx(error, abs=.0051)
+    assert 'table 1' in printed.source
+
+
+@pytest.mark.parametrize('name', ['planner_average', 'grounder_average'])
+@pytest.mark.parametrize('domain', ['blocksworld', 'household'])
+def test_figure_5_averages_the_methods_of_a_class(domain, name):
+    suite = load_suite('viplan')
+    for split in SPLITS:
+        each = [suite.published(domain, method, 'mean of five', split).value
+                for method in CLASSES[name]]
+        printed = suite.published(domain, name, 'mean of five', split)
+        assert printed.value == pytest.approx(fmean(each), abs=.0101), split
+
+
+@pytest.mark.parametrize(('model', 'name'), [
+    ('InternVL3_5-38B-HF', 'InternVL3.5 38B'), ('qwen2.5-vl-72b-instruct', 'Qwen2.5-VL 72B'),
+    ('gpt-5.2-2025-12-11', 'GPT-5.2'), ('Cosmos-Reason2-8B', 'Cosmos-Reason2 8B'),
+    ('gemma-3 27b', 'Gemma-3 27B'), ('nobody', None)])
+def test_models_are_called_as_in_the_paper(model, name):
+    assert load_suite('viplan').model_name(model) == name
+
+
+def test_every_alias_is_of_a_published_model():
+    suite = load_suite('viplan')
+    data = json.loads((suite.folder / 'published.json').read_text())
+    for alias in data['aliases']:
+        assert suite.model_name(alias) is not None, alias
+    assert suite.publishes('ground_mem') and not suite.publishes('belief')
 
 
 def test_published_numbers_of_planning_models():
