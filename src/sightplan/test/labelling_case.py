@@ -1,0 +1,78 @@
+"""Recorded episodes for tests of labelling; their truth must not be touched."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from sightplan.domains import load_domain
+from sightplan.model import (
+    Answer,
+    Asked,
+    AskPurpose,
+    Atom,
+    EpisodeSpec,
+    EpisodeStarted,
+    Observation,
+    Observed,
+    Question,
+    Verdict,
+)
+from sightplan.records.recorded import RecordedEpisode
+
+DOMAIN = load_domain('blocksworld')
+ON, OFF, CLEAR = Atom('on', ('r', 'g')), Atom('on', ('g', 'r')), Atom('clear', ('r',))
+
+
+class Forbidden:
+    """A truth that nobody may touch."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f'the truth was asked for {name}')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PictureEpisode(RecordedEpisode):
+    """A recorded episode with its pictures in memory."""
+
+    kept: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+    def image(self, observation):
+        return self.kept.get(observation.image_id)
+
+
+def picture(number: int) -> np.ndarray:
+    """A picture of 40x30 pixels, another one for each number."""
+    image = np.full((30, 40, 3), 60 + 25 * number, np.uint8)
+    image[5:12, 3 * number:3 * number + 6] = (200, 30, 90)
+    return image
+
+
+IDS = [Observation(picture(number)).image_id for number in range(6)]
+
+
+def asked(number, answers, purpose=AskPurpose.ENUMERATION, model='tiny'):
+    """A batch about a picture; ``answers``: atom to "yes", "no" or "unparsed"."""
+    questions = tuple(Question(atom, f'Is it true that {atom}?') for atom in answers)
+    return Asked(Observation.elsewhere(IDS[number], 1_000 + number), questions,
+                 tuple(Answer(atom, Verdict(text)) for atom, text in answers.items()),
+                 (None,) * len(questions), purpose, model=model)
+
+
+def episode(*batches, name='problem_00#0', bag='bags/a', complaints=(), without=()):
+    """A recorded episode; ``without``: numbers of pictures that the bag has lost."""
+    spec = EpisodeSpec(f'blocksworld/simple/{name}', DOMAIN.split_problems('simple')[0],
+                       'ground', 'simple')
+    events = [EpisodeStarted(spec)]
+    for batch in batches:
+        events += [Observed(batch.observation), batch]
+    return PictureEpisode(
+        Path(bag), spec, DOMAIN, tuple(events), Forbidden(), tuple(complaints),
+        kept={IDS[n]: picture(n) for n in range(len(IDS)) if n not in without})
+
+
+def three_pictures():
+    """Three pictures with two questions each."""
+    return episode(*(asked(number, {ON: 'yes', CLEAR: 'no'}) for number in range(3)))
