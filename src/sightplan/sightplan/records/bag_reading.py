@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from sightplan.model import InfrastructureError, InputError
 from sightplan.model.paths import user_path
+from sightplan.records import sqlite_reading
 from sightplan.records.bag import METADATA, MessageTypes
 from sightplan.records.mcap import MAGIC
 from sightplan.records.mcap_reading import (
@@ -94,7 +97,9 @@ Part = tuple[int, Callable[[], Iterator[BagMessage]]]
 class Storage(Protocol):
     """One file of a bag."""
 
-    complaints: list[str]
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong with it, in words; grows while it is read."""
 
     @property
     def topics(self) -> Sequence[BagTopic]:
@@ -140,6 +145,8 @@ class Bag:
             if message.log_ns < last:
                 self._complain('not all messages could be put in the order of their times')
             count, last = count + 1, message.log_ns
+            if message.topic not in self.topics:  # it came to light while pieces were read
+                self.topics = self._merge_topics()
             yield message if data is message.data else BagMessage(
                 message.topic, message.log_ns, data, message.place)
         if wanted is None and count < self._metadata.messages:
@@ -395,7 +402,11 @@ class McapStorage:
             scratch: where the file is, if it is a temporary one.
         """
         self._file, self._cache, self._scratch = file, cache, scratch
-        self.complaints = file.complaints
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong with it, in words; grows while it is read."""
+        return self._file.complaints
 
     @property
     def topics(self) -> Sequence[BagTopic]:
@@ -438,6 +449,63 @@ class McapStorage:
                 yield BagMessage(channel.topic, entry.log_ns,
                                  self._cache.get(file, index)[entry.begin:entry.end],
                                  (index, entry.begin, entry.end))
+
+
+class SqliteStorage:
+    """An sqlite3 file of a bag."""
+
+    def __init__(self, path: Path, label: str, scratch: Scratch | None = None) -> None:
+        """Open a file.
+
+        Args:
+            path: the file.
+            label: its name in complaints.
+            scratch: where the file is, if it is a temporary one.
+        """
+        self._scratch = scratch
+        copy = None
+        if sqlite_reading.waiting(path):
+            self._scratch = Scratch()
+            copy = self._scratch.folder
+        self._file = sqlite_reading.SqliteFile(path, label, copy)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong with it, in words; grows while it is read."""
+        return self._file.complaints
+
+    @property
+    def topics(self) -> Sequence[BagTopic]:
+        """The topics that the file tells of."""
+        found = []
+        for topic in self._file.topics.values():
+            encoding, text = self._file.definitions.get(topic.type, ('', ''))
+            known = encoding in sqlite_reading.ENCODINGS
+            found.append(BagTopic(topic.name, _type_name(topic.type), text if known else '',
+                                  encoding if known else 'ros2msg', profiles(topic.qos)))
+        return found
+
+    def parts(self, wanted: Collection[str] | None) -> list[Part]:
+        """Its messages of some topics, or of all, as one part."""
+        rows = self._file.rows
+        names = {number: topic.name for number, topic in self._file.topics.items()
+                 if wanted is None or topic.name in wanted}
+        rows = rows[np.isin(rows['topic'], list(names))]
+        return [(int(rows['ns'][0]), lambda: self._read(rows, names))] if len(rows) else []
+
+    def data(self, place: tuple[int, ...]) -> bytes:
+        """A message's data again."""
+        key, log_ns = place
+        with self._file.reader() as read:
+            return read(key, log_ns) or b''
+
+    def _read(self, rows: NDArray[np.void], names: Mapping[int, str]) -> Iterator[BagMessage]:
+        with self._file.reader() as read:
+            for row in rows:
+                _, topic, log_ns, key = row.tolist()
+                data = read(key, log_ns)
+                if data is not None:
+                    yield BagMessage(names[topic], log_ns, data, (key, log_ns))
 
 
 # Finding and opening.
@@ -494,7 +562,7 @@ def open_bag(path: Path | str) -> Bag:
     cache, storages, reasons = PieceCache(), [], []
     for file in files:
         try:
-            storages.append(_open_storage(file, cache))
+            storages.append(_open_storage(file, cache, complaints))
         except (InfrastructureError, InputError) as error:
             reasons.append(str(error))
     if not storages:
@@ -561,8 +629,13 @@ def _files_of(folder: Path, metadata: Metadata, complaints: list[str]) -> list[P
     return [folder / name for name in sorted(listed, key=_natural)]
 
 
-def _open_storage(path: Path, cache: PieceCache) -> Storage:
+def _open_storage(path: Path, cache: PieceCache, complaints: list[str]) -> Storage:
     """Open a file of a bag, by what is in it, or else by its name.
+
+    Args:
+        path: the file.
+        cache: of all files of the bag.
+        complaints: what is wrong with it as a whole is added here.
 
     Raises:
         InputError, InfrastructureError: nothing of it can be read.
@@ -573,7 +646,6 @@ def _open_storage(path: Path, cache: PieceCache) -> Storage:
     except OSError as error:
         raise InputError(f'{path}: cannot be read: {error.strerror}') from error
     label, suffixes = str(path), path.suffixes
-    complaints: list[str] = []
     scratch = None
     if head.startswith(_ZSTD):
         scratch = Scratch()
@@ -582,9 +654,10 @@ def _open_storage(path: Path, cache: PieceCache) -> Storage:
             head = file.read(16)
     if head.startswith(MAGIC) or '.mcap' in suffixes[-2:]:
         storage: Storage = McapStorage(McapFile(path, label), cache, scratch)
+    elif head.startswith(sqlite_reading.MAGIC) or '.db3' in suffixes[-2:]:
+        storage = SqliteStorage(path, label, scratch)
     else:
         raise InputError(f'{label}: is neither an MCAP nor an sqlite3 file')
-    storage.complaints[:0] = complaints
     return storage
 
 

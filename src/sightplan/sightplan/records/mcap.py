@@ -30,6 +30,7 @@ SUMMARY_OFFSET, DATA_END = 0x0E, 0x0F
 U16, U32, U64 = struct.Struct('<H'), struct.Struct('<I'), struct.Struct('<Q')
 MESSAGE_HEAD = struct.Struct('<HIQQ')
 """Channel, sequence, log time, time of publication; the serialized message follows."""
+FOOTER_SIZE = 20
 CHUNK_HEAD = struct.Struct('<QQQI')
 """First and last log time, size and CRC-32 of the unpacked bytes; compression and bytes follow."""
 _NEVER = 2**64 - 1
@@ -223,7 +224,8 @@ class McapWriter:
                                    + U64.pack(len(group)))
                 summary += group
                 at += len(group)
-        footer = _record(FOOTER, U64.pack(start) + U64.pack(at) + U32.pack(0))
+        footer = bytes((FOOTER,)) + U64.pack(FOOTER_SIZE) + U64.pack(start) + U64.pack(at)
+        footer += U32.pack(zlib.crc32(summary + offsets + footer))
         return data_end + summary + offsets + footer + MAGIC
 
     def _statistics(self) -> bytes:

@@ -28,6 +28,7 @@ from sightplan.records.mcap import (
     CHUNK_HEAD,
     DATA_END,
     FOOTER,
+    FOOTER_SIZE,
     MAGIC,
     MESSAGE,
     MESSAGE_HEAD,
@@ -167,7 +168,7 @@ class McapFile:
         self.schemas: dict[int, Schema] = {}
         self.channels: dict[int, Channel] = {}
         self.complaints: list[str] = []
-        self._summary = False
+        self._summary = 0  # where it begins; 0: not known
         try:
             with path.open('rb') as file:
                 self._walk(file, file.seek(0, os.SEEK_END))
@@ -239,10 +240,10 @@ class McapFile:
         try:
             if opcode == SCHEMA:
                 schema = _schema(content)
-                self.schemas[schema.number] = schema
+                self.schemas.setdefault(schema.number, schema)
             else:
                 channel = _channel(content)
-                self.channels[channel.number] = channel
+                self.channels.setdefault(channel.number, channel)
         except (struct.error, ValueError):
             self.complain('the description of a topic is damaged')
 
@@ -298,10 +299,29 @@ class McapFile:
                 return None
             self._note(opcode, file.read(length))
         elif opcode == DATA_END:
-            self._summary = True
+            self._summary = begin + length
         elif opcode == FOOTER:
+            if length != FOOTER_SIZE:
+                return None
+            self._check_summary(file, begin + length)
+            if file.read(len(MAGIC)) != MAGIC:
+                self.complain('its last bytes are cut off or damaged; no message is lost')
             return -1
         return begin + length
+
+    def _check_summary(self, file: IO[bytes], end: int) -> None:
+        """Trust the summary as far as its checksum tells."""
+        if not self._summary or end - self._summary > _MOST_DESCRIPTION:
+            file.seek(end)
+            return
+        file.seek(self._summary)
+        content = file.read(end - self._summary)
+        checksum = U32.unpack_from(content, len(content) - 4)[0]
+        if checksum not in (0, zlib.crc32(content[:-4])):
+            self.complain(f'its index, from byte {self._summary} on, is damaged; no message is '
+                          'lost')
+            self.schemas.clear()
+            self.channels.clear()
 
     def _add_plain(self, at: int, end: int, head: tuple[int, int, int, int]) -> None:
         """Add a message outside of chunks to the piece before it, or begin one."""
