@@ -16,6 +16,7 @@ from sightplan.model import (
     Answer,
     Asked,
     AskPurpose,
+    CancelledError,
     InfrastructureError,
     InputError,
     Usage,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _MOST_SHOWN = 20
+_WIDE = 200  # columns of text where there is no terminal
 
 _EXAMPLES = """\
 examples:
@@ -511,11 +513,13 @@ class _Asking:
                     if keep is not None:
                         keep[reply.batch.key] = tuple(
                             dataclasses.replace(answer, text='') for answer in reply.answers)
-            except InfrastructureError as error:
+            except (InfrastructureError, CancelledError) as error:  # the latter: a spending cap
                 stopped_by = f'{type(error).__name__}: {error}'
             finally:
                 spending.note()
             seconds = (datetime.datetime.now() - began).total_seconds()
+        print(f'{self.model}: {len(pairs)} answers, {progress.status() or "none of them new"}',
+              file=sys.stderr)
         if self.reads_prompt:
             for text in prompts.changed.values():
                 print(f'warning: {text}', file=sys.stderr)
@@ -614,19 +618,20 @@ class _Progress:
     def answers(self, number: int) -> None:
         """Count new answers."""
         self._answers += number
-        self._bar.update(self._task, s=self._status())
+        self._bar.update(self._task, s=self.status())
 
     def episode(self, name: str) -> None:
         """Advance by one episode."""
         self._number += 1
-        self._bar.update(self._task, completed=min(self._number, self._total), s=self._status())
+        self._bar.update(self._task, completed=min(self._number, self._total), s=self.status())
         if self._bar.disable:
             left = self._pace.time_left(self._number, self._total - self._number)
-            status = self._status()
+            status = self.status()
             print(f'[{self._number}/{max(self._number, self._total)}] {self._what}: {name}'
                   f'{", " + status if status else ""}, ETA {left}', file=sys.stderr, flush=True)
 
-    def _status(self) -> str:
+    def status(self) -> str:
+        """What came so far, and what it cost."""
         used: Usage | None = self._usage()
         texts = [f'{self._answers} new answers'] if self._answers else []
         if used is not None and used.prompt_tokens:
@@ -641,12 +646,17 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
     from rich.console import Console
     from rich.table import Table
     console = Console(file=stream)
-    table = Table(title=title, title_justify='left', caption=note, caption_justify='left')
+    if not console.is_terminal:
+        console.width = _WIDE
+    table = Table(title=title, title_justify='left', box=None, pad_edge=False)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify='left' if place < 2 else 'right', overflow='fold')
     for row in rows:
         table.add_row(*map(str, row))
     console.print(table)
+    if note:
+        console.print(note, soft_wrap=True)
+    console.print()
 
 
 def _number(value: float | None) -> str:
