@@ -153,9 +153,8 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
     grounder = BackendGrounder(backend, parse)
     looks = _Looks(limit)
 
-    def ask(batch: Batch) -> Reply:
+    def ask(batch: Batch, look: Observation) -> Reply:
         event, episode = batch.event, batch.source.episode
-        look = episode.with_image(event.observation)
         if backend.needs_pixels and look.image is None:
             return Reply(batch, None, lacks='image')
         if backend.needs_truth and not _known(episode, look):
@@ -188,7 +187,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
             if known is None or history:
                 if cancelled():
                     return
-                reply = ask(batch)
+                reply = ask(batch, _look(batch))
                 if known is None:
                     yield reply
             if known is not None:
@@ -196,6 +195,11 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         finished(source)
         if len(chosen) < len(every):
             return
+
+
+def _look(batch: Batch) -> Observation:
+    """The look with its picture; from one thread, as all reading of bags."""
+    return batch.source.episode.with_image(batch.event.observation)
 
 
 def _known(episode: RecordedEpisode, look: Observation) -> bool:
@@ -206,8 +210,8 @@ def _known(episode: RecordedEpisode, look: Observation) -> bool:
         return False
 
 
-def _concurrently(sources: Iterable[Source], ask: Callable[[Batch], Reply], workers: int,
-                  looks: _Looks, purposes: Collection[AskPurpose],
+def _concurrently(sources: Iterable[Source], ask: Callable[[Batch, Observation], Reply],
+                  workers: int, looks: _Looks, purposes: Collection[AskPurpose],
                   done: dict[Key, tuple[Answer, ...]], finished: Callable[[Source], None],
                   cancelled: Callable[[], bool]) -> Iterator[Reply]:
     """Several batches at a time; after an error no new ones, and those under way to their end."""
@@ -237,7 +241,7 @@ def _concurrently(sources: Iterable[Source], ask: Callable[[Batch], Reply], work
                     yield from collect(workers - 1)
                     if failure is not None or cancelled():
                         break
-                    waiting.add(pool.submit(ask, batch))
+                    waiting.add(pool.submit(ask, batch, _look(batch)))
                 else:
                     finished(source)
                     continue
