@@ -24,11 +24,13 @@ examples:
   sightplan run --method plan_cot --backend transformers --backend-option model=DIR
   sightplan run --method action --backend scripted --backend-option script=replies.yaml
   sightplan run --method oracle --split all --json
+  sightplan run --split hard --bags failed
   sightplan run --method belief --rerun episode.rrd --episodes 1
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
 
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
-summary.json (scores). The same command with the same --out takes up a run that was broken off.
+summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
+The same command with the same --out takes up a run that was broken off.
 
 exit codes: 0 done; 1 the run failed (broken off, or not one episode could be scored); 2 bad usage.
 """
@@ -91,6 +93,7 @@ def add_parser(subparsers: Any) -> None:
                        help=about['answers_log'].description)
     where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
                        help=about['failure_images'].description)
+    add(where, 'bags', choices=about['bags'].choices)
     where.add_argument('--record', action='store_true', help=about['record'].description)
     where.add_argument('--record-images', action='store_true',
                        help=about['record_images'].description)

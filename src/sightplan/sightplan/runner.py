@@ -67,7 +67,8 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.records import AnswersLog, RunStore, provenance
+from sightplan.records import AnswersLog, RunStore, bag_recorder, provenance
+from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import FailureImages
 from sightplan.suites import suite_for
 from sightplan.vlm import recording
@@ -136,6 +137,9 @@ class RunSettings:
                               identity=False)
     failure_images: bool = param(True, 'Write a picture of each failed episode, where the world '
                                  'draws any, to failures/ in the run directory', identity=False)
+    bags: str = param(bag_recorder.NONE, 'Write a rosbag2 bag of each episode, or of each failed '
+                      'one, to bags/ in the run directory, as the recorder on ROS does',
+                      choices=bag_recorder.KEEP, identity=False)
     record: bool = param(False, 'Write all requests to and replies from the model to '
                          f'{recording.NAME} in the run directory, for backend replay',
                          identity=False)
@@ -541,7 +545,13 @@ class OpenRun:
                     self._grounder = BackendGrounder(backend, PARSERS[settings.answers])
                 if needs_visual_planner(settings.method):
                     self._visual_planner = BackendVisualPlanner(backend, self.domain)
-            self._scorer = EpisodeScorer(self._truth)
+            self._bags: BagRecorder | None = None
+            if settings.bags != bag_recorder.NONE:
+                self._bags = _made(stack, BagRecorder(
+                    self.store.folder, self._truth, self.domain, settings.bags))
+                with self.store.locked():
+                    self._bags.open(self.store.lines())
+            self._scorer = EpisodeScorer(self._bags.truth if self._bags else self._truth)
             self._log: AnswersLog | None = None
             if settings.answers_log:
                 self._log = AnswersLog(self.store.folder, self._truth, self.domain.question_hash,
@@ -549,8 +559,8 @@ class OpenRun:
                 with self.store.locked() as done:
                     self._log.open(done)
             self._images = FailureImages(self.store.folder) if settings.failure_images else None
-            self._recorder = _Both(self._scorer, *recorders, *(
-                recorder for recorder in (self._log, self._images) if recorder is not None))
+            mine = (self._bags, self._scorer, *recorders, self._log, self._images)
+            self._recorder = _Both(*(recorder for recorder in mine if recorder is not None))
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -598,6 +608,8 @@ class OpenRun:
 
     def _write_more(self, line: dict[str, Any]) -> None:
         """What is on disk about an episode before its line is."""
+        if self._bags is not None:
+            self._bags.commit(line)
         if self._images is not None:
             self._images.commit(line)
         if self._log is not None:
@@ -605,12 +617,29 @@ class OpenRun:
 
     def summarise(self, interrupted: bool = False, stopped_by: str = '') -> dict[str, Any]:
         """Write ``summary.json``, see ``run``: of all lines, in the order of the episodes."""
-        summary = summarise(ordered(self.store.lines(), self.specs))
-        summary.update(out=str(self.store.folder), planned=len(self.specs),
-                       problems=len(self.pairs), problems_skipped=self.skipped,
-                       interrupted=interrupted, stopped_by=stopped_by,
-                       spent=self._spending.total)
-        return self.store.write_summary(summary)
+        return write_summary(self.store, self.specs, len(self.pairs), interrupted, stopped_by)
+
+
+def write_summary(store: RunStore, specs: Sequence[EpisodeSpec], problems: int,
+                  interrupted: bool = False, stopped_by: str = '') -> dict[str, Any]:
+    """Write ``summary.json`` of a run, see ``run``.
+
+    Args:
+        store: the run.
+        specs: all its episodes, in order.
+        problems: number of its problems.
+        interrupted: whether it was broken off.
+        stopped_by: by what, '' for a person.
+
+    Raises:
+        InputError: ``run.json`` is missing or damaged.
+    """
+    info = store.run_info()
+    return store.write_summary({
+        **summarise(ordered(store.lines(), specs)), 'out': str(store.folder),
+        'planned': len(specs), 'problems': problems,
+        'problems_skipped': info.get('problems_skipped', []), 'interrupted': interrupted,
+        'stopped_by': stopped_by, 'spent': info.get('spent')})
 
 
 def ordered(lines: Sequence[dict[str, Any]], specs: Sequence[EpisodeSpec],
@@ -638,30 +667,22 @@ class _Spending:
         self._store = store
         self._backend = backend if hasattr(backend, 'carry_over') else None
         self._noted = Usage()
-        self._there = self._read()
         self.begin()
-
-    @property
-    def total(self) -> dict[str, Any] | None:
-        if self._backend is None or self._backend.usage is None:
-            return None
-        return dataclasses.asdict(self._there + (self._backend.usage - self._noted))
+        self.note()
 
     def begin(self) -> None:
         """Tell the backend what others have spent, towards its cap."""
         if self._backend is not None:
-            self._there = self._read()
-            cast(Any, self._backend).carry_over(self._there - self._noted)
+            cast(Any, self._backend).carry_over(self._read() - self._noted)
 
     def note(self) -> None:
         """Put on disk what was spent since the last time."""
         if self._backend is None or self._backend.usage is None:
             return
+        usage = self._backend.usage
         with self._store.locked():
-            self._there = self._read()
-            self._store.note('spent', self.total)
-            self._there = self._read()
-            self._noted = self._backend.usage
+            self._store.note('spent', dataclasses.asdict(self._read() + (usage - self._noted)))
+        self._noted = usage
 
     def _read(self) -> Usage:
         return Usage(**self._store.run_info().get('spent') or {})

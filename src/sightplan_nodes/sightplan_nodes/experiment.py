@@ -71,7 +71,7 @@ from sightplan_nodes.work import Worker
 
 _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
                    'grounder_timeout_s', 'propose_timeout_s', 'record', 'record_images',
-                   'answers_log', 'failure_images')
+                   'answers_log', 'failure_images', 'bags')
 """Fields of RunSettings that are other nodes' parameters, which are asked for them, and what goes
 into files of its own in process: here the bags have it."""
 

@@ -8,6 +8,7 @@ a bag whose writer was killed in the very middle of writing.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,12 @@ class _Topic:
     qos: Sequence[Mapping[str, Any]]
 
 
+@functools.lru_cache(maxsize=32)
+def _qos_text(qos: Qos) -> str:
+    """Profiles as a channel has them."""
+    return yaml.safe_dump([qos.as_metadata()], sort_keys=False).strip()
+
+
 class BagWriter:
     """Writes one bag. Not safe for use from several threads."""
 
@@ -144,12 +151,11 @@ class BagWriter:
 
     def add_topic(self, name: str, kind: TopicType, qos: Qos | None = None) -> int:
         """Add a topic; returns its number, for ``write``."""
-        profile = [(qos or Qos()).as_metadata()]
+        qos = qos or Qos()
         number = self._mcap.add_channel(
             name, kind.name, kind.definition,
-            metadata={'offered_qos_profiles': yaml.safe_dump(profile, sort_keys=False).strip(),
-                      'topic_type_hash': kind.type_hash})
-        self._topics[number] = _Topic(name, kind.name, kind.type_hash, profile)
+            metadata={'offered_qos_profiles': _qos_text(qos), 'topic_type_hash': kind.type_hash})
+        self._topics[number] = _Topic(name, kind.name, kind.type_hash, [qos.as_metadata()])
         return number
 
     def write(self, topic: int, log_ns: int, payload: bytes, publish_ns: int | None = None,
@@ -167,15 +173,19 @@ class BagWriter:
         """Messages so far."""
         return sum(self._mcap.counts.values())
 
-    def flush(self) -> None:
+    def flush(self, describe: bool = True) -> None:
         """Make everything so far readable, whatever happens to this process.
+
+        Args:
+            describe: whether metadata.yaml shall count it, too, which takes longer than the rest.
 
         Raises:
             InfrastructureError: the disk is full.
         """
         if self._mcap.pending:
             self._mcap.flush()
-            self._write_metadata()
+            if describe:
+                self._write_metadata()
 
     def close(self) -> None:
         """Flush and close."""

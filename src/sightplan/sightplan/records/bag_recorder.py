@@ -1,0 +1,272 @@
+"""Bags of episodes that run in this process: the same as the ROS recorder writes.
+
+Each episode becomes a rosbag2 (MCAP) folder of its own in ``bags/`` of the run directory, with the
+topics, types, order and numbers of messages of a recording on ROS: the pictures that were looked
+at, with their calibration, the agent's events, and what the scorer was told of the truth.
+
+An episode under way is in ``bags/.under-way-*/``, readable after each of its steps; it is moved to
+its place when it is committed. What a killed process left there is removed when the run is taken
+up again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.domains import Domain
+from sightplan.model import (
+    EpisodeEvent,
+    EpisodeStarted,
+    InfrastructureError,
+    Observation,
+    Observed,
+    Stepped,
+    TruthSource,
+)
+from sightplan.records import topics
+from sightplan.records.bag import METADATA, BagWriter
+from sightplan.records.evidence import file_name
+from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
+from sightplan.records.truth import NotedTruth, Told
+
+FOLDER = 'bags'
+NONE, FAILED, ALL = 'none', 'failed', 'all'
+KEEP = (NONE, FAILED, ALL)
+
+_UNDER_WAY = '.under-way-'
+_MARK = {'recorded_by': 'sightplan run'}
+_FLUSH_BYTES = 8 * 2**20
+
+
+class BagRecorder:
+    """A Recorder that writes a bag of each episode.
+
+    It must come before the scorer, and the scorer must ask ``truth`` instead of the world: then
+    a bag has everything in the order in which the ROS recorder has it.
+    """
+
+    def __init__(self, folder: Path, truth: TruthSource, domain: Domain, keep: str = ALL,
+                 compression: str = 'zstd') -> None:
+        """Name the run directory; nothing is touched before ``open``.
+
+        Args:
+            folder: the run directory.
+            truth: the world. Where it has ``camera_info`` its calibration is recorded, where it
+                has ``labels`` the picture without labels is, too.
+            domain: of the episodes.
+            keep: ``all`` bags, or those of ``failed`` episodes (not solved, or not scored).
+            compression: of the bags, see ``BagWriter``.
+        """
+        self._folder = folder / FOLDER
+        self._world, self._keep, self._compression = truth, keep, compression
+        self._cdr = BagMessages()
+        self._messages = Messages(self._cdr)
+        self._labelled = bool(getattr(truth, 'labels', False))
+        self._numbered = EpisodeMessages(self._messages, lambda: self._labelled)
+        self._numbered.domain = domain
+        self.truth = NotedTruth(truth, self._told)
+        """Ground truth for the scorer; all it is told goes into the bag."""
+        self._bag: _UnderWay | None = None
+        self._now_ns = 0
+
+    def open(self, lines: Collection[Mapping[str, Any]]) -> None:
+        """Remove what killed processes left: bags of episodes that were never committed.
+
+        Bags that a recorder on ROS wrote are left alone. No other process may commit meanwhile.
+
+        Args:
+            lines: the committed episodes.
+
+        Raises:
+            InfrastructureError: something cannot be removed.
+        """
+        named = {Path(str(line['bag'])).name for line in lines if line.get('bag')}
+        for path in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            if path.name.startswith(_UNDER_WAY):
+                _remove_unless_locked(path)
+            elif path.name not in named and _is_ours(path):
+                _remove(path)
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Write one event of the episode loop.
+
+        Raises:
+            InfrastructureError: the bag cannot be written.
+        """
+        if isinstance(event, EpisodeStarted):
+            self.discard()
+            self._bag = _UnderWay(self._folder, event.spec.episode_id, self._compression,
+                                  self._cdr)
+        bag = self._bag
+        if bag is None:
+            return
+        if isinstance(event, Observed):
+            self._look(bag, event.observation)
+        topic, message = self._numbered.message(event)
+        self._write(topic, message)
+        if isinstance(event, Stepped):
+            self.truth.look_back_to(event.feedback.stamp_ns)
+        if isinstance(event, (EpisodeStarted, Stepped)) or bag.writer.pending > _FLUSH_BYTES:
+            bag.writer.flush(describe=False)
+
+    def commit(self, line: MutableMapping[str, Any]) -> None:
+        """Move the bag of an episode to its place, or remove it if it is not kept.
+
+        Args:
+            line: the result, before it is committed; gets ``bag`` (name of the folder, below the
+                run directory), ``images`` and ``images_missing``.
+
+        Raises:
+            InfrastructureError: the bag cannot be written.
+        """
+        bag = self._bag
+        if bag is None:
+            return
+        if self._keep == FAILED and line['solved']:
+            self.discard()
+            return
+        self._bag = None
+        place = bag.finish(self._folder)
+        line.update(bag=f'{FOLDER}/{place.name}', images=bag.images, images_missing=bag.missing)
+
+    def discard(self) -> None:
+        """Remove the bag of the episode that is under way, or was not committed."""
+        bag, self._bag = self._bag, None
+        if bag is not None:
+            bag.discard()
+
+    def close(self) -> None:
+        """Leave nothing unfinished."""
+        self.discard()
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()  # if it is empty
+
+    def _look(self, bag: _UnderWay, seen: Observation) -> None:
+        """Write a look's pictures before its message, as they reach a recorder on ROS."""
+        raw = seen.image if seen.unlabelled is None else seen.unlabelled
+        if seen.image is None or raw is None:
+            bag.missing += bool(seen.image_id)
+            return
+        camera = getattr(self._world, 'camera_info', None)
+        if camera is not None:
+            self._write(topics.CAMERA_INFO,
+                        self._messages.camera_info_to_msg(camera(), seen.stamp_ns))
+        pictures = {topics.CAMERA_IMAGE: raw}
+        if self._labelled:
+            pictures[topics.CAMERA_LABELLED] = seen.image
+        for topic, image in pictures.items():
+            self._write(topic, self._messages.image_to_msg(image, seen.stamp_ns, seen.frame_id))
+        bag.images += 1
+
+    def _told(self, told: Told) -> None:
+        if self._bag is not None:
+            self._write(topics.TRUTH,
+                        self._messages.truth_to_msg(told, self._bag.episode_id))
+
+    def _write(self, topic: str, message: Any) -> None:
+        assert self._bag is not None
+        self._now_ns = max(time.time_ns(), self._now_ns + 1)  # an order, whatever the clock does
+        self._bag.writer.write(self._bag.topics[topic], self._now_ns, self._cdr.data(message))
+
+
+class _UnderWay:
+    """The bag of the episode under way, in a hidden folder that this process has locked."""
+
+    def __init__(self, parent: Path, episode_id: str, compression: str, cdr: BagMessages) -> None:
+        self.episode_id = episode_id
+        self.images = self.missing = 0
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            self._hidden, self._lock = _locked_folder(parent)
+        except OSError as error:
+            raise InfrastructureError(f'{parent}: no bag can be written there '
+                                      f'({error.strerror})') from error
+        name, attempt = file_name(episode_id), 1
+        while (parent / _numbered(name, attempt)).exists():  # a recorder on ROS keeps attempts
+            attempt += 1
+        self.writer = BagWriter(self._hidden / _numbered(name, attempt), compression,
+                                {'episode_id': episode_id, **_MARK})
+        self.topics = {topic: self.writer.add_topic(f'/{topic}', cdr.types.get(name),
+                                                    topics.bag_qos(topic))
+                       for topic, name in topics.RECORDED.items()}
+
+    def finish(self, parent: Path) -> Path:
+        """Close the bag and move it to its place; returns that."""
+        self.writer.close()
+        place = parent / self.writer.folder.name
+        try:
+            os.rename(self.writer.folder, place)
+            os.rmdir(self._hidden)
+        except OSError as error:
+            raise InfrastructureError(f'{place}: cannot be written '
+                                      f'({error.strerror})') from error
+        finally:
+            os.close(self._lock)
+        return place
+
+    def discard(self) -> None:
+        """Remove the bag."""
+        with contextlib.suppress(InfrastructureError):  # of a full disk, for example
+            self.writer.close()
+        shutil.rmtree(self._hidden, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    """A new hidden folder and its lock, whatever another process cleans up at this moment."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_UNDER_WAY, dir=parent))
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if folder.exists():
+                    return folder, lock
+            os.close(lock)
+
+
+def _numbered(name: str, attempt: int) -> str:
+    return name if attempt == 1 else f'{name}.{attempt}'
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a bag was recorded in process."""
+    try:
+        content = yaml.safe_load((folder / METADATA).read_text('utf-8'))
+        custom = content['rosbag2_bagfile_information']['custom_data'] or {}
+        return bool(custom.items() >= _MARK.items())
+    except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError):
+        return False
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Remove the folder of a process that is gone."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(folder)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise InfrastructureError(f'{folder}: cannot be removed ({error.strerror}); remove it by '
+                                  'hand') from error
