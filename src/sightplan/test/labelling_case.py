@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from sightplan.domains import load_domain
+from sightplan.labelling import LabelFile
+from sightplan.labelling import tasks as tasks_module
+from sightplan.labelling.server import LabelServer
+from sightplan.labelling.session import LabellingSession
+from sightplan.labelling.tasks import collect
 from sightplan.model import (
     Answer,
     Asked,
@@ -76,3 +84,21 @@ def episode(*batches, name='problem_00#0', bag='bags/a', complaints=(), without=
 def three_pictures():
     """Three pictures with two questions each."""
     return episode(*(asked(number, {ON: 'yes', CLEAR: 'no'}) for number in range(3)))
+
+
+@contextlib.contextmanager
+def serving(path, recorded, who='ann', port=0, **options):
+    """A labelling server for an episode that a bag would hold; labels go to ``path``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks_module, 'read_episodes', lambda bag: iter([recorded]))
+        file = LabelFile(path)
+        server = LabelServer(LabellingSession(collect([recorded]), file, who, **options), port)
+        thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+            file.close()

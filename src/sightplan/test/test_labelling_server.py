@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import io
 import json
@@ -12,32 +11,20 @@ import threading
 import numpy as np
 import pytest
 
-from labelling_case import CLEAR, IDS, ON, asked, episode, picture, three_pictures
-from sightplan.labelling import LabelFile, LabelValue, read_labels
-from sightplan.labelling import tasks as tasks_module
-from sightplan.labelling.server import LabelServer
-from sightplan.labelling.session import LabellingSession
-from sightplan.labelling.tasks import collect
+from labelling_case import (
+    CLEAR,
+    IDS,
+    ON,
+    asked,
+    episode,
+    picture,
+    serving,
+    three_pictures,
+)
+from sightplan.labelling import LabelValue, read_labels
 from sightplan.model import InputError
 
 YES, NO, UNCLEAR = LabelValue
-
-
-@contextlib.contextmanager
-def serving(path, recorded, who='ann', port=0, **options):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks_module, 'read_episodes', lambda bag: iter([recorded]))
-        file = LabelFile(path)
-        server = LabelServer(LabellingSession(collect([recorded]), file, who, **options), port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
-            file.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ let options = [];       // elements, one a question
 const queue = [];       // labels that are not confirmed: {question, body}
 const undoable = [];    // what can be undone: lists of {image, question, label}
 let sending = false;
+let trouble = '';       // why labels cannot be saved just now
 let scale = 1;
 const seconds = new Map();  // picture -> how long it was looked at, here
 let labelledHere = 0;
@@ -31,6 +32,7 @@ function put(imageNumber, questionNumber, label) {
   q.pending = label;
   queue.push({question: q, body: {image: shown.id, atom: q.atom, label}});
   showMarks();
+  showTrouble();
   pump();
 }
 
@@ -39,18 +41,19 @@ async function pump() {
   sending = true;
   for (let failures = 0; queue.length;) {
     const item = queue[0];
-    const trouble = await send(item);
-    if (trouble === null) {
+    const error = await send(item);
+    if (error === '') {
       failures = 0;
       queue.shift();
       if (!queue.some((other) => other.question === item.question)) delete item.question.pending;
-      banner('');
+      if (trouble) banner('');
+      trouble = '';
       showMarks();
       showProgress();
     } else {
       failures += 1;
-      const number = queue.length === 1 ? '1 label is' : `${queue.length} labels are`;
-      banner(`${trouble} ${number} not saved yet; trying again. Keep this page open.`);
+      trouble = error;
+      showTrouble();
       await new Promise((done) => setTimeout(done,
         RETRY_MS[Math.min(failures, RETRY_MS.length) - 1]));
     }
@@ -58,7 +61,13 @@ async function pump() {
   sending = false;
 }
 
-/** Send one label; returns null, or what is wrong. */
+function showTrouble() {
+  if (!trouble) return;
+  const number = queue.length === 1 ? '1 label is' : `${queue.length} labels are`;
+  banner(`${trouble} ${number} not saved yet; trying again. Keep this page open.`);
+}
+
+/** Send one label; returns what is wrong, '' for nothing. */
 async function send(item) {
   let reply;
   try {
@@ -76,7 +85,7 @@ async function send(item) {
   }
   if (!reply.ok) return `The server refuses: ${content.error || reply.status}.`;
   item.question.label = content.label;
-  return null;
+  return '';
 }
 
 window.addEventListener('beforeunload', (event) => {
@@ -168,6 +177,7 @@ function zoom(factor) {
 /* ---------- showing ---------- */
 
 function open(number, at = -1) {
+  if (!trouble) banner('');
   image = number;
   const own = questions();
   const first = own.findIndex((q) => wanted(q) === null);
