@@ -606,7 +606,7 @@ _OF_SPLIT = ('max_actions', 'stop_at_goal')
 
 
 def _fields(run: RunResults) -> dict[str, Any]:
-    """What tells runs apart besides split and seed, by dotted name."""
+    """What tells runs apart besides split and seed, by dotted name; time limits do not."""
     found: dict[str, Any] = {}
     for key, value in run.identity.items():
         if key in ('domain', 'split', 'seed', 'model', 'privileged', 'failure_probability',
@@ -616,9 +616,9 @@ def _fields(run: RunResults) -> dict[str, Any]:
             found |= {f'{key}.{name}': _hashable(item) for name, item in value.items()}
         else:
             found[key] = _hashable(value)
-    for key in ('method.name', 'method.calibration', 'backend.name', 'backend.seed'):
-        found.pop(key, None)
-    return found
+    apart = ('method.name', 'method.calibration', 'backend.name', 'backend.seed')
+    return {key: value for key, value in found.items()
+            if key not in apart and not key.endswith('timeout_s')}
 
 
 def _of_split(run: RunResults) -> dict[tuple[str, str], Any]:

@@ -11,6 +11,7 @@ from sightplan.agent import needs_grounder, needs_visual_planner
 from sightplan.metrics import mean_sem
 from sightplan.metrics.intervals import Share, errors_apart, mean_over
 from sightplan.model import AskPurpose, InputError
+from sightplan.records.evidence import file_name
 from sightplan.report.results import Group, Results
 from sightplan.report.tables.common import (
     GROUP,
@@ -420,7 +421,7 @@ def predicate_tables(results: Results) -> list[Table]:
             cells |= {place: row['accuracy'], f'{place}_n': row['accuracy_n'],
                       f'{place}_paper': row['paper']}
         tables.append(Table(
-            f'predicates_{domain}', f'Accuracy by predicate and split: {domain}', tuple(columns),
-            tuple(row_of(columns, cells) for cells in wide.values()),
+            f'predicates_{file_name(domain)}', f'Accuracy by predicate and split: {domain}',
+            tuple(columns), tuple(row_of(columns, cells) for cells in wide.values()),
             'See the table "predicates" for intervals and definitions.'))
     return tables

@@ -1,0 +1,368 @@
+"""Tables as CSV, Parquet and Markdown; episodes and answers as flat tables.
+
+CSV (RFC 4180, UTF-8) and Parquet hold the very numbers, not rounded; Markdown is rounded for
+people. In CSV a missing value is an empty field and true and false are words; before text that a
+spreadsheet would take for a formula stands an apostrophe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sightplan
+from sightplan.metrics import cause_of
+from sightplan.model import InputError
+from sightplan.report.results import Results, RunResults, completed
+from sightplan.report.tables import Column, Kind, Table, make_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER, INDEX = 'tables', 'index.json'
+MOST_ROWS = 200
+"""So many rows does Markdown show."""
+
+_ENDINGS = ('.csv', '.parquet', '.md')
+_BATCH = 20_000
+_MOST_COUNT = 2 ** 63
+_FORMULA = '=+-@\t\r'
+_SCALARS: tuple[tuple[str, str, Kind], ...] = (
+    # field of a line, heading, kind
+    ('episode_id', 'episode', 'text'), ('domain', 'domain', 'text'), ('split', 'split', 'text'),
+    ('problem', 'problem', 'text'), ('method', 'method', 'text'),
+    ('model', 'exact model', 'text'), ('seed', 'seed of the episode', 'count'),
+    ('max_actions', 'budget', 'count'),
+    ('failure_probability', 'failing actions', 'share'), ('privileged', 'told', 'text'),
+    ('stop_at_goal', 'stops at the goal', 'bool'), ('optimal_length', 'shortest plan', 'count'),
+    ('scored', 'scored', 'bool'), ('solved', 'solved', 'bool'), ('stop', 'ended by', 'text'),
+    ('message', 'message', 'text'), ('error', 'error', 'text'), ('steps', 'actions', 'count'),
+    ('executed', 'executed', 'count'), ('rejected', 'rejected', 'count'),
+    ('withheld', 'withheld', 'count'), ('withheld_rightly', 'withheld rightly', 'count'),
+    ('invalid', 'invalid', 'count'), ('remaining', 'still planned', 'count'),
+    ('actions_right', 'right actions', 'count'), ('actions_counted', 'counted actions', 'count'),
+    ('looks', 'looks', 'count'), ('questions', 'questions', 'count'),
+    ('told', 'facts told', 'count'),
+    ('repaired', 'repaired replies', 'count'), ('seconds', 'seconds', 'seconds'),
+    ('bag', 'bag', 'text'))
+_RUN_COLUMNS = (Column('run', 'run'), Column('backend', 'backend'),
+                Column('model_name', 'model'), Column('run_seed', 'seed of the run', 'count'),
+                Column('calibrated', 'calibrated', 'bool'), Column('variant', 'variant'))
+_DERIVED = (
+    Column('cause', 'cause of failure'), Column('plans', 'plans', 'count'),
+    Column('answers_asked', 'answers', 'count'), Column('answers_right', 'right', 'count'),
+    Column('answers_unparsed', 'unreadable', 'count'), Column('requests', 'requests', 'count'),
+    Column('prompt_tokens', 'tokens in', 'count'),
+    Column('completion_tokens', 'tokens out', 'count'), Column('cost_usd', 'USD', 'usd'))
+_ANSWERS: tuple[tuple[str, str, Kind], ...] = (
+    ('episode', 'episode', 'text'), ('split', 'split', 'text'), ('domain', 'domain', 'text'),
+    ('problem', 'problem', 'text'), ('model', 'exact model', 'text'), ('prompt', 'prompt', 'text'),
+    ('questions_sha256', 'questions', 'text'), ('step', 'step', 'count'),
+    ('image', 'image', 'text'), ('stamp_ns', 'stamp [ns]', 'count'),
+    ('purpose', 'purpose', 'text'), ('atom', 'atom', 'text'), ('answer', 'answer', 'text'),
+    ('p_yes', 'P(yes)', 'share'), ('p_no', 'P(no)', 'share'), ('truth', 'truth', 'bool'))
+
+
+# ------------------------------------------------------------------------------ flat tables
+
+
+def episodes(results: Results) -> Table:
+    """One row an episode, with all its scalar fields; lists and tables are counted or left out."""
+    stages = tuple(dict.fromkeys(stage for run in results.runs for line in run.lines
+                                 for stage in line.get('timings_s', {})))
+    columns = (*_RUN_COLUMNS, *(Column(*field) for field in _SCALARS), *_DERIVED,
+               *(Column(f'seconds_{stage}', stage, 'seconds', 'seconds') for stage in stages),
+               Column('folder', 'folder'))
+    rows = []
+    for run, name in _named(results):
+        for line in run.lines:
+            cells = {**name, **{key: typed(line.get(key), kind) for key, _, kind in _SCALARS}}
+            usage = line.get('usage') or {}
+            asked = [counts for table in line.get('predicates', {}).values()
+                     for counts in table.values()]
+            known = 'predicates' in line
+            cells |= {
+                'cause': cause_of(completed(line)),
+                'plans': len(line['plans']) if 'plans' in line else None,
+                **{f'answers_{key}': sum(counts[key] for counts in asked) if known else None
+                   for key in ('asked', 'right', 'unparsed')},
+                **{key: typed(usage.get(key), 'count')
+                   for key in ('requests', 'prompt_tokens', 'completion_tokens')},
+                'cost_usd': typed(usage.get('cost_usd'), 'usd'),
+                **{f'seconds_{stage}': typed(line.get('timings_s', {}).get(stage), 'seconds')
+                   for stage in stages},
+                'folder': str(run.folder)}
+            rows.append({column.key: cells[column.key] for column in columns})
+    return Table('episodes', 'Episodes', columns, tuple(rows), (
+        'A row for each committed episode, unscored ones included. An empty cell: not known, or '
+        'not counted by the version that wrote it.'))
+
+
+def _answers(results: Results) -> _Rows:
+    """One row an answer, of the runs that logged them."""
+    columns = (*_RUN_COLUMNS, *(Column(*field) for field in _ANSWERS))
+    return _Rows('answers', 'Answers', columns, (
+        'A row for each answer of committed episodes, of the runs that logged answers '
+        '(--answers-log). An empty answer could not be read.'), (
+        {**name, **{key: typed(entry.get(key), kind) for key, _, kind in _ANSWERS}}
+        for run, name in _named(results) for entry in run.answers()))
+
+
+def _named(results: Results) -> Iterator[tuple[RunResults, dict[str, Any]]]:
+    """The runs in the order of groups, with the cells that name them."""
+    for group in results.groups:
+        for run in group.runs:
+            yield run, {'run': run.name, 'backend': run.backend or None,
+                        'model_name': run.model or None, 'run_seed': run.seed,
+                        'calibrated': run.calibrated, 'variant': group.variant or None}
+
+
+def typed(value: object, kind: Kind) -> Any:
+    """A value as its column has it; None for what cannot be one."""
+    if value is None:
+        return None
+    if kind == 'text':
+        return str(value)
+    if kind == 'bool':
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if kind == 'count':
+        return value if isinstance(value, int) and abs(value) < _MOST_COUNT else None
+    return float(value)
+
+
+# --------------------------------------------------------------------------------- formats
+
+
+def to_csv(table: Table) -> str:
+    """A table as CSV, see ``csv_row``; a head of keys comes first."""
+    return csv_row([column.key for column in table.columns]) + ''.join(
+        csv_row([row[column.key] for column in table.columns]) for row in table.rows)
+
+
+def csv_row(values: Iterable[object]) -> str:
+    """A record of RFC 4180, with its line end (CR LF).
+
+    None is an empty field, empty text a quoted one; numbers have as many digits as it takes to
+    read the same number back.
+    """
+    return ','.join(map(_field, values)) + '\r\n'
+
+
+def _field(value: object) -> str:
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    text = str(value)
+    if len(text) > 1 and text[0] in _FORMULA:
+        text = "'" + text
+    if text and not any(character in text for character in ',"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def to_markdown(table: Table) -> str:
+    """A table as Markdown: rounded, aligned in the text too, with title and note."""
+    return _markdown(table.title, table.note, table.columns, table.rows[:MOST_ROWS],
+                     len(table.rows))
+
+
+def _markdown(title: str, note: str, columns: Sequence[Column],
+              rows: Sequence[Mapping[str, Any]], count: int) -> str:
+    head = [escaped(f'{c.group}: {c.heading}' if c.group else c.heading) for c in columns]
+    body = [[rounded(row[c.key], c.kind) for c in columns] for row in rows]
+    widths = [max(3, *map(len, cells)) for cells in zip(head, *body, strict=True)]
+    left = [c.kind in ('text', 'bool') for c in columns]
+    rule = ['-' * width if text else '-' * (width - 1) + ':'
+            for width, text in zip(widths, left, strict=True)]
+    lines = ['| ' + ' | '.join(
+        cell.ljust(width) if text else cell.rjust(width)
+        for cell, width, text in zip(cells, widths, left, strict=True)) + ' |'
+        for cells in (head, rule, *body)]
+    more = ([f'The first {len(rows)} of {count} rows; all are in the CSV and Parquet files.', '']
+            if count > len(rows) else [])
+    return '\n'.join([f'# {escaped(title)}', '', *lines, '', *more, escaped(note), ''])
+
+
+def rounded(value: object, kind: Kind) -> str:
+    """A value for people, as Markdown."""
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, float):
+        return escaped(str(value))
+    if kind == 'p':
+        return '< 0.001' if value < 0.001 else f'{value:.3f}'
+    if kind == 'share':
+        return f'{value:.3f}'
+    if kind == 'usd':
+        return f'{value:.4f}'
+    return f'{value:.0f}' if abs(value) >= 1000 else f'{value:.2f}'
+
+
+def escaped(text: str) -> str:
+    """A text that stays one cell of a Markdown table, without markup, links or HTML of its own."""
+    plain = ''.join(' ' if character.isspace() or not character.isprintable() else character
+                    for character in text)
+    return re.sub(r'([\\`*\[\]|])', r'\\\1', plain).replace('&', '&amp;').replace(
+        '<', '&lt;').replace('>', '&gt;')
+
+
+def arrow_schema(columns: Sequence[Column], metadata: Mapping[str, str]) -> pa.Schema:
+    """Arrow types of columns: string, bool, int64 or float64, all nullable, with metadata."""
+    import pyarrow as pa
+    kinds = {'text': pa.string(), 'bool': pa.bool_(), 'count': pa.int64()}
+    return pa.schema([pa.field(c.key, kinds.get(c.kind, pa.float64()), metadata={
+        'heading': c.heading, 'group': c.group, 'kind': c.kind}) for c in columns],
+        metadata=dict(metadata))
+
+
+# --------------------------------------------------------------------------------- writing
+
+
+def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
+           ) -> tuple[Path, ...]:
+    """Write all tables, the episodes and the answers.
+
+    Each file replaces an older one as a whole; files of tables that an earlier export wrote here
+    and that there are no more are removed.
+
+    Args:
+        results: what the tables were made from.
+        out: directory; the files lie in ``tables/`` in it, and ``index.json`` describes them.
+        tables: of ``make_tables``; None: made here.
+
+    Returns:
+        the files: ``<name>.csv``, ``<name>.parquet`` and ``<name>.md`` of each table.
+
+    Raises:
+        InputError: they cannot be written.
+    """
+    made = make_tables(results) if tables is None else tables
+    folder = out / FOLDER
+    written: list[Path] = []
+    entries = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _indexed(folder)
+        for rows in (*(_Rows(t.name, t.title, t.columns, t.note, t.rows)
+                       for t in (*made, episodes(results))), _answers(results)):
+            paths, count = _write(folder, rows, _metadata(results, rows))
+            if count:
+                written += paths
+                entries.append({
+                    'name': rows.name, 'title': rows.title, 'note': rows.note, 'rows': count,
+                    'columns': [dataclasses.asdict(column) for column in rows.columns]})
+        _write_whole(folder / INDEX, json.dumps(
+            {'tables': entries, 'complaints': list(results.complaints), **_origin(results)},
+            indent=1, allow_nan=False) + '\n')
+        for name in before - {entry['name'] for entry in entries}:
+            for ending in _ENDINGS:
+                (folder / f'{name}{ending}').unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f'{error.filename or folder}: cannot be written ({error.strerror}); '
+                         f'choose another directory') from error
+    return tuple(written)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """A table whose rows may be made while they are written."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    note: str
+    rows: Iterable[Mapping[str, Any]]
+
+
+def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[list[Path], int]:
+    """Write one table in all formats, row by row; nothing if it has none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    schema = arrow_schema(table.columns, metadata)
+    keys = [column.key for column in table.columns]
+    paths = [folder / f'{table.name}{ending}' for ending in _ENDINGS]
+    rows = iter(table.rows)
+    batch = list(itertools.islice(rows, _BATCH))
+    if not batch:
+        return [], 0
+    shown, count = batch[:MOST_ROWS], 0
+    with (_replacing(paths[0]) as csv_path, _replacing(paths[1]) as parquet_path,
+          csv_path.open('w', encoding='utf-8', newline='') as text,
+          pq.ParquetWriter(parquet_path, schema, compression='zstd') as parquet):
+        text.write(csv_row(keys))
+        while batch:
+            cells = [[clean(row[key]) for row in batch] for key in keys]
+            text.writelines(csv_row(row) for row in zip(*cells, strict=True))
+            parquet.write_table(pa.table(
+                [pa.array(column, field.type)
+                 for column, field in zip(cells, schema, strict=True)], schema=schema))
+            count += len(batch)
+            batch = list(itertools.islice(rows, _BATCH))
+    _write_whole(paths[2], _markdown(table.title, table.note, table.columns, shown, count))
+    return paths, count
+
+
+def clean(value: Any) -> Any:
+    """A value that can be encoded: of text, lone surrogates are replaced."""
+    if not isinstance(value, str):
+        return value
+    return value.encode('utf-8', 'replace').decode('utf-8')
+
+
+def _metadata(results: Results, table: _Rows) -> dict[str, str]:
+    """What a Parquet file says about itself."""
+    return {'title': table.title, 'note': table.note,
+            'sightplan': json.dumps(_origin(results), allow_nan=False)}
+
+
+def _origin(results: Results) -> dict[str, Any]:
+    commits = dict.fromkeys(commit for run in results.runs for commit in run.commits)
+    return {'sightplan': sightplan.__version__, 'commits': list(commits),
+            'runs': [str(run.folder) for run in results.runs]}
+
+
+def _indexed(folder: Path) -> set[str]:
+    """Names of the tables that an earlier export wrote."""
+    try:
+        names = {entry['name'] for entry in json.loads(
+            (folder / INDEX).read_text('utf-8'))['tables']}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {name for name in names if isinstance(name, str) and Path(name).name == name}
+
+
+def _write_whole(path: Path, text: str) -> None:
+    with _replacing(path) as temporary:
+        temporary.write_text(clean(text), 'utf-8')
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file to write that takes its place when it is whole."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    os.close(handle)
+    try:
+        yield Path(name)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
