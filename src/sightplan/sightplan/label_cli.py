@@ -8,7 +8,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sightplan.model import AskPurpose, InputError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _PORTS = range(65536)
+_MOST_COMPLAINTS = 8  # that are printed; damaged bags have one or more each
 
 _EXAMPLES = """\
 examples:
@@ -113,8 +114,7 @@ def _summarise(arguments: argparse.Namespace) -> int:
     if arguments.bags:
         raise InputError('--summary reads files of labels alone; leave the bags out')
     summary = read_labels(arguments.summary).summary()
-    for complaint in summary['complaints']:
-        print(f'sightplan label: {complaint}', file=sys.stderr)
+    _complain(summary['complaints'])
     if arguments.json:
         print(json.dumps(summary, allow_nan=False))
     else:
@@ -157,8 +157,7 @@ def _label(arguments: argparse.Namespace) -> int:
     tasks = _tasks(arguments)
     file = LabelFile(arguments.out)
     try:
-        for complaint in (*tasks.complaints, *file.complaints):
-            print(f'sightplan label: {complaint}', file=sys.stderr)
+        _complain((*file.complaints, *tasks.complaints))
         session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
         with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
                                                            tasks.questions)) as server:
@@ -170,6 +169,14 @@ def _label(arguments: argparse.Namespace) -> int:
     finally:
         file.close()
     return _DONE
+
+
+def _complain(complaints: Sequence[str]) -> None:
+    for complaint in complaints[:_MOST_COMPLAINTS]:
+        print(f'sightplan label: {complaint}', file=sys.stderr)
+    if len(complaints) > _MOST_COMPLAINTS:
+        print(f'sightplan label: ... and {len(complaints) - _MOST_COMPLAINTS} more such lines',
+              file=sys.stderr)
 
 
 def _tasks(arguments: argparse.Namespace) -> Tasks:

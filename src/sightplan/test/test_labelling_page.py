@@ -72,6 +72,26 @@ def test_three_pictures_are_labelled_with_the_keyboard(page, console, server, pa
     assert console == []
 
 
+def test_the_whole_picture_is_in_view_and_can_be_enlarged(page, server):
+    def sizes():
+        return page.evaluate('''() => ['#picture', '#frame'].flatMap(name => {
+            const box = document.querySelector(name).getBoundingClientRect();
+            return [box.width, box.height];
+        })''')
+    for width, height in ((1280, 800), (1600, 500), (900, 1200), (400, 700)):
+        page.set_viewport_size({'width': width, 'height': height})
+        opened(page, server)
+        page.wait_for_selector('#picture.crisp')
+        picture, frame = sizes()[:2], sizes()[2:]
+        assert picture[0] <= frame[0] + 1 and picture[1] <= frame[1] + 1
+        assert page.eval_on_selector('#picture', 'image => getComputedStyle(image).objectFit'
+                                     ) == 'contain'
+        press(page, '+')
+        assert sizes()[0] == pytest.approx(1.5 * picture[0])
+        press(page, '-')
+        assert sizes()[:2] == pytest.approx(picture)
+
+
 def test_a_reload_goes_on(page, console, server, path):
     opened(page, server)
     press(page, 'y', 'n', 'Enter', 'u')
