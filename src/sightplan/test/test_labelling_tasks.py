@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from doubles import MemoryWorld, SearchPlanner
 from labelling_case import CLEAR, IDS, OFF, ON, asked, episode, picture, three_pictures
 from sightplan.labelling import tasks as tasks_module
 from sightplan.labelling.tasks import Pictures, choose, collect, collect_bags
-from sightplan.model import AskPurpose, Atom, InputError, Verdict
+from sightplan.model import AskPurpose, Atom, InputError, Observation, Verdict
+from sightplan.runner import RunSettings, run
 
 
 def pairs(tasks):
@@ -130,3 +132,20 @@ def test_bags_that_cannot_be_read_are_left_out(monkeypatch):
     monkeypatch.setattr(tasks_module, 'find_bags', lambda path: [Path('bad')])
     with pytest.raises(InputError, match='1 bags hold no picture with questions .bad: is no bag'):
         collect_bags(['x'])
+
+
+def test_a_recorded_run_is_labelled(tmp_path):
+    run(RunSettings(split='simple', episodes=2, backend='noisy_oracle',
+                    backend_options={'table': 'gpt-4.1'}, bags='all', out=str(tmp_path / 'run')),
+        world=MemoryWorld(), planner=SearchPlanner())
+    tasks = collect_bags([tmp_path / 'run'])
+    assert tasks.complaints == ()
+    asked_of = {image.episode: image for image in reversed(tasks.images)}
+    assert len(asked_of) == 2
+    pictures = Pictures()
+    for image in tasks.images:
+        assert Observation(pictures.get(image)).image_id == image.image_id
+        assert image.questions
+    questions = asked_of['blocksworld/simple/problem_00#0'].questions
+    assert Counter(question.atom.predicate for question in questions)['on'] == 9
+    assert questions[0].text.startswith('Is the ')
