@@ -181,7 +181,7 @@ def to_markdown(table: Table) -> str:
 
 def _markdown(title: str, note: str, columns: Sequence[Column],
               rows: Sequence[Mapping[str, Any]], count: int) -> str:
-    head = [escaped(f'{c.group}: {c.heading}' if c.group else c.heading) for c in columns]
+    head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in columns]
     body = [[rounded(row[c.key], c.kind) for c in columns] for row in rows]
     widths = [max(3, *map(len, cells)) for cells in zip(head, *body, strict=True)]
     left = [c.kind in ('text', 'bool') for c in columns]

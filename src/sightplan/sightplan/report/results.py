@@ -223,6 +223,16 @@ def split_of(line: Line) -> str:
     return str(line.get('split') or '-')
 
 
+def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
+    """What an episode is the same by in runs of several methods: id, seed of the run, problems.
+
+    Where the seed of the run is not known, that of the episode, which depends on it. Problems of
+    one's own are the same if all of their folder are.
+    """
+    own = _section(run.identity, 'problems').get('sha256') if not line.get('split') else None
+    return line['episode_id'], line.get('seed') if run.seed is None else run.seed, own
+
+
 # ----------------------------------------------------------------------------- groups of runs
 
 
@@ -692,13 +702,12 @@ def _without_repeats(runs: Sequence[RunResults], complaints: list[str]) -> list[
     position = {id(run): number for number, run in enumerate(runs)}
     kept = list(runs)
     for group in _groups(runs):
-        seen: dict[tuple[int | None, str], RunResults] = {}
+        seen: dict[tuple[Any, ...], RunResults] = {}
         for run in group.runs:
-            lines = [line for line in run.lines
-                     if seen.setdefault((run.seed, line['episode_id']), run) is run]
+            owners = [seen.setdefault(episode_key(run, line), run) for line in run.lines]
+            lines = [line for line, owner in zip(run.lines, owners, strict=True) if owner is run]
             if len(lines) < len(run.lines):
-                other = next(seen[run.seed, line['episode_id']] for line in run.lines
-                             if seen[run.seed, line['episode_id']] is not run)
+                other = next(owner for owner in owners if owner is not run)
                 complaints.append(
                     f'{run.folder}: {len(run.lines) - len(lines)} of its episodes stand in '
                     f'{other.folder} already and are counted once')

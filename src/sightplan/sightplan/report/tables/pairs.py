@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sightplan.metrics.paired import Agreement, agreement, holm
-from sightplan.report.results import Group, Results, split_of
+from sightplan.report.results import Group, Results, episode_key, split_of
 from sightplan.report.tables.common import row_of
 from sightplan.report.tables.model import Column, Table
 
@@ -31,7 +31,7 @@ _PAIRED = (
     Column('difference_high', 'high', 'share', 'success'),
     Column('p', 'p', 'p', 'McNemar'), Column('p_holm', 'p, Holm', 'p', 'McNemar'))
 
-_Key = tuple[int | None, str]
+_Key = tuple[Any, ...]
 
 
 def paired(results: Results) -> Table:
@@ -44,12 +44,12 @@ def paired(results: Results) -> Table:
         if not compared:
             continue
         ours, theirs = solved[id(first)], solved[id(second)]
-        rows = [(split, _compare(own, theirs.get(split, {}), problems[id(first)]))
+        rows = [(split, agreement(own, theirs.get(split, {}), problems[id(first)]))
                 for split, own in ours.items()]
         rows = [(split, row) for split, row in rows if row is not None]
         if len(rows) > 1:
             splits = [split for split, _ in rows]
-            rows.append((ALL, _compare(_joined(ours, splits), _joined(theirs, splits),
+            rows.append((ALL, agreement(_joined(ours, splits), _joined(theirs, splits),
                                        problems[id(first)])))
         found += [_cells(compared, first, second, split, row)
                   for split, row in rows if row is not None]
@@ -93,22 +93,17 @@ def _solved(group: Group) -> dict[str, dict[_Key, bool]]:
     for run in group.runs:
         for line in run.lines:
             if line['scored']:
-                found.setdefault(split_of(line), {})[run.seed, line['episode_id']] = line['solved']
+                found.setdefault(split_of(line), {})[episode_key(run, line)] = line['solved']
     return found
 
 
 def _problems(group: Group) -> dict[_Key, tuple[str, str]]:
-    return {(run.seed, line['episode_id']): (split_of(line), str(
+    return {episode_key(run, line): (split_of(line), str(
         line.get('problem') or line['episode_id'])) for run in group.runs for line in run.lines}
 
 
 def _joined(solved: dict[str, dict[_Key, bool]], splits: Iterable[str]) -> dict[_Key, bool]:
     return {key: value for split in splits for key, value in solved.get(split, {}).items()}
-
-
-def _compare(first: dict[_Key, bool], second: dict[_Key, bool],
-             problems: dict[_Key, tuple[str, str]]) -> Agreement | None:
-    return agreement(first, second, problems)
 
 
 def _cells(compared: str, first: Group, second: Group, split: str, found: Agreement,

@@ -167,7 +167,7 @@ def success(results: Results) -> Table:
         Column('paper_mean', 'same models', 'share', 'paper'),
         Column('paper_sem', 'SE', 'share', 'paper'),
         Column('paper_five', 'its five models', 'share', 'paper'),
-        Column('paper_five_sem', 'SE', 'share', 'paper')]
+        Column('paper_five_sem', 'SE of these', 'share', 'paper')]
     rows = _rows(results)
     classes = _class_rows(rows)
     found = [row_of(columns, _success_cells(row)) for row in (*rows, *classes)]
@@ -283,13 +283,13 @@ _MODELS = (
     Column('action_accuracy', 'action accuracy', 'share', 'actions'),
     Column('executable', 'executable', 'share', 'actions'),
     Column('actions_n', 'n', 'count', 'actions'),
-    Column('paper_success', 'success', 'share', 'paper'),
-    Column('paper_success_sem', 'SE', 'share', 'paper'),
-    Column('success_errors', 'difference / SE', 'number', 'paper'),
-    Column('paper_accuracy', 'accuracy', 'share', 'paper'),
-    Column('paper_accuracy_sem', 'SE', 'share', 'paper'),
-    Column('accuracy_errors', 'difference / SE', 'number', 'paper'),
-    Column('paper_source', 'where', group='paper'))
+    Column('paper_success', 'success', 'share', 'paper: success'),
+    Column('paper_success_sem', 'SE', 'share', 'paper: success'),
+    Column('success_errors', 'difference / SE', 'number', 'paper: success'),
+    Column('paper_accuracy', 'accuracy', 'share', 'paper: accuracy'),
+    Column('paper_accuracy_sem', 'SE', 'share', 'paper: accuracy'),
+    Column('accuracy_errors', 'difference / SE', 'number', 'paper: accuracy'),
+    Column('paper_source', 'paper: where'))
 
 
 def models(results: Results) -> Table:
@@ -336,14 +336,12 @@ def model_table(results: Results) -> Table:
     """The layout of the paper's tables 6 to 13: models, and success and accuracy by split."""
     columns = list(GROUP)
     for split in results.splits:
-        columns += [Column(f'{split}_success', 'success', 'share', split),
-                    Column(f'{split}_success_sem', 'SE', 'share', split),
-                    Column(f'{split}_success_n', 'n', 'count', split),
-                    Column(f'{split}_paper_success', 'paper', 'share', split),
-                    Column(f'{split}_accuracy', 'accuracy', 'share', split),
-                    Column(f'{split}_accuracy_sem', 'SE', 'share', split),
-                    Column(f'{split}_accuracy_n', 'answers', 'count', split),
-                    Column(f'{split}_paper_accuracy', 'paper', 'share', split)]
+        for what, n in (('success', 'n'), ('accuracy', 'answers')):
+            above = f'{split}: {what}'
+            columns += [Column(f'{split}_{what}', what, 'share', above),
+                        Column(f'{split}_{what}_sem', 'SE', 'share', above),
+                        Column(f'{split}_{what}_n', n, 'count', above),
+                        Column(f'{split}_paper_{what}', 'paper', 'share', above)]
     found = []
     for group in results.groups:
         cells = group_cells(group)

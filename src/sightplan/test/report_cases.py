@@ -1,0 +1,101 @@
+"""Runs and lines of results written by hand, for tests of reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0) -> dict[str, int]:
+    """Counts of one predicate; without ``true`` all atoms are true."""
+    true = asked if true is None else true
+    yes_right = min(right, true)
+    return {'asked': asked, 'right': right, 'yes_asked': true, 'yes_right': yes_right,
+            'no_asked': asked - true, 'no_right': right - yes_right, 'unparsed': unparsed}
+
+
+def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
+    """A line of results as the scorer writes it: problem ``p<number>`` of split simple."""
+    split = fields.get('split', 'simple')
+    found: dict[str, Any] = {
+        'episode_id': f'blocksworld/{split or "-"}/p{number}#0', 'domain': 'blocksworld',
+        'split': split, 'problem': f'p{number}', 'method': 'ground', 'model': '',
+        'seed': 1000 + number, 'max_actions': 20, 'failure_probability': 0.0,
+        'stop_at_goal': False, 'privileged': 'none', 'told': 0, 'optimal_length': 2,
+        'scored': True, 'solved': solved, 'stop': 'plan_done' if solved else 'budget',
+        'message': '', 'error': None, 'steps': 2, 'executed': 2, 'rejected': 0, 'withheld': 0,
+        'invalid': 0, 'remaining': 0, 'withheld_rightly': 0,
+        'plans': [{'status': 'solved', 'step': 0, 'length': 2, 'seconds': .1, 'cached': False}],
+        'actions': [], 'actions_right': 2, 'actions_counted': 2, 'looks': 3, 'questions': 0,
+        'predicates': {}, 'wrong': [], 'enumerations': [], 'enumerated_at': [], 'proposals': {},
+        'repaired': 0, 'unreadable': [], 'prompts': {}, 'usage': None, 'checks': {},
+        'beliefs': [], 'last_look': None, 'goal_unmet': [],
+        'failure': None if solved else {'cause': 'budget', 'step': 2, 'image_id': '',
+                                        'evidence': {'text': '', 'answers': [],
+                                                     'answer_count': 0}},
+        'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
+    found.update(fields)
+    return found
+
+
+def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effect: int = 0,
+          checks: int = 0, wrong: int = 0) -> dict[str, Any]:
+    """Fields of an episode with one enumeration at the start and checks of its actions.
+
+    Args:
+        enumeration: predicate to counts.
+        precondition: questions about preconditions, all answered rightly.
+        effect: questions about effects.
+        checks: number of checked actions.
+        wrong: how many answers about effects are wrong.
+    """
+    tables = {'enumeration': dict(enumeration)}
+    made: dict[str, dict[str, int]] = {}
+    if checks:
+        tables['precondition'] = {'clear': counts(precondition, precondition)}
+        tables['effect'] = {'on': counts(effect - wrong, effect)}
+        kinds = ('alarm_right', 'alarm_wrong', 'quiet_wrong')
+        made = {purpose: {'quiet_right': checks, **dict.fromkeys(kinds, 0)}
+                for purpose in ('precondition', 'effect')}
+    all_right = all(c['right'] == c['asked'] for c in enumeration.values())
+    questions = sum(c['asked'] for table in tables.values() for c in table.values())
+    return {'predicates': tables, 'checks': made, 'enumerations': [all_right],
+            'enumerated_at': [0], 'questions': questions}
+
+
+def identity(**fields: Any) -> dict[str, Any]:
+    """What a run's results depend on; ``method`` and ``backend`` may be names."""
+    found: dict[str, Any] = {
+        'domain': 'blocksworld', 'domain_sha256': 'd0', 'questions_sha256': 'q0',
+        'split': 'simple', 'problems': {'count': 25, 'sha256': 'p0'}, 'method': 'ground',
+        'backend': 'noisy_oracle', 'model': 'noisy_oracle(gpt-4.1/plain, seed 0)',
+        'prompt': {'name': 'ground', 'sha256': 'r0'}, 'seed': 0, 'max_actions': {'simple': 20},
+        'stop_at_goal': {'simple': False}, 'privileged': {'simple': 'none'},
+        'failure_probability': 0.0, 'world': {'pictures': 'none'}}
+    found.update(fields)
+    for key in ('method', 'backend'):
+        if isinstance(found[key], str):
+            found[key] = {'name': found[key]}
+    return found
+
+
+def write_run(folder: Path, lines: Iterable[Mapping[str, Any]], **fields: Any) -> Path:
+    """A run directory; fields are those of the identity."""
+    folder.mkdir(parents=True, exist_ok=True)
+    session = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c0ffee', 'dirty': False,
+               'sightplan': '0.1.0', 'python': '3.12.1', 'platform': 'Linux',
+               'packages': {'numpy': '2.0'}, 'settings': {'episodes': 4}}
+    (folder / 'run.json').write_text(json.dumps(
+        {'format': 1, 'identity': identity(**fields), 'sessions': [session]}))
+    (folder / 'episodes.jsonl').write_text(''.join(json.dumps(one) + '\n' for one in lines))
+    return folder
+
+
+def write_index(folder: Path, name: str, cells: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """The index of a sweep: directory and labels of each cell."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f'{name}.sweep.json').write_text(json.dumps({'sweep': name, 'source': '', 'cells': [
+        {'dir': directory, 'labels': dict(labels), 'episodes': 4, 'calibration': None,
+         'settings': {}} for directory, labels in cells]}))

@@ -1,0 +1,264 @@
+"""Gathering runs and sweeps: what is read, what is left out, what belongs together."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from report_cases import line, write_index, write_run
+from sightplan.model import InputError
+from sightplan.report.results import completed, gather, short_model, wrong_field
+from sightplan.report.tables import make_tables
+
+
+def test_a_run_directory(tmp_path):
+    write_run(tmp_path / 'run', [line(0), line(1, False)])
+    (run,) = gather(tmp_path / 'run').runs
+    assert (run.domain, run.method, run.backend, run.model) == (
+        'blocksworld', 'ground', 'noisy_oracle', 'GPT-4.1')
+    assert (run.seed, run.failure_probability, run.privileged, run.calibrated, run.planned) == (
+        0, 0.0, 'none', None, 4)
+    assert run.summary['success_rate'] == .5 and run.commits == ('c0ffee',)
+    assert run.labels == {'domain': 'blocksworld', 'split': 'simple', 'method': 'ground',
+                          'model': 'GPT-4.1', 'failure_probability': 0.0}
+
+
+def test_a_single_file_and_one_without_its_run(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0)])
+    assert gather(run / 'episodes.jsonl').runs[0].backend == 'noisy_oracle'
+    (run / 'run.json').unlink()
+    results = gather(run / 'episodes.jsonl')
+    assert results.runs[0].backend == '' and results.runs[0].method == 'ground'
+    assert 'run.json' in results.complaints[0]
+
+
+def test_lines_of_unknown_runs_are_told_apart(tmp_path):
+    path = tmp_path / 'mixed.jsonl'
+    path.write_text(''.join(json.dumps(one) + '\n' for one in (
+        line(0), line(1, method='belief', model='gpt-4.1@server'),
+        line(2, method='belief', error='broke before the first answer'))))
+    runs = gather(path).runs
+    assert [(run.method, run.model, len(run.lines)) for run in runs] == [
+        ('ground', '', 1), ('belief', 'GPT-4.1', 2)]
+
+
+def test_a_sweep_gives_labels_and_says_what_is_missing(tmp_path):
+    write_run(tmp_path / 's' / 'a', [line(0)])
+    write_run(tmp_path / 's' / 'stray', [line(0)], seed=7)
+    write_run(tmp_path / 's' / 'calibrations' / 'runs' / 'x', [line(0)])
+    write_index(tmp_path / 's', 'main', [('a', {'variant': 'full'}), ('b', {'variant': 'none'})])
+    write_index(tmp_path / 's', 'other', [('a', {'method': 'ground'})])
+    for path in (tmp_path / 's', tmp_path):
+        results = gather(path)
+        assert [run.name for run in results.runs] == ['a']
+        assert results.runs[0].labels == {'method': 'ground', 'variant': 'full'}
+        assert results.runs[0].planned == 4
+        assert any('stray' in text for text in results.complaints)
+        assert any('have not begun: b' in text for text in results.complaints)
+
+
+def test_a_damaged_index_loses_labels_but_no_run(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    (tmp_path / 'x.sweep.json').write_text('{"cells": [{"dir": "..')
+    results = gather(tmp_path)
+    assert [run.name for run in results.runs] == ['a']
+    assert 'x.sweep.json: is damaged' in results.complaints[0]
+
+
+def test_an_index_cannot_lead_out_of_its_folder(tmp_path):
+    write_run(tmp_path / 'out', [line(0)])
+    write_index(tmp_path / 's', 'main', [('../out', {})])
+    with pytest.raises(InputError, match='not one finished episode'):
+        gather(tmp_path / 's')
+
+
+def test_a_folder_of_several_and_a_run_named_twice(tmp_path):
+    write_run(tmp_path / 'deep' / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0)], method='belief')
+    results = gather([tmp_path, tmp_path / 'b', str(tmp_path / 'deep')])
+    assert sorted(run.name for run in results.runs) == ['a', 'b']
+    assert results.complaints == ()
+
+
+def test_a_damaged_run_in_a_folder_is_named_and_the_rest_is_used(tmp_path):
+    write_run(tmp_path / 'good', [line(0)], seed=5)
+    bad = write_run(tmp_path / 'bad', [line(0), line(1), line(2)])
+    lines = (bad / 'episodes.jsonl').read_text().splitlines()
+    lines[1] = lines[1][:50]
+    (bad / 'episodes.jsonl').write_text('\n'.join(lines) + '\n')
+    write_run(tmp_path / 'odd', [line(0)])
+    (tmp_path / 'odd' / 'run.json').write_text('[]')
+    write_run(tmp_path / 'none', [])
+    results = gather(tmp_path)
+    assert {run.name: len(run.lines) for run in results.runs} == {'bad': 2, 'good': 1, 'odd': 1}
+    said = '\n'.join(results.complaints)
+    assert 'episodes.jsonl: 1 damaged line is left out, number 2 (is not JSON)' in said
+    assert 'run.json' in said and 'none: has no finished episode' in said
+
+
+def test_a_torn_last_line_is_left_out(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0), line(1)])
+    raw = (run / 'episodes.jsonl').read_bytes()
+    (run / 'episodes.jsonl').write_bytes(raw[:-20])
+    results = gather(run)
+    assert len(results.runs[0].lines) == 1 and results.complaints == ()
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_cut_anywhere_all_before_is_read(tmp_path, data):
+    lines = [line(number) for number in range(3)]
+    raw = ''.join(json.dumps(one) + '\n' for one in lines).encode()
+    offset = data.draw(st.integers(0, len(raw)))
+    path = tmp_path / 'cut.jsonl'
+    path.write_bytes(raw[:offset])
+    whole = raw[:offset].count(b'\n') + (raw[offset:offset + 1] == b'\n')
+    if whole:
+        assert len(gather(path).runs[0].lines) == whole
+    else:
+        with pytest.raises(InputError):
+            gather(path)
+
+
+JUNK = st.recursive(st.none() | st.booleans() | st.integers(-5, 10 ** 20) | st.text(max_size=3)
+                    | st.floats(), lambda inner: st.lists(inner, max_size=3)
+                    | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=5)
+
+
+@given(st.sampled_from(sorted(line())), JUNK)
+@settings(max_examples=120, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_junk_in_any_field_breaks_no_table(tmp_path, field, junk):
+    path = tmp_path / 'junk.jsonl'
+    path.write_text(json.dumps(line(0)) + '\n' + json.dumps({**line(1), field: junk}) + '\n')
+    results = gather(path)
+    assert 1 <= sum(len(run.lines) for run in results.runs) <= 2
+    assert make_tables(results)
+
+
+def test_lines_of_earlier_versions_lack_fields(tmp_path):
+    newer = ('told', 'privileged', 'beliefs', 'proposals', 'repaired', 'usage', 'prompts',
+             'invalid', 'wrong', 'failure', 'stop_at_goal', 'enumerated_at', 'last_look')
+    old = {key: value for key, value in line(0).items() if key not in newer}
+    assert wrong_field(old) == ''
+    run = write_run(tmp_path / 'run', [old, line(1, False)])
+    results = gather(run)
+    assert 'told' not in results.runs[0].lines[0]  # unknown is not 0
+    assert completed(old)['told'] == 0
+    assert results.runs[0].summary['scored'] == 2
+    assert results.complaints == ()
+
+
+def test_lines_that_are_none_of_results_are_named(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0), line(1, scored='yes'), line(2, questions=-1),
+                                       {'solved': True}])
+    said = gather(run).complaints[0]
+    assert '3 damaged lines' in said
+    assert '2 (scored), 3 (questions), 4 (episode_id)' in said
+
+
+def test_repeated_lines_count_once(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0), line(0, False), line(1)])
+    results = gather(run)
+    assert [one['solved'] for one in results.runs[0].lines] == [True, True]
+    assert '1 repeated line is left out, of blocksworld/simple/p0#0' in results.complaints[0]
+
+
+def test_the_same_run_in_two_folders_counts_once(tmp_path):
+    write_run(tmp_path / 'a', [line(0), line(1)])
+    write_run(tmp_path / 'copy', [line(0), line(1), line(2)])
+    write_run(tmp_path / 'other_seed', [line(0)], seed=1)
+    results = gather(tmp_path)
+    (group,) = results.groups
+    assert len(group.lines) == 4 and group.seeds == (0, 1)
+    assert 'copy: 2 of its episodes stand in' in results.complaints[0]
+
+
+def test_runs_of_unknown_seed_are_told_apart_by_their_episodes(tmp_path):
+    for name, seed in (('a', 1), ('b', 2), ('c', 1)):
+        (tmp_path / f'{name}.jsonl').write_text(json.dumps(line(0, seed=seed)) + '\n')
+    results = gather([tmp_path / f'{name}.jsonl' for name in 'abc'])
+    assert len(results.runs) == 2 and 'counted once' in results.complaints[-1]
+
+
+def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
+    for path, reason in ((tmp_path / 'missing', 'does not exist'),
+                         (tmp_path, 'not one finished episode')):
+        with pytest.raises(InputError, match=reason) as caught:
+            gather(path)
+        assert 'sightplan run --out' in str(caught.value)
+    (tmp_path / 'x.txt').write_text('')
+    with pytest.raises(InputError, match='not a file of episodes'):
+        gather(tmp_path / 'x.txt')
+    with pytest.raises(InputError, match='nothing to report'):
+        gather([])
+
+
+# Groups
+
+
+def labels_of(path):
+    return [(group.label, group.splits, len(group.lines)) for group in gather(path).groups]
+
+
+def test_splits_and_seeds_belong_together(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0, split='hard')], split='hard', max_actions={'hard': 30},
+              privileged={'hard': 'none'}, model='noisy_oracle(gpt-4.1/plain, seed 3)',
+              backend={'name': 'noisy_oracle', 'seed': 3}, seed=3)
+    assert labels_of(tmp_path) == [('ground, GPT-4.1', ('simple', 'hard'), 2)]
+
+
+@pytest.mark.parametrize(('fields', 'text'), [
+    ({'failure_probability': .1}, '10% of actions fail'),
+    ({'method': {'name': 'ground', 'looks': 2}}, 'looks 2'),
+    ({'questions_sha256': 'q1'}, 'questions_sha256 q1'),
+    ({'world': {'pictures': 'rendered'}}, 'world.pictures rendered'),
+    ({'max_actions': {'simple': 99}}, 'max_actions 99'),
+    ({'problems': {'count': 3, 'sha256': 'p1'}}, 'problems p1')])
+def test_what_results_depend_on_tells_groups_apart(tmp_path, fields, text):
+    write_run(tmp_path / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0, False)], **fields)
+    labels = [label for label, _, _ in labels_of(tmp_path)]
+    assert len(set(labels)) == 2
+    assert any(text in label for label in labels)
+
+
+def test_time_limits_do_not(tmp_path):
+    write_run(tmp_path / 'a', [line(0)], planner={'search': 'x', 'timeout_s': 60.0})
+    write_run(tmp_path / 'b', [line(1)], planner={'search': 'x', 'timeout_s': 5.0})
+    assert labels_of(tmp_path) == [('ground, GPT-4.1', ('simple',), 2)]
+
+
+def test_variants_are_called_as_in_the_sweep(tmp_path):
+    write_run(tmp_path / 'a', [line(0)], method={'name': 'belief', 'k': 4})
+    write_run(tmp_path / 'b', [line(0)], method={'name': 'belief', 'k': 16})
+    write_index(tmp_path, 's', [('a', {'variant': 'few'}), ('b', {'variant': 'many'})])
+    assert [group.variant for group in gather(tmp_path).groups] == ['few', 'many']
+
+
+def test_calibrations_of_splits_do_not_tear_a_group_apart(tmp_path):
+    for split, name in (('simple', 'a.json@1'), ('hard', 'b.json@2')):
+        write_run(tmp_path / split, [line(0, split=split)], split=split, max_actions={split: 20},
+                  privileged={split: 'none'}, method={'name': 'belief', 'calibration': name})
+    (group,) = gather(tmp_path).groups
+    assert group.calibrated is True and len(group.runs) == 2
+    write_run(tmp_path / 'other', [line(1)], method={'name': 'belief', 'calibration': 'c.json@3'})
+    assert len({group.label for group in gather(tmp_path).groups}) == len(
+        gather(tmp_path).groups) > 1
+
+
+@pytest.mark.parametrize(('model', 'short'), [
+    ('Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16', 'Qwen2.5-VL 7B'),
+    ('gpt-4.1@api.openai.com/v1', 'GPT-4.1'),
+    ('noisy_oracle(InternVL3-8B/plain, repeat 0.45, seed 0)', 'InternVL3 8B'),
+    ('noisy_oracle(gemma-3-27b-it/cot hard, seed 1)', 'Gemma-3 27B'),
+    ('noisy_oracle(perfect, repeat 0.45, seed 0)', 'perfect'),
+    ('noisy_oracle(mine@0123+1.5, seed 0)', 'mine'),
+    ('embedded_model/blocksworld@0f3a', 'embedded'),
+    ('scripted(replies.yaml@12ab)', 'scripted'),
+    ('someone/Unheard-Of-3B@1', 'Unheard-Of-3B'), ('', '')])
+def test_models_have_short_names(model, short):
+    assert short_model(model) == short

@@ -1,0 +1,394 @@
+"""The tables of a report, against numbers computed by hand."""
+
+import math
+
+import pytest
+
+from report_cases import asked, counts, line, write_index, write_run
+from sightplan.metrics.compounding import Needed, compounding, edges, error_free, needed
+from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wilson
+from sightplan.report.results import gather
+from sightplan.report.tables import make_tables
+from sightplan.report.tables.answers import yes_probability
+
+SPLITS = ('simple', 'medium', 'hard')
+TABLE = {'name': 'noisy_oracle', 'table': 'x'}
+
+
+def tables(path):
+    return {table.name: table for table in make_tables(gather(path))}
+
+
+def rows(path, name, **wanted):
+    return [row for row in tables(path)[name].rows
+            if all(row[key] == value for key, value in wanted.items())]
+
+
+def model_run(folder, model, solved, episodes=5, method='ground', domain='blocksworld', **fields):
+    """A run on all splits: ``solved`` episodes of each."""
+    lines = [line(number, number < count, split=split, method=method, domain=domain,
+                  episode_id=f'{domain}/{split}/p{number}#0')
+             for split, count in zip(SPLITS, solved, strict=True) for number in range(episodes)]
+    every = {**{key: dict.fromkeys(SPLITS, value) for key, value in (
+        ('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none'))}, **fields}
+    return write_run(folder, lines, domain=domain, split='all', method=method,
+                     model=f'noisy_oracle({model}/plain, seed 0)', **every)
+
+
+# Success
+
+
+def test_success_is_the_mean_over_models_with_their_spread(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    model_run(tmp_path / 'b', 'gemma-3-27b-it', (2, 1, 0))
+    (row,) = rows(tmp_path, 'success')
+    assert (row['models'], row['names']) == (2, 'GPT-4.1, Gemma-3 27B')
+    assert [row[split] for split in SPLITS] == pytest.approx([.7, .5, .3])
+    assert row['simple_sem'] == pytest.approx(.3)  # of 1.0 and .4: deviation .424 over root 2
+    assert row['simple_n'] == 10
+    # Means over splits: .8 and .2.
+    assert (row['mean'], row['mean_sem'], row['mean_n']) == (
+        pytest.approx(.5), pytest.approx(.3), 30)
+    within = math.sqrt(sum(sem(p, 5) ** 2 for p in (1, .8, .6, .4, .2, 0))) / 6
+    assert row['mean_within_sem'] == pytest.approx(within)
+    # The paper: GPT-4.1 1, .76, .48; Gemma-3 27B .2, 0, 0.
+    assert row['simple_paper'] == pytest.approx(.6)
+    assert row['paper_mean'] == pytest.approx((2.24 / 3 + .2 / 3) / 2)
+    assert row['paper_sem'] == pytest.approx((2.24 - .2) / 3 / 2)
+    assert (row['paper_five'], row['paper_five_sem']) == (.47, .14)
+
+
+def test_one_model_has_no_error_over_models(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    (row,) = rows(tmp_path, 'success')
+    assert row['mean'] == pytest.approx(.8) and row['mean_sem'] is None
+    assert row['medium_sem'] == pytest.approx(sem(.8, 5))
+
+
+def test_a_perfect_grounder_is_no_model_to_average(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (0, 0, 0))
+    model_run(tmp_path / 'b', 'perfect', (5, 5, 5))
+    assert [row['mean'] for row in rows(tmp_path, 'success')] == [0.0, 1.0]
+
+
+def test_domains_and_classes_are_averaged_model_by_model(tmp_path):
+    for domain, counts_ in (('blocksworld', ((5, 5, 5), (0, 0, 0))),
+                            ('household', ((0, 0, 0), (1, 1, 1)))):
+        for number, (model, solved) in enumerate(zip(('gpt-4.1', 'InternVL3-78B'), counts_,
+                                                     strict=True)):
+            for method in ('ground', 'ground_mem'):
+                model_run(tmp_path / f'{domain}{number}{method}', model, solved, method=method,
+                          domain=domain)
+    (row,) = rows(tmp_path, 'success', domain='all', method='ground')
+    # Models: (1 + 0) / 2 and (0 + .2) / 2.
+    assert row['mean'] == pytest.approx(.3) and row['mean_sem'] == pytest.approx(.2)
+    assert row['mean_n'] == 60 and (row['paper_five'], row['paper_five_sem']) == (.25, .07)
+    average = 'mean of 2 methods whose model answers questions'
+    (row,) = rows(tmp_path, 'success', domain='blocksworld', method=average)
+    # Four pairs of method and model: 1, 0, 1, 0.
+    assert row['mean'] == .5 and row['mean_sem'] == pytest.approx(math.sqrt(1 / 3) / 2)
+    assert row['paper_five'] == .46
+    assert len(rows(tmp_path, 'success', domain='all', method=average)) == 1
+
+
+def test_figure_5_has_a_row_for_each_method_and_split(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    model_run(tmp_path / 'b', 'gemma-3-27b-it', (2, 1, 0))
+    model_run(tmp_path / 'c', 'gemma-3-27b-it', (3, 1, 0), method='belief')
+    found = rows(tmp_path, 'figure5', method='ground')
+    assert [row['success'] for row in found] == pytest.approx([.7, .5, .3])
+    assert [row['paper'] for row in found] == pytest.approx([.6, .38, .24])
+    assert [row['paper_five'] for row in found] == [.68, .49, .24]
+    assert [row['paper'] for row in rows(tmp_path, 'figure5', method='belief')] == [None] * 3
+
+
+def test_unscored_episodes_are_counted_apart(tmp_path):
+    broken = line(2, False, scored=False, stop='error', error='camera gone')
+    write_run(tmp_path, [line(0), line(1, False), broken])
+    (row,) = rows(tmp_path, 'success')
+    assert (row['simple'], row['simple_n'], row['unscored']) == (.5, 2, 1)
+    (row,) = rows(tmp_path, 'models')
+    assert (row['success'], row['success_n'], row['unscored']) == (.5, 2, 1)
+    (row,) = rows(tmp_path, 'cost')
+    assert (row['n'], row['unscored'], row['seconds_sum']) == (2, 1, 2.0)
+    (row,) = rows(tmp_path, 'runs')
+    assert (row['episodes'], row['scored'], row['solved'], row['errors']) == (3, 2, 1, 1)
+
+
+def test_only_unscored_episodes_leave_success_unknown(tmp_path):
+    write_run(tmp_path, [line(0, False, scored=False, stop='error', error='x')])
+    (row,) = rows(tmp_path, 'models')
+    assert row['success'] is None and row['success_low'] is None and row['success_n'] == 0
+    assert rows(tmp_path, 'success')[0]['mean'] is None
+
+
+# Models and predicates
+
+
+def test_scores_of_a_model_beside_the_papers(tmp_path):
+    # 10 episodes of the hard split, 4 solved; 200 answers of which 2 unreadable, 190 right.
+    answers = {'clear': counts(9, 10, 5, unparsed=0), 'on': counts(10, 10, 2)}
+    last = {'clear': counts(8, 10, 5, unparsed=1), 'on': counts(10, 10, 2)}
+    lines = [line(number, number < 4, split='hard', **asked(last if number > 7 else answers))
+             for number in range(10)]
+    write_run(tmp_path, lines, split='hard', max_actions={'hard': 20})
+    (row,) = rows(tmp_path, 'models')
+    assert (row['model'], row['split'], row['success'], row['success_n']) == (
+        'GPT-4.1', 'hard', .4, 10)
+    assert (row['success_low'], row['success_high']) == pytest.approx(wilson(4, 10))
+    assert row['success_sem'] == pytest.approx(math.sqrt(.24 / 10))
+    assert (row['paper_success'], row['paper_success_sem']) == (.48, .1)
+    assert row['success_errors'] == pytest.approx(-.08 / math.hypot(math.sqrt(.024), .1))
+    assert row['accuracy'] == pytest.approx(188 / 198)
+    assert (row['accuracy_n'], row['accuracy_unparsed']) == (198, 2)
+    assert row['paper_accuracy'] == .98
+    assert row['paper_source'] == 'tables 6 and 16'
+    assert (row['action_accuracy'], row['executable'], row['actions_n']) == (1.0, 1.0, 20)
+    (clear,) = rows(tmp_path, 'predicates', predicate='clear')
+    assert clear['accuracy'] == pytest.approx(88 / 98) and clear['accuracy_n'] == 98
+    assert (clear['yes_accuracy'], clear['yes_n'], clear['no_n']) == (1.0, 50, 50)
+    assert clear['no_accuracy'] == pytest.approx(38 / 50)
+    assert (clear['paper'], clear['unparsed']) == (.95, 2)
+    (wide,) = rows(tmp_path, 'predicates_blocksworld')
+    assert (wide['clear_hard'], wide['clear_hard_n'], wide['on_hard']) == (
+        clear['accuracy'], 98, 1.0)
+    (wide,) = rows(tmp_path, 'model_table')
+    assert (wide['hard_success'], wide['hard_paper_success']) == (.4, .48)
+
+
+def test_what_was_never_asked_is_not_zero(tmp_path):
+    write_run(tmp_path, [line(0, method='oracle')], method='oracle', backend=None, model='')
+    (row,) = rows(tmp_path, 'models')
+    assert row['accuracy'] is None and row['accuracy_n'] is None and row['model'] is None
+    assert row['action_accuracy'] is None and row['paper_success'] is None
+    assert 'predicates' not in tables(tmp_path) and 'compounding' not in tables(tmp_path)
+    (row,) = rows(tmp_path, 'cost')
+    assert row['cost_usd_mean'] is None and row['cost_usd_n'] == 0 and row['questions_sum'] == 0
+
+
+def test_domains_without_published_numbers_work_alike(tmp_path):
+    lines = [line(number, number < 1, domain='pantry', split='') for number in range(2)]
+    write_run(tmp_path, lines, domain='pantry', split='', max_actions={'-': 20})
+    (row,) = rows(tmp_path, 'success')
+    assert (row['-'], row['mean'], row['paper_mean'], row['paper_five']) == (.5, .5, None, None)
+
+
+# Compounding errors
+
+
+def test_answers_needed_are_those_of_an_error_free_episode():
+    perfect = line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2))
+    failed = line(0, False, **asked({'on': counts(7, 10)}, 2, 3, 1))
+    lucky = line(1, True, **asked({'on': counts(9, 10)}, 4, 6, 2))
+    exact = error_free([perfect, failed, lucky])
+    assert exact == {('simple', 'p0'): 20}
+    assert needed(failed, exact) == Needed(20.0, True)
+    # 10 for the enumeration, and twice 2 + 3 for the shortest plan.
+    assert needed(lucky, exact) == Needed(20.0, False)
+    longer = {**lucky, 'optimal_length': 4}
+    assert needed(longer, exact) == Needed(10 + 4 * (2 + 3), False)
+    assert needed({**lucky, 'optimal_length': None}, exact) is None
+    assert needed({**lucky, 'checks': {}}, exact) is None
+
+
+def test_later_enumerations_are_not_needed():
+    replanned = line(0, True, **asked({'on': counts(28, 30)}, 4, 6, 2))
+    replanned |= {'enumerations': [True, False, False], 'enumerated_at': [0, 1, 2]}
+    assert needed(replanned, {}) == Needed(20.0, False)
+
+
+def test_bins_of_answers_needed():
+    assert edges([5, 5, 5, 9, 9, 20], 3) == [5, 9]
+    assert edges([1, 2, 3, 4], 2) == [1, 3]
+    assert edges([]) == []
+    pairs = [(Needed(5, True), True), (Needed(5, False), False), (Needed(20, True), True)]
+    first, second = compounding(pairs, .9, [5, 9])
+    assert (first.n, first.solved, first.exact, first.mean) == (2, 1, 1, 5)
+    assert first.independent == pytest.approx(.9 ** 5)
+    assert (second.fewest, second.most, second.independent) == (20, 20, pytest.approx(.9 ** 20))
+    with pytest.raises(ValueError, match='below'):
+        compounding(pairs, .9, [6])
+
+
+def test_success_over_the_answers_needed(tmp_path):
+    lines = [line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2)),
+             line(1, False, **asked({'on': counts(20, 20)}, 4, 6, 2, wrong=2)),
+             line(2, False, optimal_length=None, **asked({'on': counts(20, 20)}))]
+    write_run(tmp_path, lines)
+    one, *bins = rows(tmp_path, 'compounding')
+    assert (one['what'], one['answers'], one['solved'], one['success_n']) == (
+        'one answer', 1.0, 68, 70)
+    assert one['success'] == one['accuracy'] == pytest.approx(68 / 70)
+    assert [(row['answers'], row['success_n'], row['solved'], row['exact']) for row in bins] == [
+        (20.0, 1, 1, 1), (30.0, 1, 0, 0)]
+    assert bins[1]['independent'] == pytest.approx((68 / 70) ** 30)
+
+
+# Failures, stops, calibration, cost
+
+
+def test_causes_and_stops(tmp_path):
+    failed = [line(n, False, failure={**line(n, False)['failure'], 'cause': cause})
+              for n, cause in enumerate(['budget', 'effect_misread', 'effect_misread'])]
+    write_run(tmp_path, [*failed, line(3), line(4)])
+    found = {row['cause']: row for row in rows(tmp_path, 'failures')}
+    assert {name: row['count'] for name, row in found.items()} == {
+        'effect_misread': 2, 'budget': 1}
+    row = found['effect_misread']
+    assert (row['share'], row['share_n'], row['episodes']) == (pytest.approx(2 / 3), 3, 5)
+    assert (row['share_low'], row['share_high']) == pytest.approx(wilson(2, 3))
+    found = {row['stop']: row for row in rows(tmp_path, 'stops')}
+    assert (found['budget']['count'], found['budget']['solved'], found['budget']['share']) == (
+        3, 0, .6)
+    assert found['plan_done']['solved'] == 2
+
+
+def test_calibration_of_beliefs_and_answers(tmp_path):
+    bins = [[0, 0.0, 0] for _ in range(20)]
+    bins[0], bins[19] = [6, .06, 1], [4, 3.9, 4]
+    write_run(tmp_path, [line(0, beliefs=bins), line(1)])
+    (tmp_path / 'answers.jsonl').write_text(''.join(
+        f'{{"episode": "{episode}", "atom": "on a,b", "answer": "yes", "p_yes": {p}, '
+        f'"p_no": {q}, "truth": {truth}}}\n' for episode, p, q, truth in (
+            ('blocksworld/simple/p0#0', .45, .05, 'true'),
+            ('blocksworld/simple/p0#0', .45, .05, 'false'),
+            ('blocksworld/simple/p1#0', 'null', 'null', 'true'),
+            ('never/committed#0', .1, .9, 'true'))) + '{"torn')
+    belief, answer = rows(tmp_path, 'calibration_error')
+    assert (belief['source'], belief['n'], belief['episodes']) == ('beliefs', 10, 1)
+    assert belief['ece'] == pytest.approx((abs(.06 - 1) + abs(3.9 - 4)) / 10)
+    # P(yes) is .9 of the two; one of the two atoms is true.
+    assert (answer['source'], answer['n'], answer['ece']) == ('answers', 2, pytest.approx(.4))
+    full = [row for row in rows(tmp_path, 'calibration', source='beliefs') if row['n']]
+    assert [(row['n'], row['mean_p'], row['frequency']) for row in full] == [
+        (6, pytest.approx(.01), pytest.approx(1 / 6)), (4, pytest.approx(.975), 1.0)]
+    empty = rows(tmp_path, 'calibration', source='beliefs', n=0)
+    assert len(empty) == 18 and all(row['mean_p'] is None for row in empty)
+
+
+@pytest.mark.parametrize(('p_yes', 'p_no', 'p'), [
+    (.3, .1, .75), (0.0, 0.0, None), (None, .5, None), (1, 0, 1.0), (2, 0, None),
+    (True, .5, None), (float('nan'), .5, None), ('1', 0, None)])
+def test_probability_of_yes(p_yes, p_no, p):
+    assert yes_probability(p_yes, p_no) == (None if p is None else pytest.approx(p))
+
+
+def test_costs_per_episode(tmp_path):
+    used = {'requests': 2, 'prompt_tokens': 100, 'completion_tokens': 10, 'cost_usd': None}
+    lines = [line(0, seconds=1.0, looks=1, usage=used),
+             line(1, seconds=2.0, looks=2, usage={**used, 'cost_usd': .5}),
+             line(2, seconds=6.0, looks=6, timings_s={}, proposals={'unparsed': 3})]
+    write_run(tmp_path, lines)
+    (row,) = rows(tmp_path, 'cost')
+    assert (row['seconds_mean'], row['seconds_median'], row['seconds_sum']) == (3.0, 2.0, 9.0)
+    assert (row['looks_mean'], row['prompt_tokens_sum'], row['prompt_tokens_n']) == (3.0, 200.0, 2)
+    assert (row['cost_usd_mean'], row['cost_usd_n']) == (.5, 1)
+    assert (row['unreadable_sum'], row['stage_reset'], row['stage_act']) == (3.0, .5, .25)
+
+
+# Pairs
+
+
+def test_methods_are_compared_on_the_same_problems(tmp_path):
+    # p0 both, p1 and p2 only belief, p3 only ground, p4 neither; p5 was not scored by belief.
+    for method, wins in (('ground', (0, 3, 5)), ('belief', (0, 1, 2))):
+        lines = [line(n, n in wins, method=method, scored=(method, n) != ('belief', 5))
+                 for n in range(6)]
+        write_run(tmp_path / method, lines, method=method)
+    (row,) = rows(tmp_path, 'paired')
+    assert (row['compared'], row['first_method'], row['second_method']) == (
+        'method', 'belief', 'ground')
+    assert (row['both'], row['only_first'], row['only_second'], row['neither']) == (1, 2, 1, 1)
+    assert (row['n'], row['problems'], row['p'], row['p_holm']) == (5, 5, 1.0, 1.0)
+    assert (row['first_success'], row['second_success']) == (.6, .4)
+    assert row['difference'] == pytest.approx(.2)
+    assert row['difference_low'] < 0 < row['difference_high']
+
+
+def test_pairs_need_the_same_seed_failures_and_all_else(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0, method='belief')], method='belief', seed=1)
+    write_run(tmp_path / 'c', [line(0, method='belief')], method='belief', failure_probability=.1)
+    write_run(tmp_path / 'd', [line(0, method='blind')], method='blind', backend=None, model='')
+    write_run(tmp_path / 'e', [line(0, method='decode')], method='decode',
+              model='noisy_oracle(perfect, seed 0)')
+    assert {(row['first_method'], row['second_method']) for row in rows(tmp_path, 'paired')} == {
+        ('ground', 'blind'), ('blind', 'decode')}
+    assert rows(tmp_path, 'paired')[0]['difference_low'] is None  # one problem: no interval
+
+
+def test_own_problems_of_other_folders_are_other_problems(tmp_path):
+    for name, method, sha in (('a', 'ground', 'x'), ('b', 'belief', 'y'), ('c', 'decode', 'x')):
+        write_run(tmp_path / name, [line(0, split='', method=method)], split='', method=method,
+                  problems={'count': 1, 'sha256': sha})
+    assert [(row['first_method'], row['second_method']) for row in rows(tmp_path, 'paired')] == [
+        ('ground', 'decode')]
+
+
+def test_models_and_variants_are_compared_too(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0)], model='noisy_oracle(perfect, seed 0)')
+    write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'looks': 2})
+    write_index(tmp_path, 's', [(name, {'variant': name}) for name in 'abc'])
+    found = {row['compared']: row for row in rows(tmp_path, 'paired')}
+    assert set(found) == {'variant'}  # b differs from both in model and variant
+    assert (found['variant']['first_variant'], found['variant']['second_variant']) == (
+        'a, told: none', 'c, told: none')
+
+
+def test_all_splits_together_are_a_family_of_their_own(tmp_path):
+    for number, (method, solved) in enumerate((('ground', (0, 0, 0)), ('belief', (5, 5, 5)),
+                                               ('decode', (5, 0, 0)))):
+        model_run(tmp_path / str(number), 'gpt-4.1', solved, method=method)
+    whole = rows(tmp_path, 'paired', split='all', first_method='ground', second_method='belief')
+    assert (whole[0]['n'], whole[0]['problems'], whole[0]['p']) == (15, 15, 2 / 2 ** 15)
+    assert whole[0]['p_holm'] == pytest.approx(3 * 2 / 2 ** 15)
+    (one,) = rows(tmp_path, 'paired', split='hard', first_method='ground', second_method='belief')
+    # Nine rows of single splits; five of them have p = 2 / 32, the others 1.
+    assert (one['p'], one['p_holm']) == (2 / 32, pytest.approx(9 * 2 / 32))
+
+
+# All tables
+
+
+def test_every_table_keeps_its_word(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    lines = [line(n, bool(n), method='belief', **asked({'on': counts(9, 10)}, 2, 3, 1))
+             for n in range(3)]
+    write_run(tmp_path / 'b', lines, method='belief')
+    made = make_tables(gather(tmp_path))
+    assert [table.name for table in made] == [
+        'success', 'figure5', 'model_table', 'models', 'predicates_blocksworld', 'predicates',
+        'compounding', 'failures', 'stops', 'cost', 'paired', 'runs']
+    types = {'text': str, 'bool': bool, 'count': int}
+    for table in made:
+        keys = [column.key for column in table.columns]
+        assert len(set(keys)) == len(keys) and table.title and table.note
+        assert len({(c.group, c.heading) for c in table.columns}) == len(keys), table.name
+        for row in table.rows:
+            assert list(row) == keys
+            for column in table.columns:
+                value = row[column.key]
+                assert value is None or type(value) is types.get(column.kind, float), (
+                    table.name, column.key, value)
+
+
+# Statistics behind them
+
+
+def test_share_without_trials_is_unknown():
+    assert (Share(0, 0).rate, Share(0, 0).sem, Share(0, 0).low, Share(0, 0).high) == (None,) * 4
+    assert Share(1, 4).rate == .25 and Share(1, 4).low == wilson(1, 4)[0]
+
+
+def test_mean_and_error_over_models():
+    assert mean_over([]) == (None, None)
+    assert mean_over([.3]) == (.3, None)
+    assert mean_over([.1, .2, .3]) == (pytest.approx(.2), pytest.approx(.1 / math.sqrt(3)))
+
+
+def test_differences_in_standard_errors():
+    assert errors_apart(.5, .3, .1, .4) == pytest.approx(.8)
+    assert errors_apart(1.0, 0.0, 1.0, 0.0) == 0.0
+    assert errors_apart(1.0, 0.0, .0, 0.0) is None
+    assert errors_apart(None, .1, .5, .1) is errors_apart(.4, .1, .5, None) is None
