@@ -43,9 +43,10 @@ def test_success_is_the_mean_over_models_with_their_spread(tmp_path):
     model_run(tmp_path / 'b', 'gemma-3-27b-it', (2, 1, 0))
     (row,) = rows(tmp_path, 'success')
     assert (row['models'], row['names']) == (2, 'GPT-4.1, Gemma-3 27B')
-    assert [row[split] for split in SPLITS] == pytest.approx([.7, .5, .3])
-    assert row['simple_sem'] == pytest.approx(.3)  # of 1.0 and .4: deviation .424 over root 2
-    assert row['simple_n'] == 10
+    assert [row[f'{split}_success'] for split in SPLITS] == pytest.approx([.7, .5, .3])
+    # Of 1.0 and .4: the deviation is .424, over the root of 2.
+    assert row['simple_success_sem'] == pytest.approx(.3)
+    assert row['simple_success_n'] == 10
     # Means over splits: .8 and .2.
     assert (row['mean'], row['mean_sem'], row['mean_n']) == (
         pytest.approx(.5), pytest.approx(.3), 30)
@@ -62,7 +63,7 @@ def test_one_model_has_no_error_over_models(tmp_path):
     model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
     (row,) = rows(tmp_path, 'success')
     assert row['mean'] == pytest.approx(.8) and row['mean_sem'] is None
-    assert row['medium_sem'] == pytest.approx(sem(.8, 5))
+    assert row['medium_success_sem'] == pytest.approx(sem(.8, 5))
 
 
 def test_a_perfect_grounder_is_no_model_to_average(tmp_path):
@@ -106,7 +107,7 @@ def test_unscored_episodes_are_counted_apart(tmp_path):
     broken = line(2, False, scored=False, stop='error', error='camera gone')
     write_run(tmp_path, [line(0), line(1, False), broken])
     (row,) = rows(tmp_path, 'success')
-    assert (row['simple'], row['simple_n'], row['unscored']) == (.5, 2, 1)
+    assert (row['simple_success'], row['simple_success_n'], row['unscored']) == (.5, 2, 1)
     (row,) = rows(tmp_path, 'models')
     assert (row['success'], row['success_n'], row['unscored']) == (.5, 2, 1)
     (row,) = rows(tmp_path, 'cost')
@@ -170,7 +171,8 @@ def test_domains_without_published_numbers_work_alike(tmp_path):
     lines = [line(number, number < 1, domain='pantry', split='') for number in range(2)]
     write_run(tmp_path, lines, domain='pantry', split='', max_actions={'-': 20})
     (row,) = rows(tmp_path, 'success')
-    assert (row['-'], row['mean'], row['paper_mean'], row['paper_five']) == (.5, .5, None, None)
+    assert (row['-_success'], row['mean']) == (.5, .5)
+    assert row['paper_mean'] is row['paper_five'] is None
 
 
 # Compounding errors

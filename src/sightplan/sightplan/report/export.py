@@ -227,9 +227,9 @@ def arrow_schema(columns: Sequence[Column], metadata: Mapping[str, str]) -> pa.S
     """Arrow types of columns: string, bool, int64 or float64, all nullable, with metadata."""
     import pyarrow as pa
     kinds = {'text': pa.string(), 'bool': pa.bool_(), 'count': pa.int64()}
-    return pa.schema([pa.field(c.key, kinds.get(c.kind, pa.float64()), metadata={
-        'heading': c.heading, 'group': c.group, 'kind': c.kind}) for c in columns],
-        metadata=dict(metadata))
+    return pa.schema([pa.field(clean(c.key), kinds.get(c.kind, pa.float64()), metadata={
+        'heading': clean(c.heading), 'group': clean(c.group), 'kind': c.kind}) for c in columns],
+        metadata={key: clean(value) for key, value in metadata.items()})
 
 
 # --------------------------------------------------------------------------------- writing
@@ -306,7 +306,7 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
     with (_replacing(paths[0]) as csv_path, _replacing(paths[1]) as parquet_path,
           csv_path.open('w', encoding='utf-8', newline='') as text,
           pq.ParquetWriter(parquet_path, schema, compression='zstd') as parquet):
-        text.write(csv_row(keys))
+        text.write(csv_row(map(clean, keys)))
         while batch:
             cells = [[clean(row[key]) for row in batch] for key in keys]
             text.writelines(csv_row(row) for row in zip(*cells, strict=True))

@@ -25,9 +25,9 @@ ALL = 'all'
 
 _FAILURES = (*GROUP, Column('split', 'split'), Column('cause', 'cause'),
              *share_columns('share', 'share of the failed', 'failed'),
-             Column('count', 'episodes', 'count'), Column('episodes', 'of', 'count'))
+             Column('count', 'count', 'count'), Column('episodes', 'of episodes', 'count'))
 _STOPS = (*GROUP, Column('split', 'split'), Column('stop', 'ended by'),
-          *share_columns('share', 'share', 'episodes'), Column('count', 'episodes', 'count'),
+          *share_columns('share', 'share', 'episodes'), Column('count', 'count', 'count'),
           Column('solved', 'solved', 'count'))
 
 

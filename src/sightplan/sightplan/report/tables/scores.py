@@ -153,9 +153,9 @@ def success(results: Results) -> Table:
     columns = [*(c for c in GROUP if c.key != 'model'), Column('models', 'models', 'count'),
                Column('names', 'which')]
     for split in results.splits:
-        columns += [Column(split, 'success', 'share', split),
-                    Column(f'{split}_sem', 'SE', 'share', split),
-                    Column(f'{split}_n', 'n', 'count', split),
+        columns += [Column(f'{split}_success', 'success', 'share', split),
+                    Column(f'{split}_success_sem', 'SE', 'share', split),
+                    Column(f'{split}_success_n', 'n', 'count', split),
                     Column(f'{split}_paper', 'paper', 'share', split)]
     columns += [
         Column('mean', 'success', 'share', 'mean over splits'),
@@ -194,7 +194,8 @@ def _success_cells(row: _Row) -> dict[str, Any]:
         if len(shares) == 1:
             error = shares[0].sem
         known = [value for value in theirs if value is not None]
-        cells |= {split: mean, f'{split}_sem': error, f'{split}_n': sum(s.n for s in shares),
+        cells |= {f'{split}_success': mean, f'{split}_success_sem': error,
+                  f'{split}_success_n': sum(s.n for s in shares),
                   f'{split}_paper': fmean(known) if known and len(known) == len(theirs) else None}
     means = row.means()
     cells['mean'], cells['mean_sem'] = mean_over(means)
@@ -259,8 +260,8 @@ def figure5(results: Results) -> Table:
             count = sum(split in rates and rates[split].n > 0 for rates in row.rates)
             found.append(row_of(columns, {
                 **cells, 'split': split, 'models': count if row.names else 0,
-                'success': cells[split],
-                'success_sem': cells[f'{split}_sem'], 'success_n': cells[f'{split}_n'],
+                **{key: cells[f'{split}_{key}']
+                   for key in ('success', 'success_sem', 'success_n')},
                 'paper': cells[f'{split}_paper'],
                 'paper_five': None if five is None else five.value}))
     return Table('figure5', 'Success by method, domain and split', columns, tuple(found), (
