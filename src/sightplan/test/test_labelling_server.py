@@ -7,6 +7,7 @@ import io
 import json
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -228,6 +229,16 @@ def test_many_posts_at_once_are_all_written(path):
         assert {status for status, _ in replies} == {200}
         assert len(path.read_text().splitlines()) == len(replies) == 90
         assert len(read_labels(path)) == 0
+
+
+def test_the_same_from_many_at_once_is_written_once(server, path, monkeypatch):
+    monkeypatch.setattr(os, 'fsync', lambda number: time.sleep(0.02))
+    threads = [threading.Thread(target=post, args=(server,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(path.read_text().splitlines()) == 1
 
 
 def test_a_label_that_cannot_be_written_is_not_shown_as_saved(server, path):
