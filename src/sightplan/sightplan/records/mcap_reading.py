@@ -171,11 +171,11 @@ class McapFile:
         self._summary = 0  # where it begins; 0: not known
         try:
             with path.open('rb') as file:
-                self._walk(file, file.seek(0, os.SEEK_END))
+                whole = self._walk(file, file.seek(0, os.SEEK_END))
         except OSError as error:
             raise InfrastructureError(
                 f'{self._label}: cannot be read: {error.strerror}') from error
-        if not self._summary or not self.channels:
+        if not whole or not self._summary or not self.channels:
             self._learn()
 
     def read(self, piece: Piece) -> bytes:
@@ -231,9 +231,13 @@ class McapFile:
                       f'{what} left out, from {clock_text(piece.start_ns)} on')
 
     def _learn(self) -> None:
-        """Find the channels of a file without a summary: in the pieces that they come in."""
+        """Find the channels of a file without a whole summary: in the pieces they come in.
+
+        A description may stand in any piece before the channel's first message.
+        """
+        used = set().union(*(piece.channels for piece in self.pieces))
         for piece in self.pieces:
-            if not piece.channels or not piece.channels <= self.channels.keys():
+            if not piece.channels or not used <= self.channels.keys():
                 self.entries(piece, self.read(piece))
 
     def _note(self, opcode: int, content: bytes) -> None:
@@ -249,7 +253,8 @@ class McapFile:
 
     # The walk.
 
-    def _walk(self, file: IO[bytes], size: int) -> None:
+    def _walk(self, file: IO[bytes], size: int) -> bool:
+        """Find the pieces; returns whether the end is there."""
         file.seek(0)
         at = len(MAGIC)
         if file.read(at) != MAGIC:
@@ -264,10 +269,11 @@ class McapFile:
                     self.pieces[-1].channels = set()  # its index may be torn or damaged
                 after = self._damage(file, at, size)
             elif after < 0:
-                return
+                return True
             at = after
         self.complain(f'ends at byte {size} without the end of an MCAP file: its recorder was '
                       'stopped hard, or the file is cut off')
+        return False
 
     def _step(self, file: IO[bytes], at: int, size: int) -> int | None:
         """Take the record at a place; returns the next one's, -1 at the end, None: it is none."""

@@ -21,6 +21,7 @@ from sightplan.model import (
     EpisodeEvent,
     EpisodeSpec,
     EpisodeStarted,
+    FeedbackStatus,
     InputError,
     Observation,
     SightplanError,
@@ -43,6 +44,8 @@ from sightplan.records.truth import RecordedTruth, Told
 __all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 
 _MOST_NAMED = 5
+_TRIED = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED)
+"""Of these actions the world tells what became of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,8 @@ class _Attempt:
                                    f'{len(events)} events')
         truth = RecordedTruth(self.told) if self.told else None
         if truth is not None and truth.outcomes_missing and any(
-                isinstance(event, Stepped) for event in events):
+                isinstance(event, Stepped) and event.feedback.status in _TRIED
+                for event in events):
             self.complaints.append('an earlier version recorded it, which did not record what '
                                    'became of actions')
         return RecordedEpisode(
