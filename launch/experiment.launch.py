@@ -1,73 +1,12 @@
 """Walk a split or folder of problems and report.
 
-The arguments and nodes are those of config/graphs/experiment.yaml, which ``sightplan up
-experiment`` uses, too; this file only says them in launch's words.
+The arguments and nodes are those of config/graphs/experiment.yaml.
 """
 
-import os
+import runpy
 from pathlib import Path
-
-from ament_index_python.packages import get_package_share_directory
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
-from launch.conditions import IfCondition
-from launch.frontend.parse_substitution import parse_substitution
-from launch.substitutions import LaunchConfiguration, NotEqualsSubstitution, PythonExpression
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
-
-from sightplan.agent import method_names
-from sightplan.graph import load_graph
-from sightplan.up import PARENT_VARIABLE, transport_environment
-
-CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
 
 def generate_launch_description():
-    graph = load_graph(CONFIG / 'graphs' / 'experiment.yaml')
-    types = {f'$(var {argument.name})': argument.type for argument in graph.arguments}
-    return LaunchDescription([
-        *(SetEnvironmentVariable(name, value)
-          for name, value in transport_environment(os.environ).items()),
-        SetEnvironmentVariable(PARENT_VARIABLE, str(os.getpid())),
-        *(declared(argument) for argument in graph.arguments),
-        *(node(spec, types) for spec in graph.nodes),
-    ])
-
-
-def declared(argument):
-    default = str(argument.default)
-    return DeclareLaunchArgument(
-        argument.name, default_value=default.lower() if argument.type is bool else default,
-        description=argument.description, choices=argument.choices)
-
-
-def node(spec, types):
-    parameters = {name: parameter(value, types) for name, value in spec.parameters.items()}
-    return Node(
-        package=spec.package, executable=spec.executable, name=spec.name,
-        output='screen', parameters=[parameters] if parameters else None,
-        condition=only_for(spec) if spec.only_for else only_if(spec, types),
-        on_exit=Shutdown(reason=f'{spec.name} has ended'))
-
-
-def only_for(spec):
-    """The chosen method is one of those that need the node."""
-    methods = [name for name in method_names() if spec.wanted_by(name)]
-    return IfCondition(PythonExpression(
-        [repr(methods), ".count('", LaunchConfiguration('method'), "') > 0"]))
-
-
-def only_if(spec, types):
-    """The argument that asks for the node is given."""
-    if not spec.only_if:
-        return None
-    given = LaunchConfiguration(spec.only_if)
-    return IfCondition(given if types[f'$(var {spec.only_if})'] is bool
-                       else NotEqualsSubstitution(given, ''))
-
-
-def parameter(value, types):
-    if not isinstance(value, str):
-        return value
-    return ParameterValue(parse_substitution(value), value_type=types.get(value, str))
+    shared = runpy.run_path(str(Path(__file__).with_name('from_graph.py')))
+    return shared['describe']('experiment')

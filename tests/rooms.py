@@ -69,8 +69,8 @@ PACKAGES = {
     'sightplan_nodes': (
         ('sightplan', 'sightplan_sim', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
-         'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'unique_identifier_msgs',
-         'rosidl_runtime_py', 'ament_index_python'),
+         'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
+         'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
 }
 

@@ -145,8 +145,8 @@ def test_entry_points_resolve(package):
 def test_every_node_has_an_executable():
     scripts = importlib.metadata.distribution('sightplan_nodes').entry_points
     assert {point.name for point in scripts} == {
-        'agent', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer', 'sim_bridge',
-        'symbolic_planner', 'vlm_planner'}
+        'agent', 'bag_player', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer',
+        'sim_bridge', 'symbolic_planner', 'vlm_planner'}
 
 
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)

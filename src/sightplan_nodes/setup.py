@@ -4,7 +4,7 @@ from setuptools import find_packages, setup
 
 NAME = 'sightplan_nodes'
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', 'metrics_recorder',
-         'experiment', 'rerun_viewer')
+         'experiment', 'rerun_viewer', 'bag_player')
 
 setup(
     name=NAME,

@@ -171,7 +171,7 @@ def test_an_unknown_compression_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'\4\0\0\0zstd', b'\4\0\0\0blub'))
     bag = open_bag(path)
     assert list(bag.messages()) == []
-    assert "'blub'" in bag.complaints[0]
+    assert any("'blub'" in text for text in bag.complaints)
 
 
 def test_messages_outside_of_chunks(tmp_path: Path) -> None:

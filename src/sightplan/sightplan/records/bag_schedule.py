@@ -1,0 +1,186 @@
+"""When the messages of a bag are due while it is played; without ROS, threads or a clock."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sightplan.model import InputError
+from sightplan.records.bag_reading import Bag, BagMessage, BagTopic, type_store
+from sightplan.records.topics import RECORDED, TRUTH
+
+CLOCK_TOPIC = '/clock'
+_NOT_MESSAGES = ('/_action/', '/_service_event')
+
+
+class Schedule:
+    """Plays a bag: gives each message when its time has come.
+
+    The time of the bag runs ``rate`` times as fast as the player's own, stands while play is
+    paused, and never runs ahead of a message that is not given yet: whoever is late holds up the
+    bag's clock, too, so nothing comes before its time.
+    """
+
+    def __init__(self, messages: Callable[[], Iterator[BagMessage]], rate: float = 1.0,
+                 start_s: float = 0.0, duration_s: float = 0.0, loop: bool = False,
+                 paused: bool = False) -> None:
+        """Prepare to play; time runs from the first ``advance`` on.
+
+        Args:
+            messages: gives all messages, in the order of their times, each time it is called.
+            rate: seconds of the bag per second.
+            start_s: seconds of the bag to leave out at its beginning.
+            duration_s: seconds of the bag to play; 0: to its end.
+            loop: begin again at the end.
+            paused: wait for ``resume``.
+        """
+        self._messages, self._rate, self._loop = messages, rate, loop
+        self._start_ns, self._duration_ns = int(start_s * 1e9), int(duration_s * 1e9)
+        self.paused = paused
+        self._played_ns = 0.0  # time of the bag since its first message that is played
+        self._last_s: float | None = None
+        self._first_ns = 0  # log time of the first message that is played
+        self._rest: Iterator[BagMessage] = iter(())
+        self._next: BagMessage | None = None
+        self._rewind()
+
+    @property
+    def done(self) -> bool:
+        """Whether all has been given."""
+        return self._next is None
+
+    @property
+    def time_ns(self) -> int:
+        """The time of the bag [ns since 1970]."""
+        time_ns = self._first_ns + int(self._played_ns)
+        return time_ns if self._next is None else min(time_ns, self._next.log_ns)
+
+    def advance(self, now_s: float) -> None:
+        """Let the player's time go on to ``now_s`` [s], of any clock that never goes back."""
+        if self._last_s is not None and not self.paused:
+            self._played_ns += (now_s - self._last_s) * 1e9 * self._rate
+            if self._next is not None and self._played_ns - self._due_ns > self._rate * 1e9:
+                # More than a second late: what is lost is not made up for at a run.
+                self._played_ns = self._due_ns + self._rate * 1e9
+        self._last_s = now_s
+
+    def take(self) -> BagMessage | None:
+        """The next message, if its time has come."""
+        message = self._next
+        if message is None or self.paused or self._played_ns < self._due_ns:
+            return None
+        self._step()
+        return message
+
+    def wait_s(self) -> float | None:
+        """How long until a message is due [s]; None: none will be, or play is paused."""
+        if self._next is None or self.paused:
+            return None
+        return max(0.0, (self._due_ns - self._played_ns) / 1e9 / self._rate)
+
+    @property
+    def _due_ns(self) -> int:
+        assert self._next is not None
+        return self._next.log_ns - self._first_ns
+
+    def _rewind(self) -> None:
+        self._rest = self._messages()
+        first = next(self._rest, None)
+        begin_ns = 0 if first is None else first.log_ns + self._start_ns
+        while first is not None and first.log_ns < begin_ns:
+            first = next(self._rest, None)
+        self._next, self._played_ns = first, 0.0
+        self._first_ns = 0 if first is None else begin_ns
+
+    def _step(self) -> None:
+        self._next = next(self._rest, None)
+        if self._next is not None and self._duration_ns and self._due_ns > self._duration_ns:
+            self._next = None
+        if self._next is None and self._loop:
+            self._rewind()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The quality of service with which a topic is played.
+
+    Attributes:
+        reliable, latched, keep_all: see ROS; latched is ``transient_local``.
+        depth: of ``keep_last``.
+    """
+
+    reliable: bool = True
+    latched: bool = False
+    keep_all: bool = False
+    depth: int = 10
+
+
+def offer(topic: BagTopic) -> Offer:
+    """What suits every subscriber of the recorded publishers: the strongest of their offers."""
+    if not topic.qos:
+        return Offer()
+
+    def any_is(name: str, value: str) -> bool:
+        return any(profile.get(name) == value for profile in topic.qos)
+
+    depths = [depth for profile in topic.qos
+              if isinstance(depth := profile.get('depth'), int) and 0 < depth <= 10_000]
+    best_effort = all(profile.get('reliability') == 'best_effort' for profile in topic.qos)
+    return Offer(not best_effort, any_is('durability', 'transient_local'),
+                 any_is('history', 'keep_all'), max(depths, default=10))
+
+
+def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
+           ) -> tuple[dict[str, BagTopic], dict[str, str]]:
+    """Which topics of a bag can be played.
+
+    Args:
+        bag: the bag.
+        wanted: names of topics, with or without the leading slash; empty: all.
+        truth: whether ground truth may be played, which the agent must not see.
+
+    Returns:
+        The topics by name; and the others that were wanted, each with the reason.
+
+    Raises:
+        InputError: a wanted topic is not in the bag; names those that are.
+    """
+    names = {f'/{name.lstrip("/")}' for name in wanted}
+    unknown = names - bag.topics.keys()
+    if unknown:
+        raise InputError(f'{bag.path}: there is no topic {", ".join(sorted(unknown))}; there are '
+                         f'{", ".join(sorted(bag.topics)) or "none"}')
+    chosen: dict[str, BagTopic] = {}
+    left_out: dict[str, str] = {}
+    for name, topic in sorted(bag.topics.items()):
+        if names and name not in names:
+            continue
+        reason = _unplayable(topic, truth)
+        if reason:
+            left_out[name] = reason
+        else:
+            chosen[name] = topic
+    return chosen, left_out
+
+
+def _unplayable(topic: BagTopic, truth: bool) -> str:
+    if any(part in topic.name for part in _NOT_MESSAGES) or topic.type.count('/msg/') != 1:
+        return 'it belongs to a service or an action' if topic.type else 'its type is lost'
+    if topic.type == RECORDED[TRUTH] and not truth:
+        return 'it is ground truth, which the agent must not see (truth:=true plays it)'
+    if _outdated(topic.type, topic.definition, topic.encoding):
+        return (f'{topic.type} was recorded in another version than the one known here, so '
+                'subscribers would misread it')
+    return ''
+
+
+@functools.lru_cache(maxsize=256)
+def _outdated(name: str, definition: str, encoding: str) -> bool:
+    """Whether a recorded type differs from the one known here; unknown ones do not."""
+    try:
+        known = type_store(name)
+        recorded = type_store(name, definition, encoding)
+        return bool(known.hash_rihs01(name) != recorded.hash_rihs01(name))
+    except Exception:  # whatever a library makes of damaged text
+        return False
