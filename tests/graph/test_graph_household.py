@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from graph_testing import read_bag, result, script
+from recorded_testing import check_recorded
 from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
@@ -81,6 +82,7 @@ def test_on_ros_as_in_process(start, tmp_path: Path, method: str, privileged: st
         requests = shown(inside / 'replies.jsonl')
         assert len(requests) > 2
         assert shown(record) == requests
+    check_recorded(graph.out, [there])
     bag = graph.out / there['bag']
     counts = read_bag(bag)
     assert counts.get('/camera/image_raw', 0) == counts.get('/camera/image_labelled', 0) == (

@@ -50,6 +50,8 @@ from sightplan.model import (
 )
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
+from sightplan.records.recorded import read_episodes
+from sightplan.records.rescoring import differences, rescore
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
@@ -196,6 +198,13 @@ def bench(tmp_path: Path):
     return make
 
 
+def check_again(out: Path, line: dict) -> None:
+    """The bag alone gives the same line."""
+    episode, = read_episodes(out / line['bag'])
+    assert differences(line, rescore(episode)) == []
+    assert episode.complaints == ()
+
+
 def read(folder: Path) -> dict[str, list[object]]:
     types = message_types()
     found: dict[str, list[object]] = {}
@@ -218,6 +227,7 @@ def test_an_episode_is_scored_and_committed(bench: Callable) -> None:
     assert (line['looks'], line['images'], line['images_missing']) == (2, 2, 0)
     assert json.loads((b.out / 'episodes.jsonl').read_text()) == line
     assert json.loads((b.out / 'run.json').read_text())['identity'] == {'seed': 1}
+    check_again(b.out, line)
 
 
 def test_the_bag_holds_everything(bench: Callable) -> None:
@@ -256,6 +266,7 @@ def test_proposals_are_recorded_and_scored(bench: Callable) -> None:
     assert line['usage'] == {'requests': 2, 'prompt_tokens': 20, 'completion_tokens': 4,
                              'cost_usd': None}
     assert 'plan@abc' in json.dumps(line)
+    check_again(b.out, line)
     bag = read(b.out / line['bag'])
     told = bag['/agent/proposal']
     assert [m.proposal.status for m in told] == [2, 1]
@@ -380,6 +391,7 @@ def test_not_solved_is_not_an_error(bench: Callable) -> None:
         b.agent.start(b.out)
         line = b.episode(end_ns=99)
     assert (line['scored'], line['solved'], line['error']) == (True, False, None)
+    check_again(b.out, line)
 
 
 def test_without_truth_an_episode_is_not_scored(bench: Callable) -> None:
@@ -390,6 +402,7 @@ def test_without_truth_an_episode_is_not_scored(bench: Callable) -> None:
         line = b.episode()
     assert not line['scored']
     assert 'forgotten' in line['error']
+    check_again(b.out, line)
 
 
 def test_order_of_topics_does_not_matter(bench: Callable) -> None:
@@ -423,6 +436,7 @@ def test_a_lost_message_makes_an_error(bench: Callable) -> None:
         line = b.agent.result('e/1')
     assert (line['scored'], line['stop']) == (False, 'error')
     assert "message 3 of the agent's 5 was lost" in line['error']
+    check_again(b.out, line)
 
 
 def test_an_image_that_never_came_is_counted(bench: Callable) -> None:
@@ -480,6 +494,8 @@ def test_an_episode_without_an_end_is_an_error(bench: Callable) -> None:
     assert [line['episode_id'] for line in lines] == ['e/1', 'e/2']
     assert 'stopped' in lines[1]['error'], 'closing the recorder ends it'
     assert not any(line['scored'] for line in lines)
+    for line in lines:
+        check_again(b.out, line)
     assert len(read(b.out / lines[1]['bag'])['/camera/image_raw']) == 1
     assert json.loads((b.out / 'summary.json').read_text())['errors'] == 2
 
