@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
 from sightplan.model import PlanningTask
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.records import RunStore
+from sightplan.records.bag_reading import open_bag
 
 LIMIT_S = 120.0
 """How long a test waits for what must happen; far more than it takes."""
@@ -134,6 +138,35 @@ def read_bag(folder: Path) -> dict[str, int]:
         for connection, _, _ in reader.messages():
             counts[connection.topic] = counts.get(connection.topic, 0) + 1
     return counts
+
+
+TIMES = ('stamp', 'after', 'seconds', 'timings_json')
+
+
+def bag_content(folder: Path, without: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """All messages of a bag by topic, as plain data without times (and other fields).
+
+    What the topic itself is comes first.
+    """
+    bag = open_bag(folder)
+    found: dict[str, list[Any]] = {name: [(topic.type, topic.definition, topic.qos)]
+                                   for name, topic in bag.topics.items()}
+    for message in bag.messages():
+        found[message.topic].append(_without(bag.decode(message), (*TIMES, *without)))
+    assert not bag.complaints
+    return found
+
+
+def _without(value: Any, fields: Sequence[str]) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {field.name: _without(getattr(value, field.name), fields)
+                for field in dataclasses.fields(value)
+                if field.name not in fields and not field.name.startswith('__')}
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return [_without(item, fields) for item in value] if isinstance(value, list) else value
 
 
 def script(folder: Path, episodes: int, domain_name: str = 'blocksworld') -> Path:

@@ -8,7 +8,7 @@ import re
 import signal
 
 import pytest
-from graph_testing import eventually, read_bag, result
+from graph_testing import bag_content, eventually, read_bag, result
 
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
 
@@ -36,20 +36,29 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
 
 @pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])
 def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
-    """The same seeds give the same answers, beliefs, actions and scores on ROS and in process."""
+    """The same seeds give the same results and, but for times, the same bags on both."""
     from sightplan.runner import RunSettings, run
     options = {'table': 'gpt-4.1'}
     graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
                   f'method:={method}', 'failure_probability:=0.2', 'seed:=5')
     run(RunSettings(split='medium', method=method, episodes=2, backend='noisy_oracle',
                     backend_options=options, failure_probability=0.2, seed=5,
-                    out=str(tmp_path / 'inside')))
+                    out=str(tmp_path / 'inside'), bags='all'))
     assert graph.wait() == 0, graph.text
     inside = [json.loads(line)
               for line in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
     for here, there in zip(inside, graph.lines(), strict=True):
         assert result(here) == result(there)
         assert here['steps'] > 0
+        # Who looks twice at the same scene gets a new picture, of a new time, only in process.
+        twice = method == 'ground'
+        bag = bag_content(tmp_path / 'inside' / here['bag'], ['image_id'] if twice else [])
+        other = bag_content(graph.out / there['bag'], ['image_id'] if twice else [])
+        assert list(bag) == list(other)
+        for topic in bag:
+            if topic.startswith('/agent/') or not twice:
+                assert bag[topic] == other[topic], topic
+        assert len(bag['/agent/step']) == 1 + here['steps'], 'what the topic is, and the steps'
         assert bool(here['beliefs']) is (method != 'ground'), 'noisy_oracle has no probabilities'
     identities = [json.loads((folder / 'run.json').read_text())['identity']
                   for folder in (tmp_path / 'inside', graph.out)]
