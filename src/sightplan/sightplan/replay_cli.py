@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sightplan.replay.batches import Batch, Source, Truth
     from sightplan.replay.comparison import Pair
     from sightplan.replay.sources import Sources
+    from sightplan.report.tables import Table
     from sightplan.vlm.api import Backend
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
@@ -179,7 +180,7 @@ class _Command:
             for text in self._labels.complaints:
                 print(f'warning: {text}', file=sys.stderr)
         self._truth: Truth = Truth(self._labels)
-        self._tables: dict[str, list[dict[str, Any]]] = {}
+        self._tables: list[Table] = []
         self._code = _DONE
 
     def run(self) -> tuple[dict[str, Any], int]:
@@ -207,7 +208,8 @@ class _Command:
         _print_table('', ('bag', 'episode', 'method', 'model', 'steps', 'questions', 'images',
                           'truth', 'ended', 'complaints'),
                      [(entry['bag'], entry['episode'], entry['method'], entry['model'],
-                       entry['steps'], entry['questions'], entry['images'],
+                       entry['steps'], entry['questions'],
+                       f'{entry["images"]}{"" if entry["pictures"] else " (not in the bag)"}',
                        'yes' if entry['truth'] else 'no', entry['ended'] or '-',
                        '; '.join(entry['complaints']) or '-') for entry in found], self._stream)
         return {'episodes': len(found), 'list': found}
@@ -239,7 +241,7 @@ class _Command:
                 'without_bag': sum(run.without_bag for run in again)}
         if pairs:
             result['answers'] = compare(pairs)
-            self._show_comparison(result['answers'])
+            self._show_comparison('answers', result['answers'])
         return result
 
     def _say_equal(self, summary: Mapping[str, Any]) -> None:
@@ -276,7 +278,7 @@ class _Command:
             asked = _Asking(arguments, self._sources)
             result |= asked.run(self._pairs, answers if estimators else None)
             self._code = _FAILED if result['interrupted'] else self._code
-            self._tables['comparison'] = self._show_comparison(result['comparison'])
+            self._show_comparison('comparison', result['comparison'])
         if estimators:
             result['estimates'] = self._estimate(estimators, asked, answers)
         if asked is not None:
@@ -310,6 +312,7 @@ class _Command:
                   answers: Mapping[Key, tuple[Answer, ...]]) -> dict[str, Any]:
         from sightplan.replay import estimates
         from sightplan.replay.batches import with_batches
+        from sightplan.replay.tables import estimates_table
         results: dict[str, Any] = {}
 
         def sources(new: bool) -> Iterator[Source]:
@@ -330,51 +333,51 @@ class _Command:
             results['recorded'] = estimates.estimate(sources(False), estimators, self._truth)
         if asked is not None:
             results['new'] = estimates.estimate(sources(True), estimators, self._truth)
-        rows = [row for which, found in results.items()
-                for row in estimates.flat_rows(found, which)]
-        self._tables['estimates'] = rows
+        table = estimates_table(results)
+        self._tables.append(table)
         _print_table('estimators', (
             'answers', 'estimator', 'accuracy (95 %)', 'gain over ground (95 %)', 'exact states',
             'Brier', 'log loss', 'ECE', 'as ground'), [
             (row['answers'], row['estimator'], _interval(row, 'accuracy'),
-             _interval(row, 'gain', 'gain_', '+'), _number(row['exact_states']),
-             _number(row['brier']), _number(row['log_loss']), _number(row['ece']),
-             _number(row['agreement'])) for row in rows], self._stream, estimates.NOTE)
+             _interval(row, 'gain', 'gain_', '+'), _number(row.get('exact_states')),
+             *(_number(row.get(key)) for key in ('brier', 'log_loss', 'ece')),
+             _number(row['agreement'])) for row in table.rows], self._stream, table.note)
         return results
 
-    def _show_comparison(self, comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-        from sightplan.replay.comparison import NOTE, flat_rows
-        rows = flat_rows(dict(comparison))
+    def _show_comparison(self, name: str, comparison: Mapping[str, Any]) -> None:
+        from sightplan.replay.tables import comparison_table
+        table = comparison_table(name, comparison)
+        self._tables.append(table)
+        rows = table.rows
         if comparison['with_truth']:
             _print_table('answers by predicate', (
                 'predicate', 'model', 'n', 'accuracy (95 %)', 'balanced', 'true positives',
                 'false positives', 'unreadable'), [
                 (row['predicate'], side, row[f'{side}_n'], _interval(
                     row, f'{side}_accuracy', f'{side}_'),
-                 *(_number(row[f'{side}_{key}']) for key in (
+                 *(_number(row.get(f'{side}_{key}')) for key in (
                      'balanced_accuracy', 'true_positive_rate', 'false_positive_rate')),
                  row[f'{side}_unparsed'])
-                for row in rows for side in ('recorded', 'new') if f'{side}_n' in row],
-                self._stream)
-        if any('mcnemar_p' in row for row in rows):
+                for row in rows for side in ('recorded', 'new')
+                if row.get(f'{side}_n') is not None], self._stream)
+        if any(row.get('mcnemar_p') is not None for row in rows):
             _print_table('the same questions', (
                 'predicate', 'only recorded right', 'only new right', 'new - recorded (95 %)',
                 'McNemar p', 'Holm'), [
                 (row['predicate'], row['only_recorded'], row['only_new'],
                  _interval(row, 'difference', 'difference_', '+'), _number(row['mcnemar_p']),
-                 _number(row['mcnemar_p_holm'])) for row in rows if 'mcnemar_p' in row],
-                self._stream, NOTE)
-        if any('agreement_same' in row for row in rows):
+                 _number(row.get('mcnemar_p_holm'))) for row in rows
+                if row['mcnemar_p'] is not None], self._stream, table.note)
+        if any(row.get('agreement_same') is not None for row in rows):
             _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
                                        'yes recorded', 'yes new'), [
                 (row['predicate'], row['agreement_readable'], row['agreement_same'],
-                 _number(row['agreement_share']), _number(row['agreement_kappa']),
-                 _number(row['yes_recorded']), _number(row['yes_new']))
-                for row in rows if 'agreement_same' in row], self._stream)
+                 _number(row.get('agreement_share')), _number(row.get('agreement_kappa')),
+                 _number(row.get('yes_recorded')), _number(row.get('yes_new')))
+                for row in rows if row['agreement_same'] is not None], self._stream)
         known, asked = comparison['with_truth'], comparison['questions']
         if known < asked:
             print(f'the truth is known of {known} of {asked} questions', file=self._stream)
-        return rows
 
     def _rerun(self, target: str) -> None:
         from sightplan.report.rerun_log import RerunLog, log_episode
@@ -415,8 +418,8 @@ class _Command:
 
     def _write(self, folder: Path, result: Mapping[str, Any]) -> None:
         """Write result and tables."""
-        from sightplan.replay.tables import write_tables
-        write_tables(folder, result, self._tables)
+        from sightplan.replay.tables import write_results
+        write_results(folder, result, self._tables)
 
 
 class _Asking:
@@ -645,6 +648,7 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
                  note: str = '') -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
     console = Console(file=stream)
     if not console.is_terminal:
         console.width = _WIDE
@@ -652,10 +656,10 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
     for place, heading in enumerate(headings):
         table.add_column(heading, justify='left' if place < 2 else 'right', overflow='fold')
     for row in rows:
-        table.add_row(*map(str, row))
+        table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)
     if note:
-        console.print(note, soft_wrap=True)
+        console.print(note, markup=False)
     console.print()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,7 +159,7 @@ def is_right(verdict: Verdict, truth: bool) -> bool:
     return verdict is (Verdict.YES if truth else Verdict.NO)
 
 
-def flat_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+def flat_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A comparison as the rows of a table: ``predicate`` and plain values, all of them last."""
     rows = []
     for name, row in [*result['predicates'].items(), (OVERALL, result['overall'])]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class Sources:
     complaints: dict[str, list[str]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
     _lines: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+    _live: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def find(cls, paths: Iterable[Path | str]) -> Sources:
@@ -59,30 +60,33 @@ class Sources:
         """
         places: dict[Path, BagPlace] = {}
         left_out: list[Path] = []
-        lines: dict[Path, list[dict[str, Any]]] = {}
+        runs: dict[Path, _Lines] = {}
         names: dict[str, int] = {}
+        live: dict[tuple[str, str], dict[str, Any]] = {}
         for given in paths:
-            root = user_path(given)
-            for bag in find_bags(root):
-                bag = bag.resolve()
+            root = user_path(given).resolve()
+            for bag in (path.resolve() for path in find_bags(root)):
                 if bag in places:
                     continue
                 run = _run_of(bag)
-                if run is not None and run not in lines:
-                    lines[run] = RunStore(run).lines()
-                if run is not None and bag != root.resolve() and not _named(bag, run, lines[run]):
+                if run is not None and run not in runs:
+                    runs[run] = _Lines(run)
+                own = [] if run is None else runs[run].of(bag)
+                if run is not None and not own and bag != root:
                     left_out.append(bag)
                     continue
-                name = _name(bag, root.resolve(), run)
+                name = _name(bag, root, run)
                 names[name] = names.get(name, 0) + 1
                 if names[name] > 1:
                     name = f'{name}~{names[name]}'
                 places[bag] = BagPlace(bag, name, run)
+                live |= {(name, line['episode_id']): line for line in own}
         if not places:
             raise InputError(f'{", ".join(map(str, paths))}: there is no bag of a finished '
                              f'episode ({len(left_out)} of episodes that were broken off; name '
                              f'such a bag itself to replay it)')
-        return cls(tuple(places.values()), tuple(dict.fromkeys(left_out)), _lines=lines)
+        return cls(tuple(places.values()), tuple(dict.fromkeys(left_out)),
+                   _lines={run: lines.every for run, lines in runs.items()}, _live=live)
 
     @property
     def runs(self) -> tuple[Path | None, ...]:
@@ -95,17 +99,11 @@ class Sources:
 
     def live(self, source: Source) -> Mapping[str, Any] | None:
         """The line of results that was committed live for an episode, if there is one."""
-        place = next(bag for bag in self.bags if bag.name == source.name)
-        return next((line for line in self.lines(place.run)
-                     if line['episode_id'] == source.episode.spec.episode_id
-                     and (place.run is None or not line.get('bag')
-                          or _is_bag(place.path, place.run / str(line['bag'])))), None)
+        return self._live.get((source.name, source.episode.spec.episode_id))
 
-    def read(self, begun: Callable[[BagPlace], None] = lambda bag: None,
-             bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
+    def read(self, bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
         """The episodes, bag by bag; what is wrong with them is noted in ``complaints``."""
         for bag in self.bags if bags is None else bags:
-            begun(bag)
             complaints: list[str] = []
             self.complaints.pop(bag.name, None)
             self.unreadable.discard(bag.name)
@@ -143,15 +141,21 @@ def _run_of(bag: Path) -> Path | None:
                  if (folder / 'episodes.jsonl').is_file()), None)
 
 
-def _named(bag: Path, run: Path, lines: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a line of results names a bag, or none names any."""
-    named = [run / str(line['bag']) for line in lines if line.get('bag')]
-    return not named or any(_is_bag(bag, path) for path in named)
+class _Lines:
+    """The lines of results of a run, by the bag that they name."""
 
+    def __init__(self, run: Path) -> None:
+        self.every = RunStore(run).lines()
+        self._named: dict[Path, list[dict[str, Any]]] = {}
+        for line in self.every:
+            if line.get('bag'):
+                self._named.setdefault((run / str(line['bag'])).resolve(), []).append(line)
 
-def _is_bag(bag: Path, named: Path) -> bool:
-    named = named.resolve()
-    return bag == named or named in bag.parents
+    def of(self, bag: Path) -> list[dict[str, Any]]:
+        """Those that name a bag; all if none names any."""
+        if not self._named:
+            return self.every
+        return next((self._named[path] for path in (bag, *bag.parents) if path in self._named), [])
 
 
 def _name(bag: Path, root: Path, run: Path | None) -> str:
@@ -176,8 +180,9 @@ def describe(source: Source) -> dict[str, Any]:
 
     Returns:
         ``bag``, ``episode``, ``domain``, ``split``, ``method``, ``model`` ('' if none answered),
-        ``steps``, ``questions``, ``looks``, ``images`` (distinct ones), ``truth`` (whether the bag
-        has any), ``ended`` (why; '' if the end is missing), ``complaints``.
+        ``steps``, ``questions``, ``looks``, ``images`` (distinct ones), ``pictures`` (whether that
+        of the first look is there), ``truth`` (whether the bag has any), ``ended`` (why; '' if
+        the end is missing), ``complaints``.
     """
     episode = source.episode
     events = episode.events
@@ -192,6 +197,7 @@ def describe(source: Source) -> dict[str, Any]:
         'steps': sum(isinstance(event, Stepped) for event in events),
         'questions': sum(len(event.questions) for event in asked), 'looks': len(looks),
         'images': len({look.image_id for look in looks if look.image_id}),
+        'pictures': any(episode.image(look) is not None for look in looks[:1]),
         'truth': episode.truth is not None,
         'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
         'complaints': list(_complaints(episode))}
