@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_MOST_CELLS = 2_000_000
+"""Drawn groups that are held at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:
@@ -107,14 +110,19 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
         raise ValueError(f'sums of shape {sums.shape}; (3, groups, bins) is needed')
     n_groups, bins = sums.shape[1:]
     n, sum_p, sum_true = sums.sum(axis=1)
-    error = float(_error(n, sum_p, sum_true))
+    error = float(_errors(np.stack([n, sum_p, sum_true])[None])[0])
     low = high = error
     if resamples and n_groups > 1:
-        rng = np.random.default_rng(seed)
-        errors = np.empty(resamples)
-        for index in range(resamples):
-            picked = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
-            errors[index] = _error(*np.tensordot(sums, picked, axes=([1], [0])))
+        rng, flat = np.random.default_rng(seed), sums.transpose(1, 0, 2).reshape(n_groups, -1)
+        errors, step = np.empty(resamples), max(1, _MOST_CELLS // n_groups)
+        for start in range(0, resamples, step):
+            size = min(step, resamples - start)
+            drawn = rng.integers(n_groups, size=(size, n_groups))
+            # How often each group is drawn: one count over (resample, group) pairs.
+            drawn += n_groups * np.arange(size)[:, None]
+            picked = np.bincount(drawn.ravel(), minlength=size * n_groups)
+            errors[start:start + size] = _errors(
+                (picked.reshape(size, n_groups) @ flat).reshape(size, 3, bins))
         low, high = (float(x) for x in np.quantile(errors, (0.025, 0.975)))
     edges = np.linspace(0.0, 1.0, bins + 1)
     with np.errstate(invalid='ignore'):
@@ -124,7 +132,9 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
         for a, b, k, mean, share in rows))
 
 
-def _error(n: NDArray[np.float64], sum_p: NDArray[np.float64],
-           sum_true: NDArray[np.float64]) -> float:
-    total = n.sum()
-    return float(np.abs(sum_p - sum_true).sum() / total) if total else 0.0
+def _errors(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Expected calibration errors of (resamples, 3, bins) sums."""
+    total = sums[:, 0].sum(axis=1)
+    apart = np.abs(sums[:, 1] - sums[:, 2]).sum(axis=1)
+    np.divide(apart, total, out=apart, where=total > 0)  # without any, apart is 0
+    return np.asarray(apart, dtype=np.float64)
