@@ -254,23 +254,14 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         tuple(steps), tuple(notes))
 
 
-def section(episode: EpisodeView, before: str = '', after: str = '', alone: bool = False,
-            ) -> str:
-    """The section of a page that shows an episode.
-
-    Args:
-        episode: what to draw.
-        before: id of the section before, to link to; '' for none.
-        after: of the one after it, likewise.
-        alone: whether the page shows nothing else.
-    """
-    return render('episode.jinja', e=episode, before=before, after=after, alone=alone)
+def section(episode: EpisodeView) -> str:
+    """What a page shows of an episode, as HTML."""
+    return render('episode.jinja', e=episode)
 
 
 def page(episode: EpisodeView, title: str = '') -> str:
     """A page of one episode alone: HTML, self-contained."""
-    return render('alone.html.jinja', title=title or episode.title,
-                  section=section(episode, alone=True))
+    return render('alone.html.jinja', title=title or episode.title, section=section(episode))
 
 
 # ------------------------------------------------------------------------------------- the bag

@@ -20,13 +20,13 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sightplan.metrics.calibration import Reliability
 
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#7F7F7F', '#8C6D1F')
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', '*')
-LINES = ('-', '--', ':', '-.', (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 3)))
+LINES: Any = ('-', '--', ':', '-.', (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 3)))
 HATCHES = ('', '////', '\\\\\\\\', 'xxxx', '----', '||||', '++++', '//')
 
 _INK, _FAINT = '#232323', '#8a8a86'
@@ -82,11 +82,13 @@ class Curve:
         name: of the curve.
         points: x, value, low, high, n; in the order of x.
         model: the line that theory draws beside it: x and value; may be empty.
+        panel: panel of the figure, for example a method.
     """
 
     name: str
     points: tuple[tuple[float, float, float, float, int], ...]
     model: tuple[tuple[float, float], ...] = ()
+    panel: str = ''
 
 
 def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool = True,
@@ -152,13 +154,14 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
             axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
         elif log:
             axis.set_xscale('log')
-            _plain(axis.xaxis)
         axis.grid(axis='y', visible=False)
         axis.tick_params(axis='y', length=0)
         for y in range(1, len(rows)):
             axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
     axes[0][0].set_yticks(range(len(rows)), rows)
     axes[0][0].set_ylim(len(rows) - 0.5, -0.5)
+    for axis in axes[0] if log else ():
+        _plain(axis.xaxis)
     handles = [_marker(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], one)
                for i, one in enumerate(series) if len(series) > 1]
     if any(p.published is not None for p in points):
@@ -170,8 +173,8 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
 
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
-           log: bool = True) -> str:
-    """Shares over a number, with intervals as bands, and what theory says as thin lines.
+           log: bool = True, theory: str = 'theory') -> str:
+    """Shares over a number, with intervals, and what theory says as thin lines.
 
     Args:
         name: unique in the page, letters, digits and hyphens.
@@ -180,6 +183,7 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         xlabel: of the number.
         ylabel: of the share.
         log: logarithmic axis of the number.
+        theory: what the thin lines are called.
 
     Returns:
         ``<svg ...>``; '' without a point.
@@ -188,35 +192,52 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
     if not lines:
         return ''
     with matplotlib.rc_context(_STYLE):
-        figure = _curves(lines, xlabel, ylabel, log)
-        gist = '; '.join(f'{line.name}: ' + ', '.join(
+        figure = _curves(lines, xlabel, ylabel, log, theory)
+        gist = '; '.join(f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
             f'{_number(y)} at {_number(x)} (n {n})' for x, y, _, _, n in line.points)
             for line in lines)
         return _svg(figure, name, f'{title}: {gist}')
 
 
-def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool) -> Figure:
-    figure, axes = _figure(1, 1, 3.1)
-    axis = axes[0][0]
-    for number, line in enumerate(lines):
+def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory: str) -> Figure:
+    names = list(dict.fromkeys(line.name for line in lines))
+    panels = list(dict.fromkeys(line.panel for line in lines))
+    columns = min(2 if len(panels) < 5 else 3, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = _figure(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
+                           sharex=True, sharey=True)
+    for line in lines:
+        place, number = panels.index(line.panel), names.index(line.name)
+        axis = axes[place // columns][place % columns]
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         xs, ys, lows, highs, _ = zip(*line.points, strict=True)
-        axis.fill_between(xs, lows, highs, color=colour, alpha=0.12, linewidth=0)
-        axis.plot(xs, ys, marker=marker, markersize=4.2, color=colour,
-                  linestyle=LINES[number % len(LINES)], label=line.name)
+        axis.errorbar(xs, ys, [[max(0.0, y - low) for y, low in zip(ys, lows, strict=True)],
+                               [max(0.0, high - y) for y, high in zip(ys, highs, strict=True)]],
+                      marker=marker, markersize=4.2, color=colour, elinewidth=0.9, capsize=0,
+                      linestyle=LINES[number % len(LINES)])
         if line.model:
             axis.plot([x for x, _ in line.model], [y for _, y in line.model], color=colour,
                       linewidth=0.7, alpha=0.75)
-    axis.set_ylim(-0.03, 1.03)
-    if log:
-        axis.set_xscale('log')
-        _plain(axis.xaxis)
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel(ylabel)
-    handles, _ = axis.get_legend_handles_labels()
+    for place, axis in enumerate(axes.flat):
+        if place >= len(panels):
+            axis.set_axis_off()
+            continue
+        axis.set_title(panels[place], loc='left')
+        axis.set_ylim(-0.03, 1.03)
+        if log:
+            axis.set_xscale('log')
+            _plain(axis.xaxis)
+        axis.set_xlabel(xlabel)
+        axis.tick_params(labelbottom=True)
+        if not place % columns:
+            axis.set_ylabel(ylabel)
+    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)],
+                      markersize=4.2, linestyle=LINES[i % len(LINES)], label=name)
+               for i, name in enumerate(names)]
     if any(line.model for line in lines):
-        handles.append(Line2D([], [], color=_INK, linewidth=0.7, label='every answer right'))
-    figure.legend(handles=handles, loc='outside right upper', handlelength=3)
+        handles.append(Line2D([], [], color=_INK, linewidth=0.7, label=theory))
+    figure.legend(handles=handles, loc='outside upper right', ncols=min(4, len(handles)),
+                  handlelength=3)
     return figure
 
 
@@ -353,6 +374,9 @@ def _figure(rows: int, columns: int, height: float, width: float = 7.2, **more: 
 
 def _plain(axis: Any) -> None:
     """Numbers of a logarithmic axis as they are spoken; powers of ten need formulas."""
+    low, high = axis.get_view_interval()
+    if high / low < 100:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f'{x:g}'))
     axis.set_minor_formatter(NullFormatter())
 
