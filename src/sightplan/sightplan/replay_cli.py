@@ -108,8 +108,9 @@ def add_parser(subparsers: Any) -> None:
     think.add_argument('--calibration', metavar='FILE', help='calibration of the model whose '
                        'answers are used (the new one, with --backend)')
     truth = parser.add_argument_group('truth')
-    truth.add_argument('--labels', metavar='FILE',
-                       help='what a person saw in the images; wins over the truth of the bag')
+    truth.add_argument('--labels', action='append', metavar='FILE',
+                       help='what people saw in the images; wins over the truth of the bag '
+                            '(repeatable: what most saw counts)')
     where = parser.add_argument_group('results')
     where.add_argument('--out', metavar='DIR', help='directory of answers and tables (default '
                        'with --backend: runs/<time>-replay-<backend>)')
