@@ -9,6 +9,7 @@ import signal
 
 import pytest
 from graph_testing import bag_content, eventually, read_bag, result
+from recorded_testing import check_recorded
 
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
 
@@ -60,6 +61,8 @@ def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
                 assert bag[topic] == other[topic], topic
         assert len(bag['/agent/step']) == 1 + here['steps'], 'what the topic is, and the steps'
         assert bool(here['beliefs']) is (method != 'ground'), 'noisy_oracle has no probabilities'
+    check_recorded(tmp_path / 'inside', inside)
+    check_recorded(graph.out, graph.lines())
     identities = [json.loads((folder / 'run.json').read_text())['identity']
                   for folder in (tmp_path / 'inside', graph.out)]
     assert identities[0] == identities[1]
