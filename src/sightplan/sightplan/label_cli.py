@@ -29,7 +29,7 @@ examples:
   sightplan label runs/arm --out ann.jsonl --who ann --sample 300
   sightplan label runs/arm --predicate on --purpose effect --limit 20
   sightplan label --summary ann.jsonl bob.jsonl
-  sightplan replay runs/arm --labels ann.jsonl bob.jsonl
+  sightplan replay runs/arm --labels ann.jsonl --labels bob.jsonl
 
 A page in the browser shows each picture with the questions that were asked about it; y, n, u
 label, Enter goes on, ? shows all keys. Each label is on the disk before it is shown as saved.
