@@ -155,6 +155,34 @@ def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
                 _episodes_per_minute(time.perf_counter() - start, episodes)}
 
 
+def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute: recorded live, asked again of the same model, and scored again."""
+    from sightplan.replay.asking import ask_again
+    from sightplan.replay.rescored import score_again
+    from sightplan.replay.sources import Sources
+    from sightplan.runner import RunSettings, run
+    from sightplan.vlm.api import make_backend
+    with tempfile.TemporaryDirectory() as folder:
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=1, seed=SEED, out=str(Path(folder) / 'warm')))
+        times = [time.perf_counter()]
+        out = Path(folder) / 'run'
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=episodes, seed=SEED, out=str(out), bags='all'))
+        times.append(time.perf_counter())
+        sources = Sources.find([out])
+        backend = make_backend('embedded', {'domain': domain_name})
+        for _ in ask_again(sources.read(), backend):
+            pass
+        times.append(time.perf_counter())
+        for _ in score_again(sources):
+            pass
+        times.append(time.perf_counter())
+    return {f'episodes_per_minute_{name}': _episodes_per_minute(after - before, episodes)
+            for name, (before, after) in zip(('recorded', 'replayed', 'scored_again'),
+                                             itertools.pairwise(times), strict=True)}
+
+
 def bench_estimate() -> dict[str, Any]:
     """Milliseconds of a joint estimate from one answer about every ground atom, one thread."""
     from sightplan.report.belief_cost import measure
@@ -286,6 +314,7 @@ def main(arguments: argparse.Namespace) -> int:
         ('estimate', bench_estimate),
         ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
         ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
+        ('replay', lambda: bench_replay(arguments.domain, arguments.episodes)),
     ]
     if not arguments.no_ros:
         parts += [('ROS round trip', bench_ros_ground),
