@@ -92,6 +92,23 @@ def test_domains_and_classes_are_averaged_model_by_model(tmp_path):
     assert len(rows(tmp_path, 'success', domain='all', method=average)) == 1
 
 
+def test_means_are_over_models_that_have_all_splits_in_all_domains(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    model_run(tmp_path / 'b', 'gpt-4.1', (0, 0, 0), domain='household')
+    model_run(tmp_path / 'c', 'gemma-3-27b-it', (1, 1, 1), domain='household')
+    write_run(tmp_path / 'd', [line(0)], model='noisy_oracle(gemma-3-27b-it/plain, seed 0)')
+    (row,) = rows(tmp_path, 'success', domain='blocksworld')
+    assert (row['models'], row['mean'], row['mean_of'], row['mean_n']) == (
+        2, pytest.approx(.8), 1, 15)
+    assert row['simple_success'] == 1.0 and row['simple_success_n'] == 6
+    assert row['paper_mean'] == pytest.approx(2.24 / 3)
+    (row,) = rows(tmp_path, 'success', domain='household')
+    assert (row['mean'], row['mean_of'], row['mean_n']) == (pytest.approx(.1), 2, 30)
+    (row,) = rows(tmp_path, 'success', domain='all')
+    assert (row['names'], row['mean'], row['mean_sem'], row['mean_of'], row['mean_n']) == (
+        'GPT-4.1', pytest.approx(.4), None, 1, 30)
+
+
 def test_figure_5_has_a_row_for_each_method_and_split(tmp_path):
     model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
     model_run(tmp_path / 'b', 'gemma-3-27b-it', (2, 1, 0))

@@ -185,6 +185,12 @@ class RunResults:
         return tuple(s for s in found if isinstance(s, dict)) if isinstance(found, list) else ()
 
     @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What the last session noted, without its settings: commit, versions, platform."""
+        last = self.sessions[-1] if self.sessions else {}
+        return {key: value for key, value in last.items() if key != 'settings'}
+
+    @property
     def commits(self) -> tuple[str, ...]:
         """Commits that episodes were made with; with "+" where files had been changed."""
         return tuple(dict.fromkeys(
@@ -284,12 +290,18 @@ class Group:
     @cached_property
     def summaries(self) -> Mapping[str, Mapping[str, Any]]:
         """Scores by split, see ``metrics.summarise``."""
-        return {split: summarise([completed(line) for line in self.of_split(split)])
-                for split in self.splits}
+        found = {}
+        for split in self.splits:
+            runs = [run for run in self.runs if split in run.splits]
+            found[split] = (runs[0].summary if len(runs) == len(runs[0].splits) == 1 else
+                            summarise([completed(line) for line in self.of_split(split)]))
+        return found
 
     @cached_property
     def summary(self) -> Mapping[str, Any]:
         """Scores of all episodes."""
+        if len(self.runs) == 1:
+            return self.runs[0].summary
         return summarise([completed(line) for line in self.lines])
 
     @property

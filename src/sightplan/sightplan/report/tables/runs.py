@@ -40,7 +40,7 @@ def runs(results: Results) -> Table:
 
 def _row(run: RunResults) -> dict[str, Any]:
     summary, identity = run.summary, run.identity
-    last = run.sessions[-1] if run.sessions else {}
+    last = run.provenance
     packages = last.get('packages')
     usage = summary['usage'] or {}
     return {

@@ -36,6 +36,10 @@ _CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans
             'grounder_average': (needs_grounder, 'methods whose model answers questions')}
 
 
+_Pair = tuple[str, str]
+"""A method and a model."""
+
+
 # ------------------------------------------------------------------------------- by method
 
 
@@ -46,36 +50,44 @@ class _Row:
     Attributes:
         cells: what names the row.
         splits: of which the mean over splits is made.
-        rates: one mapping of splits to shares for each model (or model and method).
+        rates: (method, model) to split to share of solved episodes.
         theirs: likewise what the paper has of the same; values are None where it has nothing.
-        names: of the models.
         method: as the suite's published means are called.
         unscored: number of episodes.
     """
 
     cells: Mapping[str, Any]
     splits: tuple[str, ...]
-    rates: tuple[Mapping[str, Share], ...]
-    theirs: tuple[Mapping[str, float | None], ...]
-    names: tuple[str, ...]
+    rates: Mapping[_Pair, Mapping[str, Share]]
+    theirs: Mapping[_Pair, Mapping[str, float | None]]
     method: str
     unscored: int
 
-    def means(self) -> list[float]:
-        """Mean over the splits of each model that has all of them."""
-        return [fmean(rates[split].rate or 0.0 for split in self.splits) for rates in self.rates
-                if all(split in rates and rates[split].n for split in self.splits)]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the models."""
+        return tuple(dict.fromkeys(model for _, model in self.rates if model))
 
-    def their_means(self) -> list[float]:
-        """Likewise of the paper's numbers, of the same models."""
-        found = []
-        for rates, theirs in zip(self.rates, self.theirs, strict=True):
-            values = [theirs.get(split) for split in self.splits]
-            if all(split in rates and rates[split].n for split in self.splits):
-                found.append(values)
-        if any(value is None for values in found for value in values):
-            return []
-        return [fmean(value for value in values if value is not None) for values in found]
+    def whole(self) -> list[Mapping[str, Share]]:
+        """Shares of those with scored episodes of all splits."""
+        return [self.rates[pair] for pair in self.means()]
+
+    def means(self) -> dict[_Pair, float]:
+        """Mean over the splits, of each that has scored episodes of all."""
+        return {pair: fmean(rates[split].rate or 0.0 for split in self.splits)
+                for pair, rates in self.rates.items()
+                if all(split in rates and rates[split].n for split in self.splits)}
+
+    def their_means(self) -> dict[_Pair, float]:
+        """Likewise of the paper's numbers, of the same; empty unless it has all of them."""
+        found: dict[_Pair, float] = {}
+        for pair in self.means():
+            values = [self.theirs[pair].get(split) for split in self.splits]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                return {}
+            found[pair] = fmean(known)
+        return found
 
 
 def _rows(results: Results) -> list[_Row]:
@@ -93,11 +105,12 @@ def _rows(results: Results) -> list[_Row]:
         rows.append(_Row(
             {**group_cells(first), 'model': None},
             tuple(split for split in results.splits if split in present),
-            tuple({split: solved(group.of_split(split)) for split in group.splits}
-                  for group in groups),
-            tuple({split: published(group, split)[0] for split in group.splits}
-                  for group in groups),
-            tuple(group.model for group in groups if group.model), first.method,
+            {(group.method, group.model): {
+                split: solved(group.of_split(split)) for split in group.splits}
+             for group in groups},
+            {(group.method, group.model): {
+                split: published(group, split)[0] for split in group.splits}
+             for group in groups}, first.method,
             sum(unscored(group.lines) for group in groups)))
     return rows
 
@@ -123,9 +136,8 @@ def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
             common = tuple(s for s in splits[0] if all(s in other for other in splits))
             found.append(_Row(
                 {**members[0].cells, 'method': f'mean of {len(members)} {words}'}, common,
-                tuple(rates for row in members for rates in row.rates),
-                tuple(theirs for row in members for theirs in row.theirs),
-                tuple(dict.fromkeys(name for row in members for name in row.names)), name,
+                {pair: rates for row in members for pair, rates in row.rates.items()},
+                {pair: theirs for row in members for pair, theirs in row.theirs.items()}, name,
                 sum(row.unscored for row in members)))
     return found
 
@@ -143,9 +155,14 @@ def _combined_rows(rows: Sequence[_Row]) -> list[tuple[_Row, list[_Row]]]:
     for row in rows:
         parts.setdefault(_kin(row, 'domain'), []).append(row)
     return [(members[0], members) for members in parts.values()
-            if len({row.cells['domain'] for row in members}) > 1
-            and len(members) == len({row.cells['domain'] for row in members})
-            and len({row.names for row in members}) == 1]
+            if 1 < len(members) == len({row.cells['domain'] for row in members})
+            and _common(members)]
+
+
+def _common(members: Sequence[_Row]) -> list[_Pair]:
+    """Methods and models of which every row has a mean."""
+    return [pair for pair in members[0].means()
+            if all(pair in row.means() for row in members[1:])]
 
 
 def success(results: Results) -> Table:
@@ -162,6 +179,7 @@ def success(results: Results) -> Table:
         Column('mean_sem', 'SE over models', 'share', 'mean over splits'),
         Column('mean_within_sem', 'SE over episodes', 'share', 'mean over splits'),
         Column('mean_n', 'n', 'count', 'mean over splits'),
+        Column('mean_of', 'of', 'count', 'mean over splits'),
         Column('mean_splits', 'splits', group='mean over splits'),
         Column('unscored', 'unscored', 'count'),
         Column('paper_mean', 'same models', 'share', 'paper'),
@@ -180,16 +198,17 @@ def success(results: Results) -> Table:
         'open for these very models and problems. "same models": mean of the numbers in the paper '
         'of the models in the row, where it has all. "its five models": table 1 and figure 5 of '
         'the paper. Domain "all": mean of the domains, model by model. A mean over splits is that '
-        f'of the splits named. {UNSCORED}'))
+        'of the splits named, over the models (of a mean of methods: models and methods), as many '
+        f'as "of" says, that have scored episodes of all of them. {UNSCORED}'))
 
 
 def _success_cells(row: _Row) -> dict[str, Any]:
     cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
              'unscored': row.unscored}
-    for split in dict.fromkeys(split for rates in row.rates for split in rates):
-        shares = [rates[split] for rates in row.rates if split in rates and rates[split].n]
-        theirs = [values.get(split) for rates, values in zip(row.rates, row.theirs, strict=True)
-                  if split in rates and rates[split].n]
+    for split in dict.fromkeys(split for rates in row.rates.values() for split in rates):
+        present = [pair for pair, rates in row.rates.items() if split in rates and rates[split].n]
+        shares = [row.rates[pair][split] for pair in present]
+        theirs = [row.theirs[pair].get(split) for pair in present]
         mean, error = mean_over([share.rate or 0.0 for share in shares])
         if len(shares) == 1:
             error = shares[0].sem
@@ -197,17 +216,17 @@ def _success_cells(row: _Row) -> dict[str, Any]:
         cells |= {f'{split}_success': mean, f'{split}_success_sem': error,
                   f'{split}_success_n': sum(s.n for s in shares),
                   f'{split}_paper': fmean(known) if known and len(known) == len(theirs) else None}
-    means = row.means()
+    means = list(row.means().values())
     cells['mean'], cells['mean_sem'] = mean_over(means)
-    shares = [rates[split] for rates in row.rates for split in row.splits if split in rates]
-    complete = bool(means) and len(means) == len(row.rates)
-    cells |= {'mean_n': sum(share.n for share in shares),
+    shares = [rates[split] for rates in row.whole() for split in row.splits]
+    cells |= {'mean_n': sum(share.n for share in shares), 'mean_of': len(means),
               'mean_within_sem': mean_sem([share.sem or 0.0 for share in shares])
-              if complete else None,
+              if shares else None,
               'mean_splits': ', '.join(row.splits)}
     suite = suite_of(str(row.cells['domain']))
     if suite and set(row.splits) == set(suite.domains[str(row.cells['domain'])].splits):
-        cells['paper_mean'], cells['paper_sem'] = mean_over(row.their_means())
+        cells['paper_mean'], cells['paper_sem'] = mean_over(
+            list(row.their_means().values()))
         cells |= _five(str(row.cells['domain']), row)
     return cells
 
@@ -221,24 +240,22 @@ def _five(domain: str, row: _Row) -> dict[str, Any]:
 
 
 def _combined_cells(first: _Row, members: Sequence[_Row]) -> dict[str, Any]:
-    each = [row.means() for row in members]
-    theirs = [row.their_means() for row in members]
-    cells = {**first.cells, 'domain': ALL, 'privileged': None, 'models': len(first.names),
-             'names': ', '.join(first.names) or None,
+    common = _common(members)
+    names = list(dict.fromkeys(model for _, model in common if model))
+    shares = [row.rates[pair][split] for row in members for pair in common
+              for split in row.splits]
+    cells = {**first.cells, 'domain': ALL, 'privileged': None, 'models': len(names),
+             'names': ', '.join(names) or None, 'mean_of': len(common),
              'unscored': sum(row.unscored for row in members),
-             'mean_n': sum(share.n for row in members for rates in row.rates
-                           for share in rates.values()),
+             'mean_n': sum(share.n for share in shares),
+             'mean_within_sem': mean_sem([share.sem or 0.0 for share in shares]),
              'mean_splits': ', '.join(dict.fromkeys(s for row in members for s in row.splits))}
-    if all(each) and len({len(means) for means in each}) == 1:
-        cells['mean'], cells['mean_sem'] = mean_over(
-            [fmean(values) for values in zip(*each, strict=True)])
-        if all(len(row.means()) == len(row.rates) for row in members):
-            cells['mean_within_sem'] = mean_sem([
-                share.sem or 0.0 for row in members for rates in row.rates
-                for share in (rates[split] for split in row.splits)])
-    if all(theirs) and len({len(means) for means in theirs}) == 1:
+    cells['mean'], cells['mean_sem'] = mean_over(
+        [fmean(row.means()[pair] for row in members) for pair in common])
+    theirs = [row.their_means() for row in members]
+    if all(pair in means for means in theirs for pair in common):
         cells['paper_mean'], cells['paper_sem'] = mean_over(
-            [fmean(values) for values in zip(*theirs, strict=True)])
+            [fmean(means[pair] for means in theirs) for pair in common])
     return {**cells, **_five(ALL, first)}
 
 
@@ -257,7 +274,7 @@ def figure5(results: Results) -> Table:
             suite = suite_of(str(row.cells['domain']))
             five = suite.published(str(row.cells['domain']), row.method, _FIVE, split, 'success',
                                    row.cells['failure_probability']) if suite else None
-            count = sum(split in rates and rates[split].n > 0 for rates in row.rates)
+            count = sum(split in rates and rates[split].n > 0 for rates in row.rates.values())
             found.append(row_of(columns, {
                 **cells, 'split': split, 'models': count if row.names else 0,
                 **{key: cells[f'{split}_{key}']
