@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sightplan.model import InfrastructureError, InputError
 from sightplan.model.paths import user_path
 from sightplan.records import sqlite_reading
-from sightplan.records.bag import METADATA, MessageTypes
+from sightplan.records.bag import METADATA
 from sightplan.records.mcap import MAGIC
 from sightplan.records.mcap_reading import (
     MOST_BYTES,
@@ -35,11 +35,9 @@ from sightplan.records.mcap_reading import (
     unpack,
     zstd_module,
 )
+from sightplan.records.messages import message_types
 
 SUFFIXES = ('.mcap', '.db3')
-OWN_MESSAGES = {'sightplan_interfaces': Path(__file__).with_name('msg')}
-"""Packages of our own to the folders of their .msg files."""
-
 _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
 _BLOCK = 2**20
 _SPLIT = re.compile(r'_\d+$')
@@ -105,11 +103,16 @@ class Storage(Protocol):
     def topics(self) -> Sequence[BagTopic]:
         """The topics that the file tells of."""
 
-    def parts(self, wanted: Collection[str] | None) -> list[Part]:
-        """Its messages of some topics, or of all; their places are of this file alone."""
+    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
+        """Its messages of some topics, or of all.
+
+        Args:
+            number: of the file in its bag; places begin with it.
+            wanted: names of topics; None: all.
+        """
 
     def data(self, place: tuple[int, ...]) -> bytes:
-        """A message's data again."""
+        """A message's data again, by its place without the file's number."""
 
 
 class Bag:
@@ -200,15 +203,14 @@ class Bag:
         """Merge the parts of all files, each of which is opened when its time has come."""
         parts = [(start_ns, (number, index), read)
                  for number, storage in enumerate(self._storages)
-                 for index, (start_ns, read) in enumerate(storage.parts(wanted))]
+                 for index, (start_ns, read) in enumerate(storage.parts(number, wanted))]
         parts.sort(key=lambda part: part[:2])
         heap: list[tuple[int, tuple[int, int], BagMessage, Iterator[BagMessage]]] = []
 
         def before(limit: tuple[int, tuple[int, int]] | None) -> Iterator[BagMessage]:
             while heap and (limit is None or heap[0][:2] < limit):
                 _, order, message, rest = heap[0]
-                yield BagMessage(message.topic, message.log_ns, message.data,
-                                 (order[0], *message.place))
+                yield message
                 after = next(rest, None)
                 if after is None:
                     heapq.heappop(heap)
@@ -237,11 +239,6 @@ class Bag:
 
 # Types.
 
-@functools.lru_cache(maxsize=1)
-def _known_types() -> Any:
-    return MessageTypes(OWN_MESSAGES).store
-
-
 @functools.lru_cache(maxsize=256)
 def type_store(name: str, definition: str = '', encoding: str = 'ros2msg') -> Any:
     """A typestore of ``rosbags`` that has a message type.
@@ -256,7 +253,7 @@ def type_store(name: str, definition: str = '', encoding: str = 'ros2msg') -> An
         InputError: it is unknown or cannot be read; names the remedy.
     """
     from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
-    known = _known_types()
+    known = message_types().store
     if not definition:
         if name not in known.types:
             raise InputError(f'message type {name!r} is unknown, and the bag has no definition of '
@@ -286,7 +283,7 @@ def type_store(name: str, definition: str = '', encoding: str = 'ros2msg') -> An
 
 def _missing(types: Mapping[str, Any]) -> list[str]:
     """Known types that are used, but not defined."""
-    known, found, open_names = _known_types().fielddefs, dict(types), list(types)
+    known, found, open_names = message_types().store.fielddefs, dict(types), list(types)
     while open_names:
         for _, (kind, detail) in found[open_names.pop()][1]:
             if kind.name in ('ARRAY', 'SEQUENCE'):
@@ -422,14 +419,14 @@ class McapStorage:
             found.append(topic)
         return found
 
-    def parts(self, wanted: Collection[str] | None) -> list[Part]:
+    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
         """Its pieces that hold messages of some topics, or of all."""
         file = self._file
-        numbers = {number for number, channel in file.channels.items()
-                   if wanted is None or channel.topic in wanted}
-        return [(piece.start_ns, functools.partial(self._read, index, wanted))
+        channels = {key for key, channel in file.channels.items()
+                    if wanted is None or channel.topic in wanted}
+        return [(piece.start_ns, functools.partial(self._read, number, index, wanted))
                 for index, piece in enumerate(file.pieces)
-                if not piece.channels or piece.channels & numbers
+                if not piece.channels or piece.channels & channels
                 or not piece.channels <= file.channels.keys()]
 
     def data(self, place: tuple[int, ...]) -> bytes:
@@ -437,7 +434,8 @@ class McapStorage:
         piece, begin, end = place
         return self._cache.get(self._file, piece)[begin:end]
 
-    def _read(self, index: int, wanted: Collection[str] | None) -> Iterator[BagMessage]:
+    def _read(self, number: int, index: int, wanted: Collection[str] | None,
+              ) -> Iterator[BagMessage]:
         file = self._file
         entries = file.entries(file.pieces[index], self._cache.get(file, index))
         entries.sort(key=lambda entry: entry.log_ns)
@@ -448,7 +446,7 @@ class McapStorage:
             elif wanted is None or channel.topic in wanted:
                 yield BagMessage(channel.topic, entry.log_ns,
                                  self._cache.get(file, index)[entry.begin:entry.end],
-                                 (index, entry.begin, entry.end))
+                                 (number, index, entry.begin, entry.end))
 
 
 class SqliteStorage:
@@ -485,13 +483,13 @@ class SqliteStorage:
                                   encoding if known else 'ros2msg', profiles(topic.qos)))
         return found
 
-    def parts(self, wanted: Collection[str] | None) -> list[Part]:
+    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
         """Its messages of some topics, or of all, as one part."""
         rows = self._file.rows
-        names = {number: topic.name for number, topic in self._file.topics.items()
+        names = {key: topic.name for key, topic in self._file.topics.items()
                  if wanted is None or topic.name in wanted}
         rows = rows[np.isin(rows['topic'], list(names))]
-        return [(int(rows['ns'][0]), lambda: self._read(rows, names))] if len(rows) else []
+        return [(int(rows['ns'][0]), lambda: self._read(number, rows, names))] if len(rows) else []
 
     def data(self, place: tuple[int, ...]) -> bytes:
         """A message's data again."""
@@ -499,13 +497,14 @@ class SqliteStorage:
         with self._file.reader() as read:
             return read(key, log_ns) or b''
 
-    def _read(self, rows: NDArray[np.void], names: Mapping[int, str]) -> Iterator[BagMessage]:
+    def _read(self, number: int, rows: NDArray[np.void], names: Mapping[int, str],
+              ) -> Iterator[BagMessage]:
         with self._file.reader() as read:
             for row in rows:
                 _, topic, log_ns, key = row.tolist()
                 data = read(key, log_ns)
                 if data is not None:
-                    yield BagMessage(names[topic], log_ns, data, (key, log_ns))
+                    yield BagMessage(names[topic], log_ns, data, (number, key, log_ns))
 
 
 # Finding and opening.

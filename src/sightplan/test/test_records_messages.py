@@ -1,0 +1,120 @@
+"""Messages without ROS: made, completed, read; topics and namespaces.
+
+That they are the same as with ROS, byte by byte, is tested beside the nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightplan.model import InputError, WorldError
+from sightplan.records import topics
+from sightplan.records.bag import MessageTypes
+from sightplan.records.messages import (
+    BagMessages,
+    Messages,
+    image_from_msg,
+    message_types,
+    raw_stamp_ns,
+    text,
+    truth_from_msg,
+)
+from sightplan.records.truth import Retold, Told
+
+MAKE = BagMessages()
+OWN = sorted(name for name in message_types().store.types
+             if name.startswith('sightplan_interfaces/'))
+
+
+@pytest.mark.parametrize('name', [*OWN, topics.IMAGE_TYPE, topics.RECORDED[topics.CAMERA_INFO]])
+def test_every_message_has_defaults_and_bytes(name: str) -> None:
+    message = MAKE(name)
+    data = MAKE.data(message)
+    assert MAKE.data(MAKE.read(data, name)) == data
+
+
+def test_fields_and_types_that_there_are_not_are_refused() -> None:
+    with pytest.raises(InputError, match=r"Atom' has no field colour"):
+        MAKE('sightplan_interfaces/msg/Atom', predicate='p', colour='red')
+    with pytest.raises(InputError, match=r"'x/msg/Y' is unknown"):
+        MAKE('x/msg/Y')
+    with pytest.raises(InputError, match='bytes cannot be read'):
+        MAKE.read(b'\0\1\0\0\5', 'sightplan_interfaces/msg/Atom')
+
+
+def test_messages_of_another_version_are_completed_at_every_depth(tmp_path: object) -> None:
+    """A field may be gained by a message within a list within a message; others may be lost."""
+    then = tmp_path / 'then'
+    now = tmp_path / 'now'
+    for folder, inner, outer in (
+            (then, 'string name\n', 'In[] list\nIn one\nfloat64 gone\nuint8[] numbers\n'),
+            (now, 'string name\nuint8[2] pair\nbool flag\n',
+             'In[] list\nIn one\nuint8[] numbers\nfloat32 fresh\nIn another\nstring[] words\n')):
+        folder.mkdir()
+        (folder / 'In.msg').write_text(inner)
+        (folder / 'Out.msg').write_text(outer)
+    old, new = (BagMessages(MessageTypes({'my': folder})) for folder in (then, now))
+    message = old('my/msg/Out', list=[old('my/msg/In', name='a'), old('my/msg/In', name='b')],
+                  gone=2.0, numbers=[1, 2], one=old('my/msg/In', name='c'))
+    message = new.completed(old.read(old.data(message), 'my/msg/Out'), 'my/msg/Out')
+    back = new.read(new.data(message), 'my/msg/Out')
+    assert [item.name for item in (*back.list, back.one, back.another)] == ['a', 'b', 'c', '']
+    assert [item.pair.tolist() for item in back.list] == [[0, 0], [0, 0]]
+    assert back.numbers.tolist() == [1, 2]
+    assert (back.fresh, back.words, back.one.flag) == (0.0, [], False)
+
+
+@given(st.integers(0, 2**31 * 10**9 - 1))
+def test_stamps_are_read_from_bytes(stamp_ns: int) -> None:
+    message = Messages(MAKE).image_to_msg(np.zeros((1, 1, 3), np.uint8), stamp_ns, 'cam')
+    assert raw_stamp_ns(MAKE.data(message)) == stamp_ns
+    big = message_types().store.serialize_cdr(message, topics.IMAGE_TYPE, little_endian=False)
+    assert raw_stamp_ns(bytes(big)) == stamp_ns
+    with pytest.raises(InputError, match='no header'):
+        raw_stamp_ns(b'\0\1\0\0\0\0')
+
+
+@given(st.text())
+def test_any_text_can_be_carried(words: str) -> None:
+    message = MAKE('sightplan_interfaces/msg/Question', text=text(words))
+    back = MAKE.read(MAKE.data(message), 'sightplan_interfaces/msg/Question').text
+    assert len(back) == len(words)
+    assert all(a == b or b == '\ufffd' for a, b in zip(words, back, strict=True))
+
+
+def test_a_picture_that_is_not_whole_is_refused() -> None:
+    message = Messages(MAKE).image_to_msg(np.zeros((2, 2, 3), np.uint8), 0)
+    message.data = message.data[:5]
+    with pytest.raises(InputError, match='needs 12 bytes, not 5'):
+        image_from_msg(message)
+
+
+def test_truth_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(InputError, match='kind = 7'):
+        truth_from_msg(MAKE('sightplan_interfaces/msg/Truth', kind=7))
+
+
+@pytest.mark.parametrize(('name', 'found'), [
+    ('/agent/step', ('', 'agent/step')), ('agent/step', ('', 'agent/step')),
+    ('/a/b/agent/step', ('/a/b', 'agent/step')), ('/myagent/step', None),
+    ('/agent/step/more', None), ('/camera/image_raw', ('', 'camera/image_raw')),
+    ('/camera/depth/image_raw', None), ('/arm/camera/image_raw', ('/arm', 'camera/image_raw'))])
+def test_recorded_topics_are_found_in_any_namespace(name: str, found: object) -> None:
+    assert topics.relative(name) == found
+
+
+def test_the_same_question_has_its_answers_in_their_order() -> None:
+    """Two actions may end at the same time; truth may be there only when asked again."""
+    told = Retold([Told(5, outcome='success'), Told(5, outcome='illegal'),
+                   Told(1, state=frozenset(), error='away'), Told(1, state=frozenset())])
+    told.look_back_to(5)
+    assert [told.last_outcome() for _ in range(3)] == ['success', 'illegal', 'illegal']
+    with pytest.raises(WorldError, match='away'):
+        told.state(1)
+    assert told.state(1) == told.state(1) == frozenset()
+    told.look_back_to(6)
+    with pytest.raises(WorldError, match='no outcome at 6 ns'):
+        told.last_outcome()
