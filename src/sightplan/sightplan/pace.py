@@ -1,9 +1,11 @@
-"""How long what is left will take, in words for people."""
+"""How far episodes are and how long what is left will take, for people."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
+from typing import Any, Self
 
 
 class Pace:
@@ -27,6 +29,60 @@ class Pace:
         if not new:
             return 'unknown'
         return duration((self._clock() - self._began) / new * max(0, left))
+
+
+class EpisodeBar:
+    """Progress of episodes on standard error, with the time left: a bar if that is a terminal.
+
+    Use as a context manager. Where it is ``plain``, callers print lines instead.
+    """
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        console = Console(file=sys.stderr)
+        self.plain = not console.is_terminal
+        self._bar = Progress(
+            TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
+            TimeElapsedColumn(), TextColumn('ETA {task.fields[left]}'),
+            TextColumn('{task.fields[detail]}'), console=console, disable=self.plain)
+        self._bar.start()
+        self._task: Any = None
+        self.done = self.total = self._before = 0
+        self._pace = Pace()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def begin(self, what: str, total: int, done: int) -> None:
+        """A stage begins, of ``total`` episodes, some of which are ``done`` already."""
+        self.total, self._before, self._pace = total, done, Pace()
+        self._task = self._bar.add_task(what, total=total, detail='', left='')
+        self.update(done)
+
+    def update(self, done: int, detail: str = '') -> None:
+        """So many are done; ``detail`` says more."""
+        self.done = done
+        self._bar.update(self._task, completed=done, detail=detail, left=self.time_left)
+
+    def say(self, text: str) -> None:
+        """Print a line, above the bar."""
+        if self.plain:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._bar.console.print(text, markup=False, highlight=False)
+
+    @property
+    def time_left(self) -> str:
+        """The time that the rest will take, see ``Pace``."""
+        return self._pace.time_left(self.done - self._before, self.total - self.done)
 
 
 def duration(seconds: float) -> str:

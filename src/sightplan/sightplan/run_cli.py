@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 from sightplan.model import InfrastructureError, InputError, settings_fields
-from sightplan.pace import Pace
+from sightplan.pace import EpisodeBar
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 
@@ -277,63 +277,31 @@ def _share(value: float | None) -> str:
     return '-' if value is None else f'{value:.4f}'
 
 
-class ProgressBar:
+class ProgressBar(EpisodeBar):
     """Progress on standard error: a bar on a terminal, a line per episode elsewhere."""
-
-    def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-        self._console = Console(file=sys.stderr)
-        self._bar = Progress(
-            TextColumn('episodes'), BarColumn(), MofNCompleteColumn(),
-            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'),
-            TimeRemainingColumn(),
-            console=self._console, disable=not self._console.is_terminal)
-        self._bar.start()
-        self._solved = self._scored = self._number = self._total = 0
-        self._before, self._pace = 0, Pace()
-        self._task: Any = None
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
         """Open the bar."""
-        self._total = total
         for text in skipped:
-            print(f'skipped: {text}', file=sys.stderr)
-        print(f'results: {out}' + (f' ({len(done)} episodes are there already)' if done else ''),
-              file=sys.stderr, flush=True)
-        self._task = self._bar.add_task('episodes', total=total, s='')
-        for line in done:
-            self._count(line)
-        self._before, self._pace = len(done), Pace()
+            self.say(f'skipped: {text}')
+        self.say(f'results: {out}'
+                 + (f' ({len(done)} episodes are there already)' if done else ''))
+        self._solved, self._scored = (sum(bool(line[key]) for line in done)
+                                      for key in ('solved', 'scored'))
+        self.begin('episodes', total, len(done))
 
     def episode(self, line: Mapping[str, Any]) -> None:
         """Advance."""
-        self._count(line)
-        if self._bar.disable:
-            left = self._pace.time_left(self._number - self._before, self._total - self._number)
-            verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
-                f'not scored ({line["error"]})')
-            print(f'[{self._number}/{self._total}] {line["episode_id"]}: {verdict}, '
-                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
-                  f'ETA {left}', file=sys.stderr, flush=True)
-
-    def _count(self, line: Mapping[str, Any]) -> None:
-        self._number += 1
         self._scored += bool(line['scored'])
         self._solved += bool(line['solved'])
-        self._bar.update(self._task, advance=1, s=f'solved {self._solved} of {self._scored}')
+        self.update(self.done + 1, f'solved {self._solved} of {self._scored}')
+        if self.plain:
+            verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
+                f'not scored ({line["error"]})')
+            self.say(f'[{self.done}/{self.total}] {line["episode_id"]}: {verdict}, '
+                     f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                     f'ETA {self.time_left}')
 
 
 class _Stop:

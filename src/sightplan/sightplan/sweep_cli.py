@@ -5,25 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from sightplan.model import InputError
-from sightplan.pace import Pace, duration
+from sightplan.pace import EpisodeBar, duration
 from sightplan.run_cli import stop_flag
 
+if TYPE_CHECKING:
+    from sightplan.sweeps import Sweep, Tick
+    from sightplan.sweeps.engines import Engine
+
 _DONE, _FAILED, _USAGE = 0, 1, 2
+_RUNNING_SHOWN = 2
 
 _EXAMPLES = """\
 examples:
-  sightplan sweep config/sweeps/smoke.yaml --out runs/smoke --jobs 2
-  sightplan sweep config/sweeps/belief.yaml --out runs/belief --dry-run
+  sightplan sweep config/sweeps/smoke.yaml
+  sightplan sweep config/sweeps/belief.yaml --dry-run
   sightplan sweep config/sweeps/belief.yaml --out runs/belief --only method=belief split=hard
+  sightplan sweep config/sweeps/belief.yaml --engine ray --ray-address auto --jobs 64
 
 Every finished episode is on disk at once. The same command again does what is missing, no more.
+docs/sweeps.md tells more.
 
-exit codes: 0 all episodes are done; 1 some are not; 2 bad usage.
+exit codes: 0 all episodes are done; 1 some are not; 2 bad usage, or the directory is in use.
 """
 
 
@@ -31,19 +38,35 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan sweep``."""
     parser = subparsers.add_parser(
         'sweep', help='run many experiments described by one file',
-        description='Run every cell of a sweep file that is not done yet, in several processes.',
+        description='Run every episode of a sweep file that is not done yet, by several workers.',
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('file', type=Path, metavar='FILE', help='sweep file, see config/sweeps')
-    parser.add_argument('--out', type=Path, required=True, metavar='DIR',
-                        help='directory of all its runs')
+    parser.add_argument('--out', type=Path, metavar='DIR',
+                        help='directory of all its runs (default: runs/NAME)')
     parser.add_argument('--jobs', type=int, default=0, metavar='N',
-                        help='number of processes (default: one per CPU)')
+                        help='number of workers (default: one per CPU)')
     parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
                         help='only cells with this value of an axis or a field (several values '
                              'with commas)')
-    parser.add_argument('--dry-run', action='store_true',
-                        help='say what is left, and how long it will take by what was measured '
-                             'so far')
+    parser.add_argument('--dry-run', '--status', action='store_true',
+                        help='say what is left, and what it will take by what was measured so '
+                             'far, or by a rough rule')
+    parser.add_argument('--retries', type=int, default=2, metavar='N',
+                        help='how often an episode that ended in an error of the machinery is '
+                             'tried again (default: %(default)s)')
+    parser.add_argument('--max-tokens', type=int, default=0, metavar='N',
+                        help='stop when models have taken so many tokens, in and out, in all runs '
+                             "of the sweep together (default: the file's max_tokens, if any)")
+    parser.add_argument('--max-cost-usd', type=float, default=0.0, metavar='USD',
+                        help='likewise, when they have cost so much')
+    parser.add_argument('--engine', choices=('local', 'ray'), default='local',
+                        help='workers are processes of this machine, or Ray actors ("make '
+                             'extras"); all machines need DIR under the same path')
+    parser.add_argument('--ray-address', default='', metavar='ADDRESS',
+                        help='of a running Ray cluster, or auto (default: one is started here)')
+    parser.add_argument('--graph', action='store_true',
+                        help='each worker runs its episodes on ROS 2, as "sightplan up '
+                             'experiment", in a ROS domain of its own')
     parser.add_argument('--json', action='store_true',
                         help='print the result as one JSON object, the last line of standard '
                              'output; all else goes to standard error')
@@ -52,15 +75,20 @@ def add_parser(subparsers: Any) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run, show, report; returns the exit code."""
-    from sightplan.sweeps import read_sweep, run_sweep
+    from sightplan.sweeps import How, read_sweep, run_sweep
     try:
-        if arguments.jobs < 0:
-            raise InputError(f'--jobs {arguments.jobs}: must be 1 or more')
+        for name, least in (('jobs', 0), ('retries', 0), ('max_tokens', 0), ('max_cost_usd', 0)):
+            if getattr(arguments, name) < least:
+                raise InputError(f'--{name.replace("_", "-")} {getattr(arguments, name)}: must be '
+                                 f'{least} or more')
         sweep = read_sweep(arguments.file).only(arguments.only)
+        out = arguments.out or Path('runs') / sweep.name
         if arguments.dry_run:
-            return _plan(sweep, arguments)
+            return _plan(sweep, out, arguments)
+        how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
+                  arguments.max_cost_usd, lambda workers: _engine(arguments, workers))
         with stop_flag() as stop, SweepProgress() as progress:
-            result = run_sweep(sweep, arguments.out, arguments.jobs, progress, stop)
+            result = run_sweep(sweep, out, how, progress, stop)
     except InputError as error:
         print(f'sightplan sweep: {error}', file=sys.stderr)
         return _USAGE
@@ -80,24 +108,49 @@ def main(arguments: argparse.Namespace) -> int:
     return _DONE if complete else _FAILED
 
 
-def _plan(sweep: Any, arguments: argparse.Namespace) -> int:
+def _engine(arguments: argparse.Namespace, workers: int) -> Engine:
+    if arguments.engine == 'ray':
+        from sightplan.sweeps.ray_engine import RayEngine
+        return RayEngine(workers, arguments.ray_address)
+    from sightplan.sweeps import LocalEngine
+    return LocalEngine()
+
+
+def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
     """Say what is left to do."""
-    from sightplan.sweeps import default_jobs, estimate, status
+    from sightplan.sweeps import default_jobs, estimate, leftovers, status
     jobs = arguments.jobs or default_jobs()
-    left = estimate(sweep, arguments.out)
-    seconds = None if left.seconds is None else left.seconds / jobs
-    result = {**status(sweep, arguments.out), 'missing': left.missing, 'jobs': jobs,
-              'calibrations': len(sweep.calibrations), 'guessed': left.guessed,
-              'seconds': None if seconds is None else round(seconds, 1)}
+    left, others = estimate(sweep, out), leftovers(sweep, out)
+    figures = left.as_json()
+    seconds = left.total.seconds / jobs
+    result = {**status(sweep, out), 'missing': left.missing, 'jobs': jobs,
+              'calibrations': len(sweep.calibrations),
+              'guessed': left.missing - left.measured, 'basis': left.basis,
+              **{name: figure['value'] for name, figure in figures.items()},
+              'seconds': round(seconds, 1), 'hours': round(seconds / 3600, 4),
+              'estimate': figures, 'leftovers': others}
     stream = sys.stderr if arguments.json else sys.stdout
     for cell in sweep.cells:
         labels = ', '.join(f'{key} {value}' for key, value in cell.labels.items())
         print(f'{cell.name}: {cell.episodes} episodes ({labels})', file=stream)
-    pace = ('nothing was measured yet' if seconds is None else
-            f'about {duration(seconds)} with {jobs} processes'
-            + (f' ({left.guessed} episodes guessed from others)' if left.guessed else ''))
+    total = left.total
     print(f'{len(sweep.cells)} cells, {sweep.episodes} episodes, {left.missing} missing; '
-          f'{len(sweep.calibrations)} calibrations; {pace}', file=stream)
+          f'{len(sweep.calibrations)} calibrations', file=stream)
+    cost = ('' if not total.prompt_tokens else ' at a cost that is not known (no price)'
+            if total.cost_usd is None else f' for {total.cost_usd:.2f} USD')
+    basis = {'measured': 'measured on episodes of the same kind',
+             'guessed': 'guessed by a rough rule, see docs/sweeps.md',
+             'partly measured': f'{left.missing - left.measured} of {left.missing} episodes '
+                                f'guessed by a rough rule, see docs/sweeps.md'}[left.basis]
+    if left.missing:
+        print(f'they will take about {total.questions:,.0f} questions, '
+              f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
+              f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
+              f'({basis})', file=stream)
+    if others:
+        print(f'{len(others)} other run directories in {out} belong to no cell of this sweep '
+              f'(made by another version, or with what was changed since): {", ".join(others)}',
+              file=stream)
     if arguments.json:
         print(json.dumps(result, allow_nan=False), flush=True)
     return _DONE
@@ -107,54 +160,35 @@ def _show(result: Mapping[str, Any], stream: Any) -> None:
     print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
           f'{result["cells"]} cells are done ({result["new"]} new, '
           f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
-          f'{result["failed_infrastructure"]} not scored; results: {result["out"]}', file=stream)
+          f'{result["failed_infrastructure"]} failed for reasons of the machinery; '
+          f'results: {result["out"]}', file=stream)
     for failure in result['failures']:
-        print(f'failed: {failure["cell"]}: {failure["error"]}', file=stream)
+        where = ' '.join(failure[key] for key in ('cell', 'episode') if key in failure)
+        print(f'failed: {where}: {failure["error"]}', file=stream)
 
 
-class SweepProgress:
+class SweepProgress(EpisodeBar):
     """Progress on standard error: a bar on a terminal, a line per finished run elsewhere."""
-
-    def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-        console = Console(file=sys.stderr)
-        self._bar = Progress(
-            TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TextColumn('ETA'), TimeRemainingColumn(),
-            TextColumn('{task.fields[running]}'), console=console,
-            speed_estimate_period=600.0, disable=not console.is_terminal)
-        self._bar.start()
-        self._task: Any = None
-        self._total = self._before = self._done = 0
-        self._pace = Pace()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
 
     def begin(self, what: str, episodes: int, done: int) -> None:
         """Open a bar."""
-        self._total, self._before, self._done = episodes, done, done
-        self._pace = Pace()
-        self._task = self._bar.add_task(what, total=episodes, completed=done, running='')
-        print(f'{what}: {episodes - done} of {episodes} to do', file=sys.stderr, flush=True)
+        super().begin(what, episodes, done)
+        self.say(f'{what}: {episodes - done} of {episodes} to do')
 
-    def tick(self, done: int, running: Sequence[str]) -> None:
+    def tick(self, tick: Tick) -> None:
         """Advance."""
-        self._done = done
-        self._bar.update(self._task, completed=done, running=running[0] if running else '')
+        shown = ', '.join(tick.running[:_RUNNING_SHOWN])
+        more = len(tick.running) - _RUNNING_SHOWN
+        parts = [f'{tick.failed} failed' if tick.failed else '']
+        if tick.spent is not None:
+            cost = tick.spent.cost_usd
+            tokens = tick.spent.prompt_tokens + tick.spent.completion_tokens
+            parts.append(f'{tokens:,} tokens' + ('' if cost is None else f', {cost:.2f} USD'))
+        parts.append(shown + (f' and {more} more' if more > 0 else ''))
+        self.update(tick.done, '; '.join(part for part in parts if part))
 
     def finished(self, name: str, error: str) -> None:
         """Say that a run is over."""
-        if error or self._bar.disable:
-            left = self._pace.time_left(self._done - self._before, self._total - self._done)
-            print(f'[{self._done}/{self._total}] {name}: {error or "done"}, ETA {left}',
-                  file=sys.stderr, flush=True)
+        if error or self.plain:
+            self.say(f'[{self.done}/{self.total}] {name}: {error or "done"}, '
+                     f'ETA {self.time_left}')

@@ -33,7 +33,38 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.sweeps.work import Chunk, Maker, Outcome
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+
+
+class InsideEngine:
+    """Workers of a sweep that work in this process, so that they meet these doubles."""
+
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = workers
+
+    def worker(self) -> InsideWorker:
+        return InsideWorker()
+
+    def close(self) -> None:
+        pass
+
+
+class InsideWorker:
+    """One of them."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self.maker = Maker(lambda: self.stopped)
+
+    def make(self, chunk: Chunk) -> Outcome:
+        return self.maker.make(chunk)
+
+    def stop(self, now: bool = False) -> None:
+        self.stopped = True
+
+    def close(self) -> None:
+        self.maker.close()
 
 
 class MemoryWorld:
@@ -55,7 +86,7 @@ class MemoryWorld:
                  visible: Callable[[Problem, State], set[str]] | None = None) -> None:
         self.domain: Domain = load_domain(domain) if isinstance(domain, str) else domain
         self.visible = visible
-        self.resets = self.looks = 0
+        self.resets = self.looks = self.now_ns = 0
         self.actions: list[Action] = []
         self._states: dict[int, State] = {}
 

@@ -4,16 +4,15 @@ import dataclasses
 import json
 import random
 import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
-from doubles import MemoryWorld, SearchPlanner
+from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan import runner
 from sightplan.domains import load_domain
+from sightplan.metrics import belief_reliability
 from sightplan.model import InputError, Verdict
 from sightplan.report import belief_cost, belief_study
 from sightplan.report.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
@@ -25,11 +24,10 @@ from sightplan.report.belief_results import (
     origin,
     overview,
     read_results,
-    reliability_of,
     score,
     share,
 )
-from sightplan.sweeps import parse_sweep, read_sweep, run_sweep, running
+from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / 'docs' / 'belief.md'
@@ -67,16 +65,12 @@ def runs(tmp_path_factory):
     """Small sweeps, one as if on pictures, and measured costs."""
     from sightplan.planning import symbolic
     folder = tmp_path_factory.mktemp('runs')
-
-    def threads(jobs):
-        stop = threading.Event()
-        return ThreadPoolExecutor(1, initializer=running.start_worker, initargs=(stop,)), stop
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
         patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
         for name, text in (('main', MAIN), ('parts', ABLATIONS), ('pictures', PICTURES)):
-            result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder, 1,
-                               pool=threads)
+            result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder,
+                               How(1, engine=InsideEngine))
             assert result['done'] == result['episodes'] and not result['failed_infrastructure']
     index = json.loads((folder / 'pictures.sweep.json').read_text())
     for cell in index['cells']:
@@ -287,9 +281,9 @@ def test_reliability_of_what_was_believed():
     sure[0], sure[19] = [90, 0.9, 0], [10, 9.9, 10]
     unsure[10] = [10, 5.2, 2]
     lines = [{'beliefs': sure}, {'beliefs': unsure}, {'beliefs': []}]
-    assert reliability_of(lines).ece == pytest.approx((0.9 + 0.1 + 3.2) / 110)
-    assert reliability_of(lines, inner=True).ece == pytest.approx(0.32)
-    assert reliability_of([{'beliefs': []}]) is None
+    assert belief_reliability(lines).ece == pytest.approx((0.9 + 0.1 + 3.2) / 110)
+    assert belief_reliability(lines, inner=True).ece == pytest.approx(0.32)
+    assert belief_reliability([{'beliefs': []}]) is None
 
 
 def test_costs_are_measured_on_states_of_any_size():

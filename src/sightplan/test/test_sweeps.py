@@ -1,5 +1,6 @@
 """Sweeps: what a file stands for, and making what is missing of it."""
 
+import hashlib
 import itertools
 import json
 import multiprocessing
@@ -7,25 +8,23 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
-from doubles import MemoryWorld, SearchPlanner
+from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan import cli, runner, sweeps
 from sightplan.domains import load_domain
 from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
-from sightplan.sweeps import estimate, parse_sweep, read_sweep, run_sweep, running, status
+from sightplan.sweeps import How, engines, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.calibrations import calibration_runs, learn
 from sightplan.sweeps.cells import calibration_file
+from sightplan.sweeps.estimates import guess
 from sightplan.vlm.backends import noisy_oracle
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'
@@ -179,9 +178,9 @@ def test_a_raised_cap_goes_on_in_the_same_directory(memory, capped, tmp_path):
     def limited(limit_s):
         return sweep_of(SIMPLE.replace('base: {', f'base: {{grounder_timeout_s: {limit_s}, '))
     capped(9)
-    one = run_sweep(limited(10), tmp_path, 1, pool=threads)
+    one = run_sweep(limited(10), tmp_path, INSIDE)
     capped(10_000)
-    two = run_sweep(limited(20), tmp_path, 1, pool=threads)
+    two = run_sweep(limited(20), tmp_path, INSIDE)
     assert one['done'] and two['done'] == 12 == one['done'] + two['new']
 
 
@@ -325,9 +324,8 @@ def memory(monkeypatch):
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
-def threads(jobs):
-    stop = threading.Event()
-    return ThreadPoolExecutor(1, initializer=running.start_worker, initargs=(stop,)), stop
+INSIDE = How(1, engine=InsideEngine)
+"""One worker, in this process."""
 
 
 SIMPLE = """
@@ -343,8 +341,8 @@ class Watcher:
     def begin(self, what, episodes, done):
         self.stages.append((what, episodes, done))
 
-    def tick(self, done, running):
-        self.ticks.append(done)
+    def tick(self, tick):
+        self.ticks.append(tick.done)
 
     def finished(self, name, error):
         self.over[name] = error
@@ -352,17 +350,19 @@ class Watcher:
 
 def test_what_is_missing_is_made_once(memory, tmp_path):
     sweep, watcher = sweep_of(SIMPLE), Watcher()
-    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE, watcher)
     assert result == {
         'sweep': 'test', 'out': str(tmp_path), 'cells': 3, 'episodes': 12, 'done': 12, 'new': 12,
         'duplicates': 0, 'failed_infrastructure': 0, 'scored': 12, 'solved': result['solved'],
-        'seconds': result['seconds'], 'interrupted': False, 'stopped_by': '', 'failures': []}
+        'seconds': result['seconds'], 'interrupted': False, 'stopped_by': '', 'failures': [],
+        'spent': None, 'metrics': str(tmp_path / 'metrics.json'), 'metrics_sha256': hashlib.sha256(
+            (tmp_path / 'metrics.json').read_bytes()).hexdigest()}
     assert result['solved'] >= 8
     assert watcher.stages == [('episodes', 12, 0)] and watcher.ticks[-1] == 12
     assert set(watcher.over) == {c.name for c in sweep.cells}
     before = {path: path.read_bytes() for path in tmp_path.glob('*/episodes.jsonl')}
     assert len(before) == 3
-    again = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    again = run_sweep(sweep, tmp_path, INSIDE, watcher)
     assert (again['done'], again['new'], again['duplicates']) == (12, 0, 0)
     assert watcher.stages[-1] == ('episodes', 12, 12)
     assert before == {path: path.read_bytes() for path in tmp_path.glob('*/episodes.jsonl')}
@@ -372,20 +372,20 @@ def test_what_is_missing_is_made_once(memory, tmp_path):
 
 
 def test_more_cells_later_and_another_sweep_share_what_is_done(memory, tmp_path):
-    run_sweep(sweep_of(SIMPLE).only(['method=oracle']), tmp_path, 1, pool=threads)
+    run_sweep(sweep_of(SIMPLE).only(['method=oracle']), tmp_path, INSIDE)
     index = json.loads((tmp_path / 'test.sweep.json').read_text())
     assert len(index['cells']) == len(sweep_of(SIMPLE).cells), 'reports see what is done of all'
-    result = run_sweep(sweep_of(SIMPLE), tmp_path, 1, pool=threads)
+    result = run_sweep(sweep_of(SIMPLE), tmp_path, INSIDE)
     assert (result['done'], result['new']) == (12, 8)
     other = sweep_of('{base: {episodes: 4, table: perfect}, axes: {method: [ground, idle]}}', 'o')
-    result = run_sweep(other, tmp_path, 1, pool=threads)
+    result = run_sweep(other, tmp_path, INSIDE)
     assert (result['done'], result['new']) == (8, 4)
 
 
 def test_a_cell_that_fails_is_reported_and_stops_no_other(memory, tmp_path):
     text = SIMPLE.replace('perfect', str(tmp_path / 'gone.json'))
     sweep = sweep_of(text)
-    result = run_sweep(sweep, tmp_path / 'out', 1, pool=threads)
+    result = run_sweep(sweep, tmp_path / 'out', INSIDE)
     assert result['done'] == 8
     [failure] = result['failures']
     assert failure['cell'].startswith('ground-gone-simple-') and 'gone.json' in failure['error']
@@ -395,7 +395,7 @@ def test_a_defect_in_a_run_is_reported(memory, tmp_path, monkeypatch):
     def broken(name, options=None):
         raise RuntimeError('a defect')
     monkeypatch.setattr(runner, 'make_world', broken)
-    result = run_sweep(sweep_of(SIMPLE), tmp_path, 1, pool=threads)
+    result = run_sweep(sweep_of(SIMPLE), tmp_path, INSIDE)
     assert [f['error'] for f in result['failures']] == ['unexpected RuntimeError: a defect'] * 3
 
 
@@ -408,54 +408,77 @@ def test_unscored_episodes_are_counted_and_repeated(memory, tmp_path, monkeypatc
     sweep = sweep_of(SIMPLE).only(['method=oracle'])
     with monkeypatch.context() as patch:
         patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
-        result = run_sweep(sweep, tmp_path, 1, pool=threads)
+        result = run_sweep(sweep, tmp_path, INSIDE)
         assert (result['done'], result['failed_infrastructure']) == (4, 1)
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['failed_infrastructure'], result['solved']) == (4, 0, 4)
 
 
 def test_it_stops_when_told_and_goes_on_later(memory, tmp_path):
     looks = itertools.count()
     sweep = sweep_of(SIMPLE)
-    slow = run_sweep(sweep, tmp_path, 1, stopped=lambda: next(looks) > 2, pool=threads)
+    slow = run_sweep(sweep, tmp_path, INSIDE, stopped=lambda: next(looks) > 2)
     assert slow['interrupted'] and slow['done'] < 12
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['duplicates'], result['interrupted']) == (12, 0, False)
 
 
-def test_a_worker_that_dies_costs_its_own_cell_only(memory, tmp_path, monkeypatch):
-    sweep = sweep_of('{base: {episodes: 2, table: perfect}, '
-                     'axes: {seed: [0, 1, 2, 3, 4, 5]}}')
-    real = running.run
+def test_a_deadly_episode_is_given_up_and_named_and_the_others_go_on(
+        memory, tmp_path, monkeypatch):
+    sweep = sweep_of('{base: {episodes: 3, table: perfect}, axes: {seed: [0, 1, 2]}}')
+    real, deadly = runner.OpenRun.episode, 'blocksworld/simple/problem_02#0'
+    tries = tmp_path / 'tries'
 
-    def deadly(settings, **more):
-        if settings.seed == 2:
+    def episode(self, spec, *more):
+        if self.settings.seed == 1 and spec.episode_id == deadly:
+            with tries.open('a') as file:
+                file.write('x')
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(settings, **more)
-    monkeypatch.setattr(running, 'run', deadly)
-
-    def forks(jobs):
-        context = multiprocessing.get_context('fork')
-        stop = context.Event()
-        return ProcessPoolExecutor(jobs, context, running.start_worker, (stop,)), stop
-    result = run_sweep(sweep, tmp_path, 2, pool=forks)
-    assert result['done'] == 10 and result['duplicates'] == 0
+        return real(self, spec, *more)
+    monkeypatch.setattr(runner.OpenRun, 'episode', episode)
+    context = multiprocessing.get_context('fork')
+    monkeypatch.setattr(engines.multiprocessing, 'get_context', lambda kind: context)
+    result = run_sweep(sweep, tmp_path / 'out', How(1))
+    assert (result['done'], result['duplicates'], result['failed_infrastructure']) == (8, 0, 1)
     [failure] = result['failures']
-    assert failure['cell'] == sweep.cells[2].name and 'died' in failure['error']
+    assert failure['cell'] == sweep.cells[1].name and failure['episode'] == deadly
+    assert 'died 3 times' in failure['error'] and tries.read_text() == 'xxx'
 
 
-def test_an_estimate_from_what_was_measured(memory, tmp_path):
+def test_an_estimate_is_measured_where_it_can_be_and_guessed_elsewhere(memory, tmp_path):
     sweep = sweep_of(SIMPLE)
-    assert estimate(sweep, tmp_path).seconds is None
-    run_sweep(sweep.only(['method=oracle']), tmp_path, 1, pool=threads)
     left = estimate(sweep, tmp_path)
-    lines = [line for cell in sweep.cells for line in RunStore(tmp_path / cell.name).lines()]
-    mean = sum(line['seconds'] for line in lines) / 4
-    assert (left.missing, left.guessed) == (8, 8)
-    assert left.seconds == pytest.approx(8 * mean)
-    run_sweep(sweep.only(['table=perfect']), tmp_path, 1, pool=threads)
-    assert (estimate(sweep, tmp_path).missing, estimate(sweep, tmp_path).guessed) == (4, 0)
-    assert status(sweep, tmp_path)['done'] == 8
+    assert (left.missing, left.measured, left.basis) == (12, 0, 'guessed')
+    run_sweep(sweep.only(['table=perfect']), tmp_path, INSIDE)
+    left = estimate(sweep, tmp_path)
+    assert (left.missing, left.measured, left.basis) == (8, 0, 'guessed')
+    run_sweep(sweep.only(['method=oracle']), tmp_path, INSIDE)
+    cell = next(c for c in sweep.cells if c.labels.get('table') == 'perfect')
+    path = tmp_path / cell.name / 'episodes.jsonl'
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(''.join(json.dumps(line) + '\n' for line in lines[:3]))
+    left = estimate(sweep, tmp_path)
+    assert (left.missing, left.measured, left.basis) == (5, 1, 'partly measured')
+    assert left.from_measured.seconds == pytest.approx(sum(x['seconds'] for x in lines[:3]) / 3)
+    assert left.from_measured.questions == pytest.approx(
+        sum(x['questions'] for x in lines[:3]) / 3)
+    assert left.from_rule.questions > 0
+    assert status(sweep, tmp_path)['done'] == 7
+
+
+def test_tokens_and_money_are_guessed_for_models_that_see():
+    model = 'backend: openai, backend_options.model: m, split: simple'
+    sweep = sweep_of(f"""
+        base: {{{model}, backend_options.price_in: 1.0, backend_options.price_out: 10.0}}
+        axes: {{method: [ground, ground_cot, plan, oracle]}}""")
+    ground, cot, plan, oracle = (guess(cell.settings) for cell in sweep.cells)
+    assert ground.questions == cot.questions > 50 and plan.questions == oracle.questions == 0
+    assert cot.completion_tokens > 10 * ground.completion_tokens
+    assert ground.cost_usd == pytest.approx(
+        (ground.prompt_tokens + 10 * ground.completion_tokens) / 1e6)
+    assert 0 < plan.prompt_tokens < ground.prompt_tokens and oracle.cost_usd is None
+    free = sweep_of(f'{{base: {{{model}}}, axes: {{method: [ground]}}}}')
+    assert guess(free.cells[0].settings).cost_usd is None
 
 
 CALIBRATED = """
@@ -467,7 +490,7 @@ calibrations: {standard: {table: each, like: simple, problems: 3}}
 
 def test_calibrations_are_learned_before_from_other_problems(memory, tmp_path):
     sweep, watcher = sweep_of(CALIBRATED), Watcher()
-    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE, watcher)
     assert (result['done'], result['failures']) == (8, [])
     assert watcher.stages == [('calibrations', 6, 0), ('episodes', 8, 0)]
     taken = {problem_key(p) for p in load_domain('blocksworld').split_problems('simple')}
@@ -479,13 +502,13 @@ def test_calibrations_are_learned_before_from_other_problems(memory, tmp_path):
             for cell in sweep.cells if cell.settings.method == 'belief'}
     assert 'gemma_3_27b_it' in used['gemma-3-27b-it']['identity']['method']['calibration']
     again = Watcher()
-    assert run_sweep(sweep, tmp_path, 1, again, pool=threads)['new'] == 0
+    assert run_sweep(sweep, tmp_path, INSIDE, again)['new'] == 0
     assert again.stages == [('episodes', 8, 8)]
 
 
 def test_without_its_calibration_a_cell_fails_alone(memory, tmp_path, monkeypatch):
     sweep = sweep_of(CALIBRATED.replace('like: simple', 'like: simpel'))
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert result['done'] == 4
     assert len(result['failures']) == 4  # two calibrations, two cells
     assert "'simpel' is unknown" in result['failures'][0]['error']
@@ -514,7 +537,7 @@ def capped(monkeypatch):
 def test_a_spending_cap_stops_the_sweep_and_says_so(memory, capped, tmp_path):
     sweep, watcher = sweep_of(SIMPLE), Watcher()
     capped(9)
-    result = run_sweep(sweep, tmp_path, 1, watcher, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE, watcher)
     first = sweep.cells[0]
     assert first.settings.method == 'ground'
     assert result['interrupted'] and result['stopped_by'] == f'{first.name}: {CAP}'
@@ -522,7 +545,7 @@ def test_a_spending_cap_stops_the_sweep_and_says_so(memory, capped, tmp_path):
     assert 0 < result['done'] < 4
     assert result['done'] == len(RunStore(tmp_path / first.name).lines())
     capped(10_000)
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['interrupted'], result['stopped_by']) == (12, False, '')
 
 
@@ -530,13 +553,13 @@ def test_a_calibration_is_not_learned_from_a_part(memory, capped, tmp_path):
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
     [calibration] = sweep.calibrations
     capped(9)
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     [run] = calibration_runs(tmp_path, calibration)
     assert 0 < len(RunStore(run.out).lines()) < 3
     assert not calibration_file(tmp_path, calibration).exists()
     assert result['interrupted'] and CAP in result['stopped_by'] and result['done'] == 0
     capped(10_000)
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['failures']) == (2, [])
     model = read_observation_model(calibration_file(tmp_path, calibration))
     assert len(model.problems) == 3
@@ -552,11 +575,11 @@ def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_pat
     [calibration] = sweep.calibrations
     with monkeypatch.context() as patch:
         patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
-        result = run_sweep(sweep, tmp_path, 1, pool=threads)
+        result = run_sweep(sweep, tmp_path, INSIDE)
     assert not calibration_file(tmp_path, calibration).exists()
     assert '2 of 3 episodes could be scored (' in result['failures'][0]['error']
     assert 'out of order' in result['failures'][0]['error']
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['failures']) == (2, [])
 
 
@@ -581,7 +604,7 @@ def test_calibrations_of_an_older_version_are_learned_again_where_needed(
     prompt = load_domain('blocksworld').prompt_id('ground') if reads_prompt else ''
     assert model.pop('prompt') == prompt
     path.write_text(json.dumps(model))
-    result = run_sweep(sweep, tmp_path, 1, pool=threads)
+    result = run_sweep(sweep, tmp_path, INSIDE)
     assert (result['done'], result['failures']) == (1, [])
     again = {**model, 'prompt': prompt}
     assert json.loads(path.read_text()) == (again if reads_prompt else model)
@@ -603,7 +626,8 @@ def test_a_calibration_is_asked_for_with_the_prompt_of_its_cells(tmp_path):
 def test_the_command_line_says_what_stopped_a_sweep(memory, capped, tmp_path, monkeypatch, capsys):
     file = tmp_path / 'one.yaml'
     file.write_text(SIMPLE)
-    monkeypatch.setattr(sweeps, 'run_sweep', partial(run_sweep, pool=threads))
+    monkeypatch.setattr(sweeps, 'run_sweep', lambda sweep, out, _, *more: (
+        run_sweep(sweep, out, INSIDE, *more)))
     capped(9)
     assert cli.main(['sweep', str(file), '--out', str(tmp_path / 'out'), '--json']) == 1
     out, err = capsys.readouterr()
@@ -670,9 +694,9 @@ def test_a_crash_while_a_calibration_is_written_costs_that_calibration_only(
         raise OSError(28, 'No space left on device')
     with monkeypatch.context() as patch:
         patch.setattr(observation_model, '_replace', full)
-        broken = run_sweep(sweep, tmp_path, 1, pool=threads)
+        broken = run_sweep(sweep, tmp_path, INSIDE)
     assert broken['done'] == 0 and 'cannot be' in broken['failures'][0]['error']
-    whole = run_sweep(sweep, tmp_path, 1, pool=threads)
+    whole = run_sweep(sweep, tmp_path, INSIDE)
     assert (whole['done'], whole['failures']) == (2, [])
 
 
@@ -703,7 +727,8 @@ def test_command_line(tmp_path, capsys):
     out = str(tmp_path / 'out')
     assert cli.main(['sweep', str(file), '--out', out, '--dry-run', '--json']) == 0
     plan = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (plan['episodes'], plan['missing'], plan['seconds']) == (8, 8, None)
+    assert (plan['episodes'], plan['missing'], plan['basis']) == (8, 8, 'guessed')
+    assert plan['questions'] > 0 and plan['hours'] > 0 and plan['prompt_tokens'] == 0
     assert not (tmp_path / 'out').exists()
     assert cli.main(['sweep', str(file), '--out', out, '--jobs', '2', '--json']) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -1,9 +1,19 @@
-"""Sweeps: many runs described by one YAML file, made by several processes, resumable."""
+"""Sweeps: many runs described by one YAML file, made by several workers, resumable."""
 
 from sightplan.sweeps.cells import Calibration, Cell, Sweep, parse_sweep, read_sweep
-from sightplan.sweeps.running import default_jobs, estimate, run_sweep, status
+from sightplan.sweeps.engines import LocalEngine
+from sightplan.sweeps.estimates import Estimate, estimate
+from sightplan.sweeps.running import (
+    METRICS,
+    How,
+    Tick,
+    default_jobs,
+    leftovers,
+    run_sweep,
+    status,
+)
 
 __all__ = [
-    'Calibration', 'Cell', 'Sweep', 'default_jobs', 'estimate', 'parse_sweep', 'read_sweep',
-    'run_sweep', 'status',
+    'METRICS', 'Calibration', 'Cell', 'Estimate', 'How', 'LocalEngine', 'Sweep', 'Tick',
+    'default_jobs', 'estimate', 'leftovers', 'parse_sweep', 'read_sweep', 'run_sweep', 'status',
 ]

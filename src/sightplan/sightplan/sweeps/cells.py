@@ -1,35 +1,10 @@
-"""The file of a sweep, and the cells it stands for.
+"""The file of a sweep, and the cells it stands for; its form is described in ``docs/sweeps.md``.
 
-The file::
-
-    name: belief                  # optional, default: the file's stem
-    base: {domain: blocksworld, world_options.pictures: none, episodes: 100}
-    axes:                         # cells are the product of all axes
-      table: [gpt-4.1, InternVL3-8B]
-      method: [ground, belief]
-      variant:                    # named values: each sets several fields
-        full: {}
-        no rules: {method_options.constraints: false}
-    exclude:                      # cells that match all of these are left out; lists: any of them
-      - {method: ground, variant: no rules}
-    cells:                        # further cells over base; lists stand for a product
-      - {method: oracle, split: [simple, hard]}
-    calibrations:                 # made before the cells that want them
-      standard: {table: each, like: [simple, hard], problems: 10, seed: 1000000,
-                 failure_probability: same}
-
-Fields are those of ``RunSettings``, dotted where they are options (``method_options.k``), and
-``table`` is short for backend ``noisy_oracle`` with that table. A calibration is learned from the
-answers of ``ground`` about problems drawn for it alone; ``calibration: auto`` stands for that of
-the cell's table, ``failure_probability: same`` for that of the cells that want it.
-
-What a method has no use for is dropped from its cells (answers and calibration where it asks
-nothing, backend and table, too, where no model plans for it either, ``calibration`` where it has
-no such setting), and of cells that are the same then one is kept.
-
-Run directories are named by what results depend on. Caps, time limits of models, concurrency and
-what else is written (``record``, ``answers_log``) may be changed in the file: the sweep then goes
-on where it was, and the episodes that are made from then on have it so.
+Run directories are named by what results depend on, as far as that is known before a model is
+loaded: settings, and the content of what they refer to (problems, domain, questions, prompts,
+tables, recipes of calibrations, shipped weights, the version of sightplan). What was changed is
+run anew, beside what was there. Caps, time limits, concurrency and what else is written
+(``record``, ``answers_log``, ``bags``) may be changed: the sweep then goes on where it was.
 """
 
 from __future__ import annotations
@@ -54,14 +29,16 @@ from sightplan.agent import (
     policy_settings,
     prompt_name,
 )
+from sightplan.domains import load_domain
 from sightplan.model import InputError, Privileged, settings_fields
 from sightplan.runner import (
     RunSettings,
+    identity,
     privileged,
     resolved_backend_options,
     select_problems,
 )
-from sightplan.vlm.api import backend_reads_prompt, backend_settings
+from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
 AUTO, EACH, SAME = 'auto', 'each', 'same'
 _OPTIONS = ('backend_options', 'method_options', 'world_options')
@@ -71,7 +48,11 @@ _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
 _ABOUT_PROPOSALS = ('propose_timeout_s',)
 _CALIBRATION_KEYS = ('table', 'like', 'problems', 'episodes', 'seed', 'failure_probability',
                      'method')
-_KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations')
+_KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations', 'max_tokens',
+         'max_cost_usd')
+_OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'seed',
+                'failure_probability', 'method')
+"""What of an identity a calibration has in settings of its own."""
 _WORDS = (('no', 'yes'), ('off', 'on'))
 """Of these YAML makes false and true."""
 _DISJOINT_SEED = 1_000_000
@@ -93,6 +74,7 @@ class Calibration:
         seed: of noise and failures, and the first one from which problems are drawn.
         failure_probability: of actions.
         base: further settings of the runs.
+        content: hash of what they refer to.
     """
 
     name: str
@@ -103,6 +85,7 @@ class Calibration:
     seed: int = _DISJOINT_SEED
     failure_probability: float = 0.0
     base: tuple[tuple[str, Any], ...] = ()
+    content: str = ''
 
     @property
     def stem(self) -> str:
@@ -124,12 +107,14 @@ class Cell:
         labels: axis to value, for tables and plots; axes that do not matter are left out.
         calibration: what the method is to use, if anything.
         episodes: how many the run has.
+        content: all that results depend on and that is known, plain JSON data.
     """
 
     settings: RunSettings
     labels: Mapping[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     episodes: int = 0
+    content: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -149,13 +134,8 @@ class Cell:
         changed: Fields = {
             f.name: getattr(self.settings, f.name) for f in settings_fields(RunSettings)
             if f.identity and getattr(self.settings, f.name) != f.default}
-        options = {name: dict(getattr(self.settings, name)) for name in _OPTIONS}
-        telling = _telling(self.settings.backend)
-        options['backend_options'] = {key: value for key, value in self.settings
-                                      .backend_options.items() if key in telling}
-        changed |= {name: values for name, values in options.items() if values}
-        return json.dumps([changed, self.calibration.stem if self.calibration else ''],
-                          sort_keys=True)
+        return json.dumps([changed, self.content,
+                           self.calibration.stem if self.calibration else ''], sort_keys=True)
 
     def incidentals(self) -> Fields:
         """The settings that no result depends on, by dotted name."""
@@ -200,13 +180,17 @@ class Sweep:
         name: the file's stem.
         cells: those to run.
         source: the file.
-        others: cells of the file that were not selected.
+        every: all cells of the file, in its order.
+        max_tokens: cap on all tokens that models take, in and out; 0: none.
+        max_cost_usd: cap on what they cost [USD]; 0: none.
     """
 
     name: str
     cells: tuple[Cell, ...]
     source: str = ''
-    others: tuple[Cell, ...] = ()
+    every: tuple[Cell, ...] = ()
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
 
     @property
     def calibrations(self) -> tuple[Calibration, ...]:
@@ -247,8 +231,7 @@ class Sweep:
                 values = dict.fromkeys(_text(value) for _, value in found)
                 raise InputError(f'--only {condition!r}: no cell is left; values of {key} are '
                                  f'{", ".join(values)}')
-        others = tuple(cell for cell in self.cells if cell not in cells)
-        return dataclasses.replace(self, cells=tuple(cells), others=self.others + others)
+        return dataclasses.replace(self, cells=tuple(cells))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -312,7 +295,10 @@ def parse_sweep(data: Mapping[str, Any], name: str, source: str) -> Sweep:
         _check_same(cell, same, where)
     if not cells:
         raise InputError(f'{source}: there is not one cell; give axes or cells')
-    return Sweep(str(data.get('name', name)), tuple(cells.values()), source)
+    every = tuple(cells.values())
+    return Sweep(str(data.get('name', name)), every, source, every,
+                 int(_number(data, 'max_tokens', source)),
+                 float(_number(data, 'max_cost_usd', source)))
 
 
 class _Meant:
@@ -368,6 +354,13 @@ def _list(data: Mapping[str, Any], key: str, source: str) -> list[Any]:
     value = data.get(key) or []
     if not isinstance(value, list):
         raise InputError(f'{source}: {key}: is not a list; write "- ..." lines')
+    return value
+
+
+def _number(data: Mapping[str, Any], key: str, source: str) -> float:
+    value = data.get(key) or 0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise InputError(f'{source}: {key} = {value!r} must be a number, 0 for none')
     return value
 
 
@@ -434,15 +427,18 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
             method, settings.method_options)))}
         if uses_model:
             resolved_backend_options(settings)
-        count = len(select_problems(settings)[1])
+        domain, pairs, _ = select_problems(settings)
+        content = {**identity(settings, domain, pairs, None), 'refers_to': (
+            backend_content(settings.backend, resolved_backend_options(settings))
+            if uses_model else '')}
     except InputError as error:
         raise InputError(f'{where}: {error}') from error
     calibration = None
     if 'calibration' not in known:
         labels = {key: value for key, value in labels.items() if key != 'calibration'}
     elif asks and wanted:
-        calibration = _calibration(str(wanted), settings, recipes, where)
-    return Cell(settings, labels, calibration, settings.episodes or count)
+        calibration = _calibration(str(wanted), settings, recipes, where, content)
+    return Cell(settings, labels, calibration, settings.episodes or len(pairs), content)
 
 
 def run_settings(fields: Mapping[str, Any]) -> RunSettings:
@@ -476,7 +472,7 @@ def _useless(method: str) -> Callable[[str], bool]:
 
 
 def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Fields],
-                 where: str) -> Calibration:
+                 where: str, content: Mapping[str, Any]) -> Calibration:
     """The calibration of a name, or that of the cell's table (or backend, if it has none)."""
     table = settings.backend_options.get('table', settings.backend)
     fitting = [name for name, recipe in recipes.items()
@@ -508,13 +504,16 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
     # Problems of one's own have no suite: what it grants is written out.
     if (level := privileged(settings, settings.domain, settings.split)) is not Privileged.NONE:
         base['privileged'] = level.value
+    shared = {key: value for key, value in content.items() if key not in _OF_PROBLEMS}
+    if shared['prompt'] is not None:
+        shared['prompt'] = load_domain(settings.domain).prompt_hash(prompt_name(asked_by))
     try:
         return Calibration(
             fitting[0], str(table), tuple(like if isinstance(like, list) else [like]),
             int(recipe.get('problems', 10)), int(recipe.get('episodes', 0)),
             int(recipe.get('seed', _DISJOINT_SEED)),
             settings.failure_probability if failing == SAME else float(failing),
-            tuple(sorted(base.items())))
+            tuple(sorted(base.items())), _digest(json.dumps(shared, sort_keys=True)))
     except (TypeError, ValueError) as error:
         raise InputError(f'{where}: calibrations: {fitting[0]}: problems, episodes, seed and '
                          f'failure_probability are numbers (or {SAME}: {error})') from error

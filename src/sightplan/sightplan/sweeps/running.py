@@ -1,8 +1,9 @@
-"""Making what is missing of a sweep, in several processes.
+"""Making what is missing of a sweep, by several workers.
 
-Each cell is a run directory below the sweep's, named by its settings, in which ``runner.run``
-commits episode by episode: running a sweep again does what is missing, no more. Sweeps may share a
-directory; cells that they have in common are run once.
+Each cell is a run directory below the sweep's, named by what its results depend on. Workers commit
+episodes there themselves, one by one, so that whoever dies takes nothing along that was finished;
+running a sweep again does what is missing, no more. Sweeps may share a directory, one after the
+other; cells that they have in common are run once.
 
 A run that stops itself, as at a spending cap, stops the sweep: the other runs would only spend on.
 """
@@ -10,32 +11,54 @@ A run that stops itself, as at a spending cap, stops the sweep: the other runs w
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import hashlib
 import json
-import logging
-import multiprocessing
 import os
-import signal
+import socket
 import threading
 import time
-import traceback
-from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from multiprocessing import connection
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from sightplan.model import InputError, SightplanError
+from sightplan.metrics.canonical import canonical_summary
+from sightplan.model import InputError, SightplanError, Usage
 from sightplan.records import RunStore
-from sightplan.runner import RunSettings, run
+from sightplan.runner import RunSettings, episode_specs, ordered, select_problems, write_summary
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
-from sightplan.sweeps.cells import Calibration, Sweep, slug
+from sightplan.sweeps.cells import Calibration, Cell, Sweep, slug
+from sightplan.sweeps.engines import Engine, LocalEngine, Worker, WorkerDiedError
+from sightplan.sweeps.graphs import check_graph
+from sightplan.sweeps.schedule import Job, Schedule
+from sightplan.sweeps.work import LOCK
 
-_ATTEMPTS = 2
-_POLL_S = 0.5
-_LOG = logging.getLogger(__name__)
+METRICS = 'metrics.json'
+"""Scores of all cells of the sweep that was run last, without what depends on its history."""
+_FORMAT = 1
+_POLL_S = 0.25
+_COUNTED = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """How a stage of a sweep goes.
+
+    Attributes:
+        done: episodes that are committed.
+        failed: those among them that could not be scored.
+        running: names of the runs that workers are at.
+        spent: what models cost so far, of all runs together; None where nobody counted.
+    """
+
+    done: int
+    failed: int = 0
+    running: tuple[str, ...] = ()
+    spent: Usage | None = None
+
 
 class Watcher(Protocol):
     """Is told how a sweep goes; called from the thread that runs it."""
@@ -43,47 +66,22 @@ class Watcher(Protocol):
     def begin(self, what: str, episodes: int, done: int) -> None:
         """A stage begins, of so many episodes, some of which are there already."""
 
-    def tick(self, done: int, running: Sequence[str]) -> None:
-        """So many episodes are committed by now; these runs are in progress."""
+    def tick(self, tick: Tick) -> None:
+        """How it goes; called a few times a second."""
 
     def finished(self, name: str, error: str) -> None:
         """A run is over; '' for no error."""
 
 
-@dataclass
-class _Job:
-    """One run to be made."""
+class _Silent:
+    def begin(self, what: str, episodes: int, done: int) -> None:
+        pass
 
-    name: str
-    settings: RunSettings
-    episodes: int
-    attempts: int = 0
-    error: str | None = None
+    def tick(self, tick: Tick) -> None:
+        pass
 
-
-@dataclass
-class _Halt:
-    """Whether the sweep is to stop, and why."""
-
-    asked: Callable[[], bool]
-    by: str = ''
-
-    def __call__(self) -> bool:
-        return bool(self.by) or self.asked()
-
-
-class Flag(Protocol):
-    """What tells workers to stop."""
-
-    def set(self) -> None:
-        """Tell them."""
-
-    def is_set(self) -> bool:
-        """Whether they were told."""
-
-
-Pool = Callable[[int], tuple[Executor, Flag]]
-"""Makes a pool of so many workers, and the flag that stops them."""
+    def finished(self, name: str, error: str) -> None:
+        pass
 
 
 def default_jobs() -> int:
@@ -91,325 +89,498 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def process_pool(jobs: int) -> tuple[Executor, Flag]:
-    """A pool of fresh processes, each with one thread for linear algebra."""
-    for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
-        os.environ[name] = '1'  # read by the libraries of the processes that start now
-    context = multiprocessing.get_context('spawn')
-    stop = context.Event()
-    return ProcessPoolExecutor(jobs, context, start_worker, (stop,)), stop
-
-
-_STOP: Flag = threading.Event()
-
-
-def start_worker(stop: Flag) -> None:
-    """Make a process (or thread) a worker: it runs until ``stop`` is set, or its parent ends."""
-    global _STOP
-    _STOP = stop
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(sentinel: int) -> None:
-    """End with the parent, however that ended; committed episodes are on disk."""
-    connection.wait([sentinel])
-    os._exit(1)
-
-
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How making a run went.
+class How:
+    """How a sweep is run; no result depends on it.
 
     Attributes:
-        error: '' for none.
-        trace: traceback of an unexpected error.
-        stopped_by: why the run stopped itself before its end, '' if it did not.
+        jobs: number of workers; 0: one per CPU.
+        retries: how often an episode that ended in an error is tried again.
+        graph: whether workers make episodes by ROS graphs.
+        max_tokens: cap on the tokens of all runs together; 0: that of the file.
+        max_cost_usd: cap on what they cost [USD]; 0: that of the file.
+        engine: makes the engine for so many workers.
     """
 
-    error: str = ''
-    trace: str = ''
-    stopped_by: str = ''
+    jobs: int = 0
+    retries: int = 2
+    graph: bool = False
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
+    engine: Callable[[int], Engine] = lambda workers: LocalEngine()
 
 
-def _work(settings: RunSettings) -> _Outcome:
-    """Make a run; one that stops itself stops all others, too."""
-    try:
-        summary = run(settings, cancelled=_STOP.is_set)
-    except SightplanError as caught:
-        return _Outcome(f'{type(caught).__name__}: {caught}')
-    except Exception as caught:  # a defect in one cell must not end the others
-        return _Outcome(f'unexpected {type(caught).__name__}: {caught}', traceback.format_exc())
-    if summary['interrupted'] and summary['stopped_by']:
-        _STOP.set()
-        return _Outcome(stopped_by=summary['stopped_by'])
-    return _Outcome()
-
-
-def run_sweep(sweep: Sweep, out: Path, jobs: int = 0, watcher: Watcher | None = None,
-              stopped: Callable[[], bool] = lambda: False, pool: Pool = process_pool,
-              ) -> dict[str, Any]:
+def run_sweep(sweep: Sweep, out: Path, how: How | None = None, watcher: Watcher | None = None,
+              stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Make what is missing of a sweep.
 
     Args:
         sweep: what to run.
         out: directory of the sweep.
-        jobs: number of processes; 0: one per CPU.
+        how: by how many workers, where, how patiently.
         watcher: is told how it goes.
         stopped: once true, running episodes are broken off (a later call repeats them).
-        pool: makes the pool of workers.
+
+    Returns:
+        plain JSON data: see ``status``, and ``new`` (episodes that were committed since this
+        call), ``seconds`` (of this call), ``interrupted``, ``stopped_by`` (what interrupted it,
+        with the remedy: a spending cap; '' for a person), ``failures``: ``cell``, ``error`` and,
+        if it is about one, ``episode`` of what could not be made, ``metrics`` (path of
+        ``metrics.json``) and ``metrics_sha256``.
+
+    Raises:
+        InputError: ``out`` cannot be written, or another command is running a sweep there.
+    """
+    began = time.monotonic()
+    how = how or How()
+    out = out.expanduser().resolve()
+    if how.graph:
+        for cell in sweep.cells:
+            check_graph(cell.settings)
+    with _locked(out) as command:
+        _write_index(sweep, out)
+        before = status(sweep, out)['done']
+        stage = _Stage(sweep, out, how, watcher or _Silent(), stopped, command)
+        try:
+            failures = stage.calibrations()
+            failures += stage.cells({item['calibration'] for item in failures})
+        finally:
+            stage.close()
+        metrics = write_metrics(sweep, out)
+        found = status(sweep, out)
+        given_up = sum('episode' in item for item in failures)
+        return {**found, 'new': found['done'] - before,
+                'failed_infrastructure': found['failed_infrastructure'] + given_up,
+                'seconds': round(time.monotonic() - began, 3), 'interrupted': stage.halted,
+                'stopped_by': stage.stopped_by, 'failures': failures,
+                'metrics': str(out / METRICS), 'metrics_sha256': metrics}
+
+
+def status(sweep: Sweep, out: Path) -> dict[str, Any]:
+    """How far a sweep is.
 
     Returns:
         plain JSON data: ``sweep``, ``out``, ``cells``, ``episodes`` (of all cells), ``done``
-        (those that are committed), ``new`` (since this call), ``duplicates`` (episodes that
-        stand in a run more than once: never), ``failed_infrastructure`` (unscored ones),
-        ``scored``, ``solved``, ``seconds`` (of this call), ``interrupted``, ``stopped_by`` (what
-        interrupted it, with the remedy: a spending cap; '' for a person), and ``failures``:
-        ``cell`` and ``error`` of each run that ended in an error.
+        (those that are committed), ``duplicates`` (episodes that stand in a run more than once:
+        never), ``failed_infrastructure`` (unscored ones), ``scored``, ``solved``, and ``spent``:
+        what models cost, None where nobody counted.
+    """
+    out = out.expanduser().resolve()
+    duplicates = unscored = scored = solved = done = 0
+    spent: Usage | None = None
+    for cell in sweep.cells:
+        tail = _Tail(out / cell.name)
+        tail.update()
+        done += len(tail.scored)
+        duplicates += tail.lines - len(tail.scored)
+        unscored += tail.unscored
+        scored += tail.lines - tail.unscored
+        solved += tail.solved
+        spent = _sum(spent, tail.spent)
+    return {'sweep': sweep.name, 'out': str(out), 'cells': len(sweep.cells),
+            'episodes': sweep.episodes, 'done': done, 'duplicates': duplicates,
+            'failed_infrastructure': unscored, 'scored': scored, 'solved': solved,
+            'spent': None if spent is None else dataclasses.asdict(spent)}
+
+
+def leftovers(sweep: Sweep, out: Path) -> list[str]:
+    """Names of run directories in ``out`` that belong to no cell: of other versions, mostly.
+
+    Cells of other sweeps that share the directory, by their index files, are none.
+    """
+    known = {cell.name for cell in sweep.every}
+    for path in sorted(out.expanduser().glob('*.sweep.json')):
+        if path.name != _index_name(sweep):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                known |= {cell['dir'] for cell in json.loads(path.read_text('utf-8'))['cells']}
+    return [path.parent.name for path in sorted(out.expanduser().glob('*/run.json'))
+            if path.parent.name not in known]
+
+
+def write_metrics(sweep: Sweep, out: Path) -> str:
+    """Write ``metrics.json``: the scores of all cells of the file, in its order.
+
+    They are the same bytes by however many workers, in whatever order, and with however many
+    interruptions the episodes were made.
+
+    Returns:
+        its SHA-256.
 
     Raises:
-        InputError: ``out`` cannot be written.
+        InputError: it cannot be written, or a line of results is not readable.
     """
-    began = time.monotonic()
-    watcher = watcher or _Silent()
-    out = out.expanduser()
-    _write_index(sweep, out)
-    before = status(sweep, out)['done']
-    jobs = jobs or default_jobs()
-    halt = _Halt(stopped)
-    failures = _prepare(sweep, out, jobs, watcher, halt, pool)
-    failed = {item['calibration'] for item in failures}
-    todo = []
-    for cell in sweep.cells:
-        if cell.calibration is not None and cell.calibration.stem in failed:
-            failures.append({'cell': cell.name, 'error': 'its calibration could not be learned'})
-        else:
-            todo.append(_Job(cell.name, cell.settled(out), cell.episodes))
-    if not halt():
-        _execute('episodes', todo, jobs, watcher, halt, pool)
-    failures += [{'cell': job.name, 'error': job.error} for job in todo if job.error]
-    return {**status(sweep, out, before), 'seconds': round(time.monotonic() - began, 3),
-            'interrupted': halt(), 'stopped_by': halt.by, 'failures': failures}
+    cells = []
+    for cell in sweep.every:
+        settings = cell.settings
+        domain, pairs, _ = select_problems(settings)
+        specs = episode_specs(settings, domain, pairs)
+        known = {spec.episode_id for spec in specs}
+        lines = [line for line in ordered(RunStore(out / cell.name).lines(), specs)
+                 if line['episode_id'] in known]
+        cells.append({'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
+                      'metrics': canonical_summary(lines) if lines else None})
+    content = json.dumps({'format': _FORMAT, 'sweep': sweep.name, 'cells': cells}, indent=1,
+                         allow_nan=False) + '\n'
+    _replace(out / METRICS, content)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
-def status(sweep: Sweep, out: Path, before: int = 0) -> dict[str, Any]:
-    """How far a sweep is: counts over its cells, see ``run_sweep``."""
-    duplicates = unscored = scored = solved = done = 0
-    for cell in sweep.cells:
-        lines = RunStore(out / cell.name).lines()
-        distinct = {line['episode_id'] for line in lines}
-        done += len(distinct)
-        duplicates += len(lines) - len(distinct)
-        unscored += sum(not line['scored'] for line in lines)
-        scored += sum(bool(line['scored']) for line in lines)
-        solved += sum(bool(line['solved']) for line in lines)
-    return {'sweep': sweep.name, 'out': str(out), 'cells': len(sweep.cells),
-            'episodes': sweep.episodes, 'done': done, 'new': done - before,
-            'duplicates': duplicates, 'failed_infrastructure': unscored, 'scored': scored,
-            'solved': solved}
+class _Stage:
+    """Runs jobs with workers that stay from one stage to the next."""
+
+    def __init__(self, sweep: Sweep, out: Path, how: How, watcher: Watcher,
+                 stopped: Callable[[], bool], command: str) -> None:
+        self._sweep, self._out, self._how, self._watcher = sweep, out, how, watcher
+        self._asked, self._command = stopped, command
+        self._count = how.jobs or default_jobs()
+        self._engine: Engine | None = None
+        self._workers: list[Worker] = []
+        self._tails: dict[str, _Tail] = {}
+        self.halted = False
+        self.stopped_by = ''
+        for calibration in sweep.calibrations:
+            folder = out / 'calibrations' / 'runs'
+            for path in folder.glob(f'{calibration.stem}-*'):
+                self._tail(path.name, path).update()
+        for cell in sweep.cells:
+            self._tail(cell.name, out / cell.name).update()
+
+    def calibrations(self) -> list[dict[str, Any]]:
+        """Make the calibrations that are missing; what went wrong."""
+        failures: list[dict[str, Any]] = []
+        wanted: list[tuple[Calibration, list[Job]]] = []
+        for calibration in self._sweep.calibrations:
+            try:
+                if learned(self._out, calibration):
+                    continue
+                wanted.append((calibration, [
+                    self._job(Path(s.out).name, s)
+                    for s in calibration_runs(self._out, calibration)]))
+            except InputError as error:
+                failures.append({'calibration': calibration.stem, 'cell': calibration.stem,
+                                 'error': str(error)})
+        if not wanted:
+            return failures
+        self._execute('calibrations', [job for _, jobs in wanted for job in jobs], graph=False)
+        if self.halted:
+            return failures
+        for calibration, jobs in wanted:
+            wrong = next((gap for job in jobs if (gap := job.error or _gap(job))), '')
+            if not wrong:
+                try:
+                    learn(self._out, calibration, [job.settings for job in jobs])
+                except SightplanError as error:
+                    wrong = f'{type(error).__name__}: {error}'
+            if wrong:
+                self._watcher.finished(calibration.stem, wrong)
+                failures.append({'calibration': calibration.stem, 'cell': calibration.stem,
+                                 'error': wrong})
+        return failures
+
+    def cells(self, failed: set[str]) -> list[dict[str, Any]]:
+        """Make the cells' episodes, but for those of failed calibrations; what went wrong."""
+        failures: list[dict[str, Any]] = []
+        jobs: list[Job] = []
+        for cell in self._sweep.cells:
+            if cell.calibration is not None and cell.calibration.stem in failed:
+                failures.append({'cell': cell.name,
+                                 'error': 'its calibration could not be learned'})
+            else:
+                jobs.append(self._job(cell.name, cell.settled(self._out)))
+        if not self.halted:
+            self._execute('episodes', jobs, self._how.graph)
+        failures += [{'cell': job.name, 'error': job.error} for job in jobs if job.error]
+        return failures + [{'cell': job.name, 'episode': episode, 'error': error}
+                           for job in jobs for episode, error in job.given_up.items()]
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            worker.close()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _job(self, name: str, settings: RunSettings) -> Job:
+        domain, pairs, _ = select_problems(settings)
+        specs = episode_specs(settings, domain, pairs)
+        # Of a recording there is one writer.
+        return Job(name, settings, tuple(spec.episode_id for spec in specs),
+                   settings.record or settings.record_images)
+
+    def _tail(self, name: str, folder: Path) -> _Tail:
+        return self._tails.setdefault(name, _Tail(folder))
+
+    def _execute(self, what: str, jobs: list[Job], graph: bool) -> None:
+        """Make runs; each job is given what went wrong."""
+        tails = {job.name: self._tail(job.name, Path(job.settings.out)) for job in jobs}
+        for tail in tails.values():
+            tail.update()
+        committed = {name: {episode for episode, scored in tail.scored.items() if scored}
+                     for name, tail in tails.items()}
+        self._watcher.begin(what, sum(len(job.episodes) for job in jobs),
+                            sum(map(len, committed.values())))
+        schedule = Schedule(jobs, committed, workers=self._count, retries=self._how.retries,
+                            command=self._command, lock=str(self._out / LOCK), graph=graph)
+        touched = {job.name for job in jobs if job.waiting}
+        if touched:
+            self._work(schedule, tails)
+        for job in jobs:
+            folder = Path(job.settings.out)
+            if (folder / 'run.json').is_file() and (
+                    job.name in touched or not (folder / 'summary.json').is_file()):
+                _summarise(job, schedule)
+        self.halted, self.stopped_by = schedule.halted, schedule.stopped_by
+
+    def _work(self, schedule: Schedule, tails: dict[str, _Tail]) -> None:
+        """Have the workers do what the schedule holds."""
+        if self._engine is None:
+            self._engine = self._how.engine(self._count)
+        while len(self._workers) < min(self._count, sum(len(j.waiting) for j in schedule.jobs)):
+            self._workers.append(self._engine.worker())
+        problems: list[BaseException] = []
+        over = threading.Event()
+        threads = [threading.Thread(target=_slot, args=(worker, schedule, tails, problems, over),
+                                    name=f'worker {number}', daemon=True)
+                   for number, worker in enumerate(self._workers, start=1)]
+        told = False
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                if over.wait(_POLL_S):
+                    over.clear()
+                    time.sleep(_POLL_S / 10)  # until the thread has ended, too
+                self._tell(schedule, tails)
+                if self._asked():
+                    schedule.halt('')
+                if schedule.halted and not told:
+                    told = True
+                    for worker in self._workers:
+                        worker.stop()
+        except BaseException:
+            schedule.halt('')
+            for worker in self._workers:
+                worker.stop(now=True)
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+        self._tell(schedule, tails)
+        if problems:
+            raise problems[0]
+
+    def _tell(self, schedule: Schedule, tails: dict[str, _Tail]) -> None:
+        """Tell the watcher how it goes, and heed the caps."""
+        running = schedule.running()
+        finished = schedule.finished()
+        for name in {*running, *(job.name for job in finished)}:
+            tails[name].update()
+        spent: Usage | None = None
+        for tail in self._tails.values():
+            spent = _sum(spent, tail.spent)
+        given_up = sum(len(job.given_up) for job in schedule.jobs)
+        self._watcher.tick(Tick(
+            sum(sum(tail.scored.values()) for tail in tails.values()),
+            given_up + sum(tail.unscored for tail in tails.values()), tuple(running), spent))
+        for job in finished:
+            self._watcher.finished(job.name, job.error or job.stopped_by or '; '.join(
+                f'{episode}: {error}' for episode, error in job.given_up.items()))
+        if spent is not None and (why := self._over_cap(spent)):
+            schedule.halt(why)
+
+    def _over_cap(self, spent: Usage) -> str:
+        """Why nothing more may be spent, '' if it may."""
+        how, sweep = self._how, self._sweep
+        tokens = spent.prompt_tokens + spent.completion_tokens
+        most_tokens = how.max_tokens or sweep.max_tokens
+        most_usd = how.max_cost_usd or sweep.max_cost_usd
+        remedy = 'raise it, the same command then goes on'
+        if most_tokens and tokens >= most_tokens:
+            return (f'the cap of the sweep is reached: {tokens} tokens of max_tokens = '
+                    f'{most_tokens} are spent; {remedy}')
+        if most_usd and (spent.cost_usd or 0.0) >= most_usd:
+            return (f'the cap of the sweep is reached: {spent.cost_usd:.4f} USD of max_cost_usd = '
+                    f'{most_usd:g} are spent; {remedy}')
+        return ''
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What is left of a sweep.
+def _slot(worker: Worker, schedule: Schedule, tails: dict[str, _Tail],
+          problems: list[BaseException], over: threading.Event) -> None:
+    """Have a worker make chunks until there are none, then say so; a thread for each."""
+    before = ''
+    try:
+        while (chunk := schedule.next(before)) is not None:
+            before = chunk.name
+            try:
+                outcome = worker.make(chunk)
+            except WorkerDiedError as error:
+                tail = _Tail(tails[chunk.name].folder)
+                tail.update()
+                left = [e for e in chunk.episodes if e not in tail.scored]
+                began = error.began if error.began is not None else next(iter(left), '')
+                schedule.died(chunk, began, tail.scored)
+            else:
+                schedule.over(chunk, outcome)
+    except BaseException as error:  # a defect here must not look like the end
+        problems.append(error)
+        schedule.halt('')
+    finally:
+        over.set()
+
+
+@dataclass
+class _Tail:
+    """What is committed to a run, read on from where it ended the last time.
 
     Attributes:
-        missing: number of episodes.
-        seconds: how long they take one after another; None: nothing was measured yet.
-        guessed: episodes among them of methods or splits that nothing was measured of.
+        folder: the run directory.
+        scored: id of each committed episode to whether it was scored.
+        lines: number of committed lines.
+        unscored: those that were not scored.
+        solved: those whose episode was solved.
+        spent: what models cost; None where nobody counted.
     """
 
-    missing: int
-    seconds: float | None
-    guessed: int
+    folder: Path
+    scored: dict[str, bool] = field(default_factory=dict)
+    lines: int = 0
+    unscored: int = 0
+    solved: int = 0
+    spent: Usage | None = None
+    _file: tuple[int, int] = (0, 0)
+    _told: Usage | None = None
 
-
-def estimate(sweep: Sweep, out: Path) -> Estimate:
-    """Estimate the time that is left from the episodes in ``out``.
-
-    An episode takes as long as those of its method and split did in the mean, else as those of
-    its method, else as all.
-    """
-    sums: dict[tuple[str, ...], tuple[float, int]] = {}
-    missing: Counter[tuple[str, str]] = Counter()
-    for cell in sweep.cells:
-        # Episodes that ended in an error are repeated.
-        lines = [line for line in RunStore(out / cell.name).lines() if line['scored']]
-        method, split = cell.settings.method, cell.settings.problems or cell.settings.split
-        missing[method, split] += max(0, cell.episodes - len(lines))
-        for key in ((method, split), (method,), ()):
-            seconds, n = sums.get(key, (0.0, 0))
-            sums[key] = (seconds + sum(line['seconds'] for line in lines), n + len(lines))
-
-    def pace(*key: str) -> float | None:
-        seconds, n = sums.get(key, (0.0, 0))
-        return seconds / n if n else None
-
-    total, guessed = 0.0, 0
-    for (method, split), n in missing.items():
-        exact = pace(method, split)
-        known = exact if exact is not None else pace(method)
-        known = known if known is not None else pace()
-        guessed += n if exact is None else 0
-        if known is None:
-            return Estimate(missing.total(), None, missing.total())
-        total += n * known
-    return Estimate(missing.total(), total, guessed)
-
-
-class _Silent:
-    def begin(self, what: str, episodes: int, done: int) -> None:
-        pass
-
-    def tick(self, done: int, running: Sequence[str]) -> None:
-        pass
-
-    def finished(self, name: str, error: str) -> None:
-        pass
-
-
-def _write_index(sweep: Sweep, out: Path) -> None:
-    """``<name>.sweep.json``: directory, labels and settings of all cells, for reports."""
-    index = {'sweep': sweep.name, 'source': sweep.source, 'cells': [
-        {'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
-         'calibration': cell.calibration.stem if cell.calibration else None,
-         'settings': dataclasses.asdict(cell.settings)}
-        for cell in (*sweep.cells, *sweep.others)]}
-    path = out / f'{slug(sweep.name)}.sweep.json'
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f'.{path.name}.new')
-        temporary.write_text(json.dumps(index, indent=1, allow_nan=False) + '\n', 'utf-8')
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f'{out}: cannot be written ({error.strerror}); choose another '
-                         f'--out') from error
-
-
-def _prepare(sweep: Sweep, out: Path, jobs: int, watcher: Watcher, halt: _Halt, pool: Pool,
-             ) -> list[dict[str, Any]]:
-    """Make the calibrations that are missing; what went wrong."""
-    failures: list[dict[str, Any]] = []
-    wanted: list[tuple[Calibration, list[_Job]]] = []
-    for calibration in sweep.calibrations:
+    def update(self) -> None:
+        """Read what is new; a line that is not whole yet is left for the next time."""
         try:
-            if learned(out, calibration):
-                continue
-            runs = calibration_runs(out, calibration)
-            wanted.append((calibration, [_Job(
-                Path(s.out).name, s, s.episodes or calibration.problems) for s in runs]))
-        except InputError as error:
-            failures.append({'calibration': calibration.stem, 'cell': calibration.stem,
-                             'error': str(error)})
-    if not wanted:
-        return failures
-    _execute('calibrations', [job for _, items in wanted for job in items], jobs, watcher,
-             halt, pool)
-    if halt():
-        return failures
-    for calibration, items in wanted:
-        errors = [gap for job in items if (gap := job.error or _gap(job))]
-        if not errors:
-            try:
-                learn(out, calibration, [job.settings for job in items])
-            except SightplanError as error:
-                errors = [f'{type(error).__name__}: {error}']
-        if errors:
-            watcher.finished(calibration.stem, errors[0])
-            failures.append({'calibration': calibration.stem, 'cell': calibration.stem,
-                             'error': errors[0]})
-    return failures
+            with (self.folder / 'episodes.jsonl').open('rb') as file:
+                info = os.fstat(file.fileno())
+                inode, known = self._file
+                if inode != info.st_ino or known > info.st_size:
+                    self.scored, self.lines, self.unscored, self.solved = {}, 0, 0, 0
+                    self._told, known = None, 0
+                file.seek(known)
+                raw = file.read()
+        except OSError:
+            return
+        whole = raw[:raw.rfind(b'\n') + 1]
+        self._file = info.st_ino, known + len(whole)
+        for line in whole.splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                self._take(json.loads(line))
+        if whole:
+            self.spent = self._counted() or self._told
+
+    def _take(self, line: dict[str, Any]) -> None:
+        self.scored[line['episode_id']] = bool(line['scored'])
+        self.lines += 1
+        self.unscored += not line['scored']
+        self.solved += bool(line.get('solved'))
+        if line.get('usage'):
+            self._told = _sum(self._told, Usage(*(line['usage'][key] for key in _COUNTED)))
+
+    def _counted(self) -> Usage | None:
+        """What a backend with caps says, which knows also what no line tells."""
+        with suppress(InputError):
+            spent = RunStore(self.folder).run_info().get('spent')
+            return None if spent is None else Usage(**spent)
+        return None
 
 
-def _gap(job: _Job) -> str:
+def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
+    return other if one is None else one if other is None else one + other
+
+
+def _summarise(job: Job, schedule: Schedule) -> None:
+    domain, pairs, _ = select_problems(job.settings)
+    missing = bool(job.waiting or job.running or job.given_up or job.error)
+    write_summary(RunStore(job.settings.out), episode_specs(job.settings, domain, pairs),
+                  len(pairs), missing, schedule.stopped_by if missing else '')
+
+
+def _gap(job: Job) -> str:
     """What a run lacks to be learned from, '' for nothing."""
     lines = RunStore(job.settings.out).lines()
     scored = {line['episode_id'] for line in lines if line['scored']}
-    if len(scored) >= job.episodes:
+    if scored.issuperset(job.episodes):
         return ''
-    errors = dict.fromkeys(str(line['error']) for line in lines if not line['scored'])
-    return (f'{job.name}: {len(scored)} of {job.episodes} episodes could be scored'
+    errors = dict.fromkeys((*job.given_up.values(), *(
+        str(line['error']) for line in lines if not line['scored'])))
+    return (f'{job.name}: {len(scored)} of {len(job.episodes)} episodes could be scored'
             + (f' ({"; ".join(errors)})' if errors else '')
             + '; it is learned from all of them: the same command makes the others')
 
 
-def _execute(what: str, todo: Sequence[_Job], jobs: int, watcher: Watcher, halt: _Halt,
-             pool: Pool) -> None:
-    """Make runs; each job is given its error, '' for none, None if it was not finished.
+@contextmanager
+def _locked(out: Path) -> Iterator[str]:
+    """The sweep's directory is this command's as long as this lasts; yields the command's id.
 
-    A worker that dies takes the pool with it. The runs that were in progress are then tried
-    again alone, so that only the deadly one is given up.
+    Raises:
+        InputError: another command has it, or it cannot be written.
     """
-    counts = {job.name: _committed(job) for job in todo}
-    watcher.begin(what, sum(job.episodes for job in todo), sum(counts.values()))
-    while not halt():
-        waiting = [job for job in todo if job.error is None]
-        suspects = [job for job in waiting if job.attempts]
-        batch = suspects[:1] or waiting
-        if not batch:
-            return
-        for job in _one_pool(batch, min(jobs, len(batch)), counts, watcher, halt, pool):
-            job.attempts += 1
-            if job.attempts >= _ATTEMPTS:
-                job.error = 'the process that ran it died (killed, or out of memory)'
-                watcher.finished(job.name, job.error)
-
-
-def _one_pool(batch: Sequence[_Job], jobs: int, counts: dict[str, int], watcher: Watcher,
-              halt: _Halt, pool: Pool) -> list[_Job]:
-    """Make runs with one pool until they are over or it breaks; those in progress then."""
-    executor, stop = pool(jobs)
-    running: list[_Job] = []
+    path = out / LOCK
+    command = uuid.uuid4().hex
     try:
-        pending = {executor.submit(_work, job.settings): job for job in batch}
-        while pending:
-            over, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            if halt():
-                stop.set()
-                for future in pending:
-                    future.cancel()
-            broken = False
-            for future in over:
-                job = pending[future]
-                if future.cancelled():
-                    del pending[future]
-                elif isinstance(future.exception(), BrokenProcessPool):
-                    broken = True
-                else:
-                    del pending[future]
-                    counts[job.name] = _committed(job)
-                    _conclude(job, future, watcher, halt)
-            if broken:
-                # Futures count as running that only wait in the pool's own queue.
-                begun = [job for job in running if (Path(job.settings.out) / 'run.json').exists()]
-                return begun or running or list(pending.values())
-            running = [job for future, job in pending.items() if future.running()]
-            for job in running:
-                counts[job.name] = _committed(job)
-            watcher.tick(sum(counts.values()), [job.name for job in running])
-        return []
+        out.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise _not_writable(out, error) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f'{out}: is in use: {_holder(path)} is running a sweep there; wait '
+                             f'for it, end it, or choose another --out') from error
+        content = {'command': command, 'pid': os.getpid(), 'host': socket.gethostname()}
+        # In place, since the lock is on this file; who reads half of it takes it for another's.
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(content).encode(), 0)
+        os.fsync(handle)
+        yield command
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        os.close(handle)
 
 
-def _conclude(job: _Job, future: Future[_Outcome], watcher: Watcher, halt: _Halt) -> None:
-    error = future.exception()
-    outcome = (future.result() if error is None else
-               _Outcome(f'unexpected {type(error).__name__}: {error}'))
-    if outcome.trace:
-        _LOG.error('%s: %s', job.name, outcome.trace)
-    if outcome.stopped_by:
-        halt.by = halt.by or f'{job.name}: {outcome.stopped_by}'
-    else:
-        job.error = outcome.error
-    watcher.finished(job.name, outcome.error or outcome.stopped_by)
-
-
-def _committed(job: _Job) -> int:
-    """Number of committed episodes, counted by lines."""
+def _holder(path: Path) -> str:
     try:
-        return (Path(job.settings.out) / 'episodes.jsonl').read_bytes().count(b'\n')
-    except OSError:
-        return 0
+        content = json.loads(path.read_text('utf-8'))
+        return f'process {content["pid"]} on {content["host"]}'
+    except (OSError, ValueError, KeyError, TypeError):
+        return 'another process'
+
+
+def _index_name(sweep: Sweep) -> str:
+    return f'{slug(sweep.name)}.sweep.json'
+
+
+def _write_index(sweep: Sweep, out: Path) -> None:
+    """``<name>.sweep.json``: directory, labels and settings of all cells, for reports."""
+    def entry(cell: Cell) -> dict[str, Any]:
+        return {'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
+                'calibration': cell.calibration.stem if cell.calibration else None,
+                'settings': dataclasses.asdict(cell.settings)}
+    index = {'sweep': sweep.name, 'source': sweep.source, 'cells': [
+        entry(cell) for cell in sweep.every]}
+    _replace(out / _index_name(sweep), json.dumps(index, indent=1, allow_nan=False) + '\n')
+
+
+def _replace(path: Path, content: str) -> None:
+    """Write a file whose content is either the old or the new one.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    temporary = path.with_name(f'.{path.name}.new')
+    try:
+        with temporary.open('w', encoding='utf-8') as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _not_writable(path.parent, error) from error
+
+
+def _not_writable(out: Path, error: OSError) -> InputError:
+    return InputError(f'{out}: cannot be written ({error.strerror}); choose another --out')
+

@@ -245,6 +245,19 @@ def backend_needs_pixels(name: str) -> bool:
     return bool(_module(name).Backend.needs_pixels)
 
 
+def backend_can_be_shared(name: str) -> bool:
+    """Whether runs may use one backend, one after another.
+
+    Not one that sees a run's world, keeps track of its episodes, or of what it costs.
+
+    Raises:
+        InputError: an unknown backend.
+    """
+    backend = _module(name).Backend
+    return not (backend.needs_truth or hasattr(backend, 'start_episode')
+                or hasattr(backend, 'carry_over'))
+
+
 def backend_generates(name: str) -> bool:
     """Whether a backend can reply in free text, so that it can plan.
 

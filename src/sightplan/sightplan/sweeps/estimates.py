@@ -1,0 +1,218 @@
+"""What is left of a sweep: episodes, questions, tokens, money and hours.
+
+An episode costs what the episodes of the same method, domain, split and model in the sweep's
+directory did in the mean. Where there is none, it is guessed by a rough rule:
+
+* questions: the ground atoms that are worth asking, ``ENUMERATIONS`` times, and
+  ``CHECKS_PER_STEP`` for each action; as many actions as the shortest plan has, or half the
+  budget where that is not known;
+* a method whose model plans sends one request for each action, and one more;
+* tokens: a quarter of the characters of the prompt, and ``IMAGE_TOKENS``, for each question or
+  request that a model is asked (it may share the image among questions, and then takes fewer);
+  ``ANSWER_TOKENS`` come out for a word, ``REASONS_TOKENS`` for an explanation, ``PLAN_TOKENS`` for
+  a plan;
+* seconds: ``EPISODE_S`` for each episode, and more for each question and request, see
+  ``QUESTION_S`` and ``REQUEST_S``.
+
+Money is known where the backend has prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightplan.agent import needs_grounder, needs_model, needs_visual_planner, prompt_name
+from sightplan.domains import Domain
+from sightplan.model import Problem
+from sightplan.records import RunStore
+from sightplan.runner import (
+    RunSettings,
+    asks_for_reasons,
+    budget,
+    resolved_backend_options,
+    select_problems,
+)
+from sightplan.sweeps.cells import Cell, Sweep
+from sightplan.vlm.api import backend_needs_pixels, backend_settings
+
+ENUMERATIONS, CHECKS_PER_STEP = 2, 6
+IMAGE_TOKENS = 1000
+ANSWER_TOKENS, REASONS_TOKENS, PLAN_TOKENS = 2, 150, 150
+EPISODE_S, REQUEST_S = 0.3, 5.0
+QUESTION_S = {'noisy_oracle': 0.001, 'embedded': 0.03}
+_OTHER_QUESTION_S = 0.3
+_SAMPLE = 4
+FIGURES = ('questions', 'prompt_tokens', 'completion_tokens', 'cost_usd', 'seconds')
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What episodes take.
+
+    Attributes:
+        questions: yes/no questions.
+        prompt_tokens: tokens that go into models.
+        completion_tokens: tokens that come out.
+        cost_usd: what they cost [USD]; None where no price is known.
+        seconds: one after another [s].
+    """
+
+    questions: float = 0.0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+    def __add__(self, other: Figures) -> Figures:
+        costs = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
+        return Figures(self.questions + other.questions, self.prompt_tokens + other.prompt_tokens,
+                       self.completion_tokens + other.completion_tokens,
+                       sum(costs) if costs else None, self.seconds + other.seconds)
+
+    def __mul__(self, number: float) -> Figures:
+        return Figures(self.questions * number, self.prompt_tokens * number,
+                       self.completion_tokens * number,
+                       None if self.cost_usd is None else self.cost_usd * number,
+                       self.seconds * number)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is left of a sweep.
+
+    Attributes:
+        missing: number of episodes.
+        measured: episodes among them of which others of their kind were measured.
+        from_measured: what these will take.
+        from_rule: what the others will take, by the rough rule.
+    """
+
+    missing: int
+    measured: int
+    from_measured: Figures
+    from_rule: Figures
+
+    @property
+    def total(self) -> Figures:
+        """What all of them will take."""
+        return self.from_measured + self.from_rule
+
+    @property
+    def basis(self) -> str:
+        """Where the figures come from: ``measured``, ``guessed`` or ``partly measured``."""
+        if self.measured == self.missing:
+            return 'measured'
+        return 'partly measured' if self.measured else 'guessed'
+
+    def as_json(self) -> dict[str, Any]:
+        """Figures by name, each with its value, how much of it was guessed, and ``basis``."""
+        found: dict[str, Any] = {}
+        for name in FIGURES:
+            value, guessed = getattr(self.total, name), getattr(self.from_rule, name)
+            digits = 4 if name == 'cost_usd' else 1 if name == 'seconds' else 0
+            found[name] = {'value': _rounded(value, digits),
+                           'guessed': _rounded(guessed, digits), 'basis': self.basis}
+        return found
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits) if digits else round(value)
+
+
+def estimate(sweep: Sweep, out: Path) -> Estimate:
+    """Estimate what is left of a sweep in ``out``; what ended in an error is repeated."""
+    sums: dict[tuple[str, ...], tuple[Figures, int]] = {}
+    missing: list[tuple[Cell, int]] = []
+    for cell in sweep.every:
+        lines = [line for line in RunStore(out.expanduser() / cell.name).lines()
+                 if line['scored']]
+        for line in lines:
+            figures, n = sums.get(_kind(cell), (Figures(), 0))
+            sums[_kind(cell)] = figures + _of_line(line), n + 1
+        if cell in sweep.cells:
+            missing.append((cell, max(0, cell.episodes - len(lines))))
+    measured, from_measured, from_rule = 0, Figures(), Figures()
+    guesses: dict[tuple[str, ...], Figures] = {}
+    for cell, n in missing:
+        kind = _kind(cell)
+        if not n:
+            continue
+        if kind in sums:
+            figures, count = sums[kind]
+            measured += n
+            from_measured += figures * (n / count)
+        else:
+            if kind not in guesses:
+                guesses[kind] = guess(cell.settings)
+            from_rule += guesses[kind] * n
+    return Estimate(sum(n for _, n in missing), measured, from_measured, from_rule)
+
+
+def _kind(cell: Cell) -> tuple[str, ...]:
+    """Episodes of a kind take about as long."""
+    s = cell.settings
+    model = ''
+    if needs_model(s.method):
+        given = s.backend_options
+        model = f'{s.backend} {given.get("table", given.get("model", ""))}'
+    return s.method, s.domain, s.problems or s.split, model
+
+
+def _of_line(line: Mapping[str, Any]) -> Figures:
+    used = line.get('usage') or {}
+    return Figures(line['questions'], used.get('prompt_tokens', 0),
+                   used.get('completion_tokens', 0), used.get('cost_usd'), line['seconds'])
+
+
+def guess(settings: RunSettings) -> Figures:
+    """What an episode takes by the rough rule.
+
+    Raises:
+        InputError: the settings are wrong.
+    """
+    domain, pairs, _ = select_problems(settings)
+    each = max(1, len(pairs) // _SAMPLE)
+    found = [_guess(settings, domain, split, problem) for split, problem in pairs[::each]]
+    total = found[0]
+    for more in found[1:]:
+        total += more
+    return total * (1 / len(found))
+
+
+def _guess(settings: RunSettings, domain: Domain, split: str, problem: Problem) -> Figures:
+    steps = problem.optimal_length or budget(settings, domain.name, split) / 2
+    seconds = EPISODE_S
+    if not needs_model(settings.method):
+        return Figures(seconds=seconds)
+    prompt = prompt_name(settings.method)
+    sees = backend_needs_pixels(settings.backend)
+    if needs_visual_planner(settings.method):
+        words = domain.planning_prompt(prompt, problem)
+        requests, questions = steps + 1, 0.0
+        characters = len(words.system) + len(words.before_image) + len(words.after_image)
+        said = PLAN_TOKENS + (REASONS_TOKENS if words.reasoning else 0)
+        seconds += requests * REQUEST_S
+    else:
+        requests = questions = (len(domain.worth_asking(problem)) * ENUMERATIONS
+                                + steps * CHECKS_PER_STEP)
+        around = domain.grounding_prompt(prompt) if prompt else None
+        text = domain.question(domain.worth_asking(problem)[0]).text
+        characters = len(text) if around is None else sum(map(len, (
+            around.system, around.before_image, around.after_image, around.ask(text))))
+        reasons = asks_for_reasons(settings.method, settings.domain)
+        said = REASONS_TOKENS if reasons else ANSWER_TOKENS
+        each_s = QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
+        seconds += questions * each_s + (questions * REQUEST_S if reasons and sees else 0.0)
+    if not sees and needs_grounder(settings.method):  # no model: nothing goes in or out
+        return Figures(questions, seconds=seconds)
+    given, taken = requests * (characters / 4 + IMAGE_TOKENS), requests * said
+    return Figures(questions, given, taken, _price(settings, given, taken), seconds)
+
+
+def _price(settings: RunSettings, given: float, taken: float) -> float | None:
+    backend = backend_settings(settings.backend, resolved_backend_options(settings))
+    price_in, price_out = (getattr(backend, name, 0.0) for name in ('price_in', 'price_out'))
+    return (given * price_in + taken * price_out) / 1e6 if price_in or price_out else None

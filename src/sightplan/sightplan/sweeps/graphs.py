@@ -1,0 +1,104 @@
+"""Episodes of a sweep as a ROS graph: ``sightplan up experiment`` for one run.
+
+Each graph has a ROS domain of its own, so that graphs that run at the same time do not meet. It
+ends with the worker that started it, however that ended: this module, run as a program, asks the
+kernel to be told, and then becomes ``sightplan up``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from sightplan.model import InputError
+from sightplan.records import RunStore
+from sightplan.runner import RunSettings
+from sightplan.sweeps.work import Chunk, Outcome
+
+_PR_SET_PDEATHSIG = 1
+_POLL_S = 0.2
+_TAIL = 2000
+_USAGE = 2
+_ARGUMENTS = {
+    'grounder_timeout_s': 'ground_timeout_s', 'propose_timeout_s': 'propose_timeout_s',
+    'planner_timeout_s': 'plan_timeout_s', **{name: name for name in (
+        'domain', 'split', 'problems', 'domain_file', 'method', 'stop_at_goal', 'privileged',
+        'backend', 'answers', 'planner_search', 'episodes', 'seed', 'failure_probability',
+        'max_actions', 'out', 'retry_errors')}}
+"""Settings of a run, and the arguments of the graph that they are."""
+_NOT_ON_ROS = ('record', 'record_images', 'answers_log')
+
+
+def check_graph(settings: RunSettings) -> None:
+    """Check that a run can be made by a graph.
+
+    Raises:
+        InputError: it writes what only runs in process write; the bags of a graph have it all.
+    """
+    given = [name for name in _NOT_ON_ROS if getattr(settings, name)]
+    if given:
+        raise InputError(f'{", ".join(given)}: graphs write bags instead; leave it out, or run '
+                         f'without --graph')
+
+
+def graph_arguments(settings: RunSettings) -> list[str]:
+    """The settings of a run as arguments of the graph ``experiment``."""
+    options = {name: json.dumps(dict(getattr(settings, name))) for name in (
+        'backend_options', 'method_options', 'world_options') if getattr(settings, name)}
+    values: dict[str, Any] = {argument: getattr(settings, name)
+                              for name, argument in _ARGUMENTS.items()}
+    return [f'{name}:={str(value).lower() if isinstance(value, bool) else value}'
+            for name, value in {**values, **options}.items() if value != '']
+
+
+def make_graph(chunk: Chunk, stopped: Callable[[], bool]) -> Outcome:
+    """Make the missing episodes of a run with a graph; see ``Maker.make``."""
+    with tempfile.TemporaryFile() as log:
+        # A domain of its own: the worker's, if it has one, is shared by all workers.
+        environment = {name: value for name, value in os.environ.items()
+                       if name != 'ROS_DOMAIN_ID'}
+        process = subprocess.Popen(
+            [sys.executable, '-m', __name__, str(os.getpid()), *graph_arguments(chunk.settings)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
+            start_new_session=True)
+        asked = False
+        while process.poll() is None:
+            if stopped() and not asked:
+                process.send_signal(signal.SIGINT)
+                asked = True
+            try:
+                process.wait(_POLL_S)
+            except subprocess.TimeoutExpired:
+                continue
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(0, size - _TAIL))
+        words = log.read().decode(errors='replace').strip()
+    lines = {line['episode_id']: line for line in RunStore(chunk.settings.out).lines()}
+    made = tuple(episode for episode in chunk.episodes if episode in lines)
+    errors = tuple((episode, str(lines[episode]['error'])) for episode in made
+                   if not lines[episode]['scored'])
+    if len(made) == len(chunk.episodes) or stopped():
+        return Outcome(made, errors)
+    return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',
+                   process.returncode == _USAGE)
+
+
+def main(arguments: list[str]) -> int:
+    """Be ``sightplan up experiment`` as long as the process with the given id lives."""
+    parent, *rest = arguments
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != int(parent):
+        return 1
+    from sightplan import cli
+    return cli.main(['up', 'experiment', *rest])
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

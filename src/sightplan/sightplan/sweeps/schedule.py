@@ -1,0 +1,199 @@
+"""Which episodes a worker makes next, and what becomes of those that went wrong.
+
+Workers take chunks of episodes: each goes on with its own run as long as that lasts, then begins
+another, then helps at one that others work at, so that nobody is idle as long as there is an
+episode to make. Chunks become smaller towards the end of a run.
+
+An episode that ends in an error is tried again a few times, and so is one during which its worker
+died; after that it is given up and named, and the others go on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sightplan.runner import RunSettings
+from sightplan.sweeps.work import Chunk, Outcome
+
+DEATHS = 3
+"""So many workers may die at an episode, or at opening a run, before it is given up."""
+_MOST = 8
+"""Most episodes of a chunk."""
+_NONE = ''
+"""Stands for no episode: what happens before one begins, many times over without any success."""
+_DIED = 'the process that ran it died {} times (killed, or out of memory)'
+
+
+@dataclass
+class Job:
+    """One run to be made.
+
+    Attributes:
+        name: of the run.
+        settings: of the run.
+        episodes: ids of all its episodes, in order.
+        whole: whether one worker makes all of it.
+        error: what ended it, '' for nothing.
+        stopped_by: why it stopped itself, as at a spending cap; '' if it did not.
+        given_up: id to error of episodes that are not committed and not tried again.
+    """
+
+    name: str
+    settings: RunSettings
+    episodes: tuple[str, ...]
+    whole: bool = False
+    error: str = ''
+    stopped_by: str = ''
+    given_up: dict[str, str] = field(default_factory=dict)
+    waiting: deque[str] = field(default_factory=deque)
+    running: int = 0
+    attempt: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    deaths: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it is left to be made."""
+        return bool(self.error) or not (self.waiting or self.running)
+
+
+class Schedule:
+    """Hands out chunks; may be used by several threads."""
+
+    def __init__(self, jobs: Iterable[Job], committed: Mapping[str, Collection[str]], *,
+                 workers: int, retries: int, command: str, lock: str, graph: bool = False,
+                 ) -> None:
+        """Begin.
+
+        Args:
+            jobs: runs, in their order; those that are over stay so.
+            committed: run to ids of the episodes that need not be made.
+            workers: how many there are.
+            retries: how often an episode that ended in an error is tried again.
+            command: id of the command.
+            lock: the sweep's lock file.
+            graph: whether episodes are made by ROS graphs.
+        """
+        self.jobs = list(jobs)
+        self.halted = False
+        self.stopped_by = ''
+        self._workers, self._retries = workers, retries
+        self._command, self._lock, self._graph = command, lock, graph
+        self._condition = threading.Condition()
+        self._by_name = {job.name: job for job in self.jobs}
+        self._finished: list[Job] = []
+        for job in self.jobs:
+            there = committed.get(job.name, ())
+            job.waiting = deque(id_ for id_ in job.episodes if id_ not in there)
+
+    def next(self, before: str = '') -> Chunk | None:
+        """The next chunk for a worker that has just worked at the run ``before``; waits for one.
+
+        Returns:
+            None if there is nothing more to do.
+        """
+        with self._condition:
+            while True:
+                if self.halted:
+                    return None
+                job = self._choose(before)
+                if job is not None:
+                    return self._take(job)
+                if not any(job.running for job in self.jobs):
+                    return None
+                self._condition.wait()
+
+    def over(self, chunk: Chunk, outcome: Outcome) -> None:
+        """A chunk is over."""
+        with self._condition:
+            job = self._by_name[chunk.name]
+            if outcome.stopped_by:
+                job.stopped_by = outcome.stopped_by
+                self._finished.append(job)
+                self._halt(f'{job.name}: {outcome.stopped_by}')
+            failed = [episode for episode, _ in outcome.errors]
+            job.failures.update(failed)
+            if outcome.made:
+                job.failures[_NONE] = job.deaths[_NONE] = 0
+            if outcome.error:
+                job.failures[_NONE] += 1
+                if outcome.lasting or job.failures[_NONE] > self._retries:
+                    job.error = outcome.error
+            self._put_back(job, [e for e in chunk.episodes if e not in outcome.made],
+                           [e for e in failed if e not in chunk.last])
+
+    def died(self, chunk: Chunk, began: str, committed: Collection[str]) -> None:
+        """The worker of a chunk died.
+
+        Args:
+            chunk: what it was at.
+            began: id of the last episode that it began; '' if it began none.
+            committed: ids of the episodes of the run that are committed.
+        """
+        with self._condition:
+            job = self._by_name[chunk.name]
+            job.attempt += 1
+            left = [e for e in chunk.episodes if e not in committed]
+            if began in left:
+                job.deaths[began] += 1
+                if job.deaths[began] >= DEATHS:
+                    job.given_up[began] = _DIED.format(DEATHS)
+                    left.remove(began)
+            elif left:
+                job.deaths[_NONE] += 1
+                if job.deaths[_NONE] >= DEATHS * (self._workers + 1):
+                    job.error = _DIED.format(job.deaths[_NONE])
+            self._put_back(job, left, [])
+
+    def halt(self, why: str) -> None:
+        """Hand out nothing more; ``why`` says what a person could do about it, '' for nothing."""
+        with self._condition:
+            self._halt(why)
+
+    def running(self) -> list[str]:
+        """Names of the runs that workers are at."""
+        with self._condition:
+            return [job.name for job in self.jobs if job.running]
+
+    def finished(self) -> list[Job]:
+        """The runs that were finished since the last call."""
+        with self._condition:
+            found, self._finished = self._finished, []
+            return found
+
+    def _halt(self, why: str) -> None:
+        self.halted = True
+        self.stopped_by = self.stopped_by or why
+        self._condition.notify_all()
+
+    def _choose(self, before: str) -> Job | None:
+        ready = [job for job in self.jobs if job.waiting and not job.error
+                 and not (job.running and (job.whole or self._graph))]
+        own = [job for job in ready if job.name == before]
+        fresh = [job for job in ready if not job.running]
+        return next(iter(own or fresh), max(ready, key=lambda job: len(job.waiting), default=None))
+
+    def _take(self, job: Job) -> Chunk:
+        size = (len(job.waiting) if job.whole or self._graph else
+                max(1, min(_MOST, len(job.waiting) // (2 * self._workers))))
+        if job.deaths[job.waiting[0]]:
+            size = 1  # a suspect is alone
+        episodes: list[str] = []
+        while job.waiting and len(episodes) < size and not (
+                episodes and job.deaths[job.waiting[0]]):
+            episodes.append(job.waiting.popleft())
+        job.running += 1
+        return Chunk(job.name, job.settings, tuple(episodes),
+                     frozenset(e for e in episodes if job.failures[e] >= self._retries),
+                     self._command, self._lock, job.attempt, self._graph)
+
+    def _put_back(self, job: Job, left: list[str], again: list[str]) -> None:
+        job.waiting.extendleft(reversed(left))
+        job.waiting.extend(again)
+        job.running -= 1
+        if job.over:
+            self._finished.append(job)
+        self._condition.notify_all()
