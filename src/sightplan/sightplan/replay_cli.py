@@ -175,7 +175,7 @@ class _Command:
         self._arguments, self._sources = arguments, sources
         self._stream = sys.stderr if arguments.json else sys.stdout
         self._labels = None
-        if arguments.labels is not None:
+        if arguments.labels:
             from sightplan.labelling.labels import read_labels
             self._labels = read_labels(arguments.labels)
             for text in self._labels.complaints:

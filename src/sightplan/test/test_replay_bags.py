@@ -126,7 +126,8 @@ def test_labels_judge_the_recorded_answers(replay, folder, tmp_path):
     labels = tmp_path / 'labels.jsonl'
     labels.write_text(''.join(json.dumps({'image': image, 'atom': atom, 'label': label}) + '\n'
                               for (image, atom), label in chosen.items()))
-    code, result, said = replay(folder, '--labels', labels, '--out', tmp_path / 'judged')
+    code, result, said = replay(folder, '--labels', labels, '--labels', labels, '--out',
+                                tmp_path / 'judged')
     assert code == 0 and result['labels'] == {
         'used': len(chosen), 'compared': len(chosen), 'disagreements': 0, 'disagreeing': []}
     assert result['answers']['overall']['recorded']['n'] == len(lines)
