@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,8 @@ def mixed(tmp_path: Path) -> Path:
             ('/event', TopicType('std_srvs/srv/Empty_Event', '', '')),
             ('/typeless', TopicType('', '', ''))):
         writer.write(writer.add_topic(name, kind), 1, texts('x'))
+    number = writer._mcap.add_channel('/json', STRING, '')
+    writer._mcap._channels[number] = replace(writer._mcap._channels[number], encoding='json')
     writer.close()
     return writer.folder
 
@@ -158,6 +161,7 @@ def test_only_what_is_safe_is_played(mixed: Path) -> None:
     for name in ('/move/_action/feedback', '/ask/_service_event', '/event'):
         assert 'service or an action' in left_out[name]
     assert 'type is lost' in left_out['/typeless']
+    assert "serialized as 'json'" in left_out['/json']
     assert '/metrics_recorder/truth' in choose(bag, truth=True)[0]
 
 

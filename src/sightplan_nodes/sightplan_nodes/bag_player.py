@@ -88,10 +88,11 @@ class BagPlayer(Node):
         self._time = (self.create_publisher(Clock, CLOCK_TOPIC, qos.CLOCK)
                        if settings.clock_hz and CLOCK_TOPIC not in self._by_topic else None)
         self._tick_every_s = 1.0 / (settings.clock_hz or 1.0)
-        self._waits_for = [f'/{name.lstrip("/")}' for name in _names(settings.wait_for)]
-        missing = [name for name in self._waits_for if name not in self._by_topic]
+        awaited = {name.lstrip('/') for name in _names(settings.wait_for)}
+        self._waits_for = [name for name in self._by_topic if name.lstrip('/') in awaited]
+        missing = awaited - {name.lstrip('/') for name in self._waits_for}
         if missing:
-            raise InputError(f'{NAME}: wait_for: {", ".join(missing)} is not played')
+            raise InputError(f'{NAME}: wait_for: /{", /".join(sorted(missing))} is not played')
         self._changed = threading.Condition()
         self._closing = False
         self._schedule = Schedule(

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -38,6 +38,8 @@ from sightplan.records.mcap_reading import (
 from sightplan.records.messages import message_types
 
 SUFFIXES = ('.mcap', '.db3')
+CDR = 'cdr'
+
 _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
 _BLOCK = 2**20
 _SPLIT = re.compile(r'_\d+$')
@@ -62,6 +64,7 @@ class BagTopic:
         definition: text of the type and of all it uses; '' where the bag has none.
         encoding: of the definition, ``ros2msg`` or ``ros2idl``.
         qos: the offered profiles, as metadata.yaml (version 9) has them.
+        coding: how its messages are serialized; only ``cdr`` can be decoded.
     """
 
     name: str
@@ -69,6 +72,7 @@ class BagTopic:
     definition: str = ''
     encoding: str = 'ros2msg'
     qos: tuple[Mapping[str, Any], ...] = ()
+    coding: str = CDR
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,9 @@ class Bag:
             InputError: its type is unknown, or its data do not fit the type.
         """
         topic = self.topics[message.topic]
+        if topic.coding != CDR:
+            raise InputError(f'{self.path}: topic {topic.name} is serialized as {topic.coding!r}, '
+                             f'not as {CDR!r}, and cannot be decoded')
         try:
             store = type_store(topic.type, topic.definition, topic.encoding)
             return store.deserialize_cdr(message.data, topic.type)
@@ -195,8 +202,9 @@ class Bag:
                 self._complain(f'its files define {first.type} differently; the first definition '
                                'is taken')
             teller = first if first.definition or not topic.definition else topic
-            found[topic.name] = BagTopic(topic.name, first.type or topic.type, teller.definition,
-                                         teller.encoding, first.qos or topic.qos)
+            found[topic.name] = replace(
+                first, type=first.type or topic.type, definition=teller.definition,
+                encoding=teller.encoding, qos=first.qos or topic.qos)
         return found
 
     def _in_order(self, wanted: frozenset[str] | None) -> Iterator[BagMessage]:
@@ -412,10 +420,10 @@ class McapStorage:
         for channel in self._file.channels.values():
             schema = self._file.schemas.get(channel.schema)
             topic = BagTopic(channel.topic, '' if schema is None else _type_name(schema.name),
-                             qos=profiles(channel.metadata.get('offered_qos_profiles', '')))
-            if schema is not None and schema.encoding in ('ros2msg', 'ros2idl'):
-                topic = BagTopic(topic.name, topic.type, schema.definition, schema.encoding,
-                                 topic.qos)
+                             qos=profiles(channel.metadata.get('offered_qos_profiles', '')),
+                             coding=channel.encoding)
+            if schema is not None and schema.encoding in sqlite_reading.ENCODINGS:
+                topic = replace(topic, definition=schema.definition, encoding=schema.encoding)
             found.append(topic)
         return found
 
@@ -480,7 +488,8 @@ class SqliteStorage:
             encoding, text = self._file.definitions.get(topic.type, ('', ''))
             known = encoding in sqlite_reading.ENCODINGS
             found.append(BagTopic(topic.name, _type_name(topic.type), text if known else '',
-                                  encoding if known else 'ros2msg', profiles(topic.qos)))
+                                  encoding if known else 'ros2msg', profiles(topic.qos),
+                                  topic.coding))
         return found
 
     def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:

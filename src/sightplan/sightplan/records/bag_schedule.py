@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sightplan.model import InputError
-from sightplan.records.bag_reading import Bag, BagMessage, BagTopic, type_store
+from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, type_store
 from sightplan.records.topics import RECORDED, TRUTH
 
 CLOCK_TOPIC = '/clock'
@@ -146,15 +146,15 @@ def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
     Raises:
         InputError: a wanted topic is not in the bag; names those that are.
     """
-    names = {f'/{name.lstrip("/")}' for name in wanted}
-    unknown = names - bag.topics.keys()
+    names = {name.lstrip('/') for name in wanted}
+    unknown = {f'/{name}' for name in names - {topic.lstrip('/') for topic in bag.topics}}
     if unknown:
         raise InputError(f'{bag.path}: there is no topic {", ".join(sorted(unknown))}; there are '
                          f'{", ".join(sorted(bag.topics)) or "none"}')
     chosen: dict[str, BagTopic] = {}
     left_out: dict[str, str] = {}
     for name, topic in sorted(bag.topics.items()):
-        if names and name not in names:
+        if names and name.lstrip('/') not in names:
             continue
         reason = _unplayable(topic, truth)
         if reason:
@@ -167,6 +167,8 @@ def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
 def _unplayable(topic: BagTopic, truth: bool) -> str:
     if any(part in topic.name for part in _NOT_MESSAGES) or topic.type.count('/msg/') != 1:
         return 'it belongs to a service or an action' if topic.type else 'its type is lost'
+    if topic.coding != CDR:
+        return f'it is serialized as {topic.coding!r}, not as {CDR!r}'
     if topic.type == RECORDED[TRUTH] and not truth:
         return 'it is ground truth, which the agent must not see (truth:=true plays it)'
     if _outdated(topic.type, topic.definition, topic.encoding):

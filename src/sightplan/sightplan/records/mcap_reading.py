@@ -268,6 +268,8 @@ class McapFile:
                 if self.pieces:
                     self.pieces[-1].channels = set()  # its index may be torn or damaged
                 after = self._damage(file, at, size)
+                if after == size:
+                    return False
             elif after < 0:
                 return True
             at = after

@@ -51,6 +51,7 @@ class SqliteTopic:
 
     name: str
     type: str
+    coding: str
     qos: str
 
 
@@ -163,7 +164,8 @@ class SqliteFile:
             for values in cursor:
                 row = dict(zip(names, values, strict=True))
                 self.topics[int(row['id'])] = SqliteTopic(
-                    str(row['name']), str(row['type']), str(row.get('offered_qos_profiles') or ''))
+                    str(row['name']), str(row['type']), str(row['serialization_format']),
+                    str(row.get('offered_qos_profiles') or ''))
             if connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
                                   "name = 'message_definitions'").fetchone()[0]:
                 self.definitions = {
@@ -191,9 +193,9 @@ class SqliteFile:
             match values:
                 case [None | int(), int(topic), int(ns), bytes()]:
                     found.append((row, topic, ns, key))
-                case [None | int(), str(name), str(kind), str(), *rest] if name.startswith('/'):
+                case [None | int(), str(name), str(kind), str(coding), *rest] if '/' in kind:
                     profiles = rest[0] if rest and isinstance(rest[0], str) else ''
-                    self.topics.setdefault(row, SqliteTopic(name, kind, profiles))
+                    self.topics.setdefault(row, SqliteTopic(name, kind, coding, profiles))
                 case [None | int(), str(name), str(encoding), str(text), *_] if (
                         encoding in ENCODINGS):
                     self.definitions.setdefault(name, (encoding, text))
