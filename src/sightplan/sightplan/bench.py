@@ -183,6 +183,50 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
                                              itertools.pairwise(times), strict=True)}
 
 
+def bench_bags(domain_name: str) -> dict[str, Any]:
+    """Reading a bag with pictures: megabytes of messages per second, and messages per second.
+
+    As recorders write them: for each picture of the domain's world eight events, chunks
+    compressed with zstd. Events alone are read without the pictures' chunks being unpacked.
+    """
+    from sightplan.records.bag import BagWriter, MessageTypes
+    from sightplan.records.bag_reading import open_bag
+    from sightplan.runner import make_world
+    world: Any = make_world(domain_name)
+    problem = load_domain(domain_name).split_problems('hard')[0]
+    world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+    image, types = world.observe().image, MessageTypes()
+    kinds = {name: types.store.types[name] for name in (
+        'sensor_msgs/msg/Image', 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time')}
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        writer = BagWriter(Path(folder) / 'bag')
+        pictures = writer.add_topic('/image', types.get('sensor_msgs/msg/Image'))
+        events = writer.add_topic('/event', types.get('std_msgs/msg/Header'))
+        for number in range(100):
+            stamp = kinds['builtin_interfaces/msg/Time'](number, 0)
+            header = kinds['std_msgs/msg/Header'](stamp, 'camera')
+            message = kinds['sensor_msgs/msg/Image'](
+                header, *image.shape[:2], 'rgb8', 0, 3 * image.shape[1], image.reshape(-1))
+            writer.write(pictures, 10 * number, bytes(
+                types.store.serialize_cdr(message, 'sensor_msgs/msg/Image')))
+            writer.flush()
+            for event in range(8):
+                writer.write(events, 10 * number + event, bytes(
+                    types.store.serialize_cdr(header, 'std_msgs/msg/Header')))
+            writer.flush()
+        writer.close()
+        sizes = [len(message.data) for message in open_bag(writer.folder).messages()]
+        for name, topics in (('all', None), ('events', ['/event'])):
+            ms = _median_ms(lambda wanted=topics: sum(  # type: ignore[misc]
+                1 for _ in open_bag(writer.folder).messages(wanted)))
+            count = len(sizes) if topics is None else 800
+            found[f'bag_messages_per_s_{name}'] = round(1e3 * count / ms)
+            if topics is None:
+                found['bag_mb_per_s'] = round(sum(sizes) / 1e3 / ms, 1)
+    return found
+
+
 def bench_estimate() -> dict[str, Any]:
     """Milliseconds of a joint estimate from one answer about every ground atom, one thread."""
     from sightplan.report.belief_cost import measure
@@ -283,8 +327,8 @@ def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Register ``sightplan bench`` and ``sightplan bench grounding``."""
-    from sightplan import bench_grounding
+    """Register ``sightplan bench`` and its sub-commands."""
+    from sightplan import bench_grounding, bench_sweep
     parser = subparsers.add_parser(
         'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
         description='Measure what costs time and print one JSON object of medians. Without '
@@ -296,7 +340,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
     parser.add_argument('--json', action='store_true', help='compact JSON on one line')
     parser.set_defaults(main=main)
-    grounding = parser.add_subparsers(metavar='', title='sub-command').add_parser(
+    parts = parser.add_subparsers(metavar='', title='sub-commands')
+    sweep = parts.add_parser(
+        'sweep', help='sweeps: killed at random, and with one worker and two')
+    bench_sweep.add_arguments(sweep)
+    sweep.set_defaults(main=bench_sweep.main)
+    grounding = parts.add_parser(
         'grounding', help='large vision-language models: many questions about one image, on a '
                           'GPU or CPU, against the plain way and the floor')
     bench_grounding.add_arguments(grounding)
@@ -311,6 +360,7 @@ def main(arguments: argparse.Namespace) -> int:
         ('steps', bench_steps),
         ('embedded model', lambda: bench_embedded(arguments.domain)),
         ('planning', lambda: bench_planner(arguments.domain)),
+        ('bags', lambda: bench_bags(arguments.domain)),
         ('estimate', bench_estimate),
         ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
         ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
