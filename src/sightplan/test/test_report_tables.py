@@ -264,7 +264,7 @@ def test_causes_and_stops(tmp_path):
 
 def test_calibration_of_beliefs_and_answers(tmp_path):
     bins = [[0, 0.0, 0] for _ in range(20)]
-    bins[0], bins[19] = [6, .06, 1], [4, 3.9, 4]
+    bins[0], bins[10], bins[19] = [5, .05, 1], [1, .51, 0], [4, 3.9, 4]
     write_run(tmp_path, [line(0, beliefs=bins), line(1)])
     (tmp_path / 'answers.jsonl').write_text(''.join(
         f'{{"episode": "{episode}", "atom": "on a,b", "answer": "yes", "p_yes": {p}, '
@@ -275,14 +275,16 @@ def test_calibration_of_beliefs_and_answers(tmp_path):
             ('never/committed#0', .1, .9, 'true'))) + '{"torn')
     belief, answer = rows(tmp_path, 'calibration_error')
     assert (belief['source'], belief['n'], belief['episodes']) == ('beliefs', 10, 1)
-    assert belief['ece'] == pytest.approx((abs(.06 - 1) + abs(3.9 - 4)) / 10)
+    assert belief['ece'] == pytest.approx((abs(.05 - 1) + .51 + abs(3.9 - 4)) / 10)
+    assert (belief['inner_ece'], belief['inner_n']) == (pytest.approx(.51), 1)
     # P(yes) is .9 of the two; one of the two atoms is true.
     assert (answer['source'], answer['n'], answer['ece']) == ('answers', 2, pytest.approx(.4))
+    assert answer['inner_ece'] == pytest.approx(.4)
     full = [row for row in rows(tmp_path, 'calibration', source='beliefs') if row['n']]
     assert [(row['n'], row['mean_p'], row['frequency']) for row in full] == [
-        (6, pytest.approx(.01), pytest.approx(1 / 6)), (4, pytest.approx(.975), 1.0)]
+        (5, pytest.approx(.01), .2), (1, pytest.approx(.51), 0.0), (4, pytest.approx(.975), 1.0)]
     empty = rows(tmp_path, 'calibration', source='beliefs', n=0)
-    assert len(empty) == 18 and all(row['mean_p'] is None for row in empty)
+    assert len(empty) == 17 and all(row['mean_p'] is None for row in empty)
 
 
 @pytest.mark.parametrize(('p_yes', 'p_no', 'p'), [

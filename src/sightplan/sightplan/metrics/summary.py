@@ -138,13 +138,14 @@ def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             'shares': {cause: count / failed for cause, count in counts.items()}}
 
 
-def belief_reliability(lines: Sequence[Mapping[str, Any]], resamples: int = 1000,
-                       ) -> Reliability | None:
+def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000,
+                       inner: bool = False) -> Reliability | None:
     """Whether the atoms that were believed with probability p are true in a share p of the cases.
 
     Args:
         lines: results of ``EpisodeScorer``, each a group of its own in the bootstrap.
         resamples: of the bootstrap.
+        inner: leave out the first and the last bin, in which nearly all lie.
 
     Returns:
         the comparison, None if no episode has probabilities.
@@ -152,7 +153,10 @@ def belief_reliability(lines: Sequence[Mapping[str, Any]], resamples: int = 1000
     sums = [line['beliefs'] for line in lines if line.get('beliefs')]
     if not sums:
         return None
-    return reliability_of_sums(np.moveaxis(np.array(sums, np.float64), 2, 0), resamples)
+    array = np.moveaxis(np.array(sums, np.float64), 2, 0)
+    if inner:
+        array[:, :, [0, -1]] = 0.0
+    return reliability_of_sums(array, resamples)
 
 
 def _success(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

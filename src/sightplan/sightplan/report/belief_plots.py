@@ -13,14 +13,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from sightplan.report.belief_results import (
-    FULL,
-    Results,
-    lines_of,
-    reliability_of,
-    score,
-    values,
-)
+from sightplan.metrics import belief_reliability
+from sightplan.report.belief_results import FULL, Results, lines_of, score, values
 
 STYLES = {
     # method: colour, marker
@@ -126,7 +120,7 @@ def plot_reliability(results: Results, path: Path, method: str = 'belief') -> Pa
         upper, lower = axes[0][column], axes[1][column]
         upper.plot([0, 1], [0, 1], color='#999999', linewidth=1)
         for (name, lines), colour, marker in zip(series, colours, 'o^sD', strict=False):
-            found = reliability_of(lines, resamples=0)
+            found = belief_reliability(lines, resamples=0)
             if found is None:
                 continue
             bins = [b for b in found.bins if b.n >= 20]

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sightplan.agent import needs_grounder
-from sightplan.metrics import Reliability, reliability_of_sums, wilson
+from sightplan.metrics import belief_reliability, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
 
@@ -141,18 +139,6 @@ def score(lines: Sequence[Mapping[str, Any]]) -> Score:
     steps = sum(line['steps'] for line in lines)
     return Score(n, solved / n, low, high, sum(line['questions'] for line in lines) / n, steps / n,
                  sum(line['seconds'] for line in lines) / max(1, steps))
-
-
-def reliability_of(lines: Iterable[Mapping[str, Any]], inner: bool = False,
-                   resamples: int = 1000) -> Reliability | None:
-    """Reliability of what was believed; ``inner`` leaves out the first and the last bin."""
-    sums = [line['beliefs'] for line in lines if line.get('beliefs')]
-    if not sums:
-        return None
-    array = np.moveaxis(np.array(sums, np.float64), 2, 0)
-    if inner:
-        array[:, :, [0, -1]] = 0.0
-    return reliability_of_sums(array, resamples)
 
 
 def values(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> list[Any]:
@@ -318,7 +304,7 @@ def ablations(results: Results) -> str:
             lines = lines_of(cells, variant=variant, failure=failure)
             row.append(_rate(lines))
         every = lines_of(cells, variant=variant)
-        found = reliability_of(every, resamples=0)
+        found = belief_reliability(every, resamples=0)
         row += [*_effort(every).split(' / '), '–' if found is None else f'{found.ece:.3f}']
         rows.append(row)
     return table(['variant', *(f'solved, {_failing(f)}' for f in failures), 'questions', 'actions',
@@ -333,7 +319,7 @@ def reliability_table(results: Results, method: str = 'belief') -> str:
         for model in (*values(cells, lambda c: c.model), None):
             lines = [line for c in cells if c.failure == failure and model in (None, c.model)
                      for line in c.lines]
-            found, inner = reliability_of(lines), reliability_of(lines, inner=True)
+            found, inner = belief_reliability(lines), belief_reliability(lines, inner=True)
             if found is None or inner is None:
                 continue
             rows.append([_failing(failure), model or 'all models', str(found.n),

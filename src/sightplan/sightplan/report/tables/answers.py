@@ -98,7 +98,9 @@ _ERRORS = (
     *GROUP, Column('source', 'probability of'),
     Column('ece', 'calibration error', 'share'), Column('ece_low', 'low', 'share'),
     Column('ece_high', 'high', 'share'), Column('n', 'probabilities', 'count'),
-    Column('episodes', 'episodes', 'count'))
+    Column('episodes', 'episodes', 'count'),
+    Column('inner_ece', 'calibration error', 'share', 'between .05 and .95'),
+    Column('inner_n', 'probabilities', 'count', 'between .05 and .95'))
 
 _BELIEFS, _ANSWERS = 'beliefs', 'answers'
 
@@ -107,15 +109,16 @@ def calibration(results: Results) -> list[Table]:
     """Reliability diagrams of beliefs and answers, and their expected calibration errors."""
     bins, errors = [], []
     for group in results.groups:
-        for source, found in (
-                (_BELIEFS, belief_reliability([completed(line) for line in group.scored])),
-                (_ANSWERS, _answer_reliability(group))):
+        for source, found in ((_BELIEFS, belief_reliability(group.scored)),
+                              (_ANSWERS, _answer_reliability(group))):
             if found is None or not found.n:
                 continue
             cells = {**group_cells(group), 'source': source}
+            inner = inner_error(found)
             errors.append(row_of(_ERRORS, {
                 **cells, 'ece': found.ece, 'ece_low': found.low, 'ece_high': found.high,
-                'n': found.n, 'episodes': found.groups}))
+                'n': found.n, 'episodes': found.groups, 'inner_ece': inner[0],
+                'inner_n': inner[1]}))
             bins += [row_of(_BINS, {
                 **cells, 'low': part.low, 'high': part.high, 'n': part.n,
                 'mean_p': part.mean_p if part.n else None,
@@ -131,7 +134,16 @@ def calibration(results: Results) -> list[Table]:
             f'{what} Expected calibration error: mean over probabilities of the distance between '
             'mean probability and share of true atoms in their bin. Low and high: 95 % bootstrap '
             'interval over episodes; resampling adds noise, so that it can lie above a very '
-            'small error.'))]
+            'small error. "between .05 and .95" leaves out the outermost bins, in which nearly '
+            'all beliefs lie.'))]
+
+
+def inner_error(found: Reliability) -> tuple[float | None, int]:
+    """Expected calibration error without the outermost bins, and of how many probabilities."""
+    inner = [part for part in found.bins[1:-1] if part.n]
+    n = sum(part.n for part in inner)
+    return (sum(part.n * abs(part.mean_p - part.frequency) for part in inner) / n if n else None,
+            n)
 
 
 def _answer_reliability(group: Group) -> Reliability | None:
