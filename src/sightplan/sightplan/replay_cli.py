@@ -264,8 +264,9 @@ class _Command:
         from sightplan.replay.comparison import Pair
         event = batch.event
         for place, (question, old) in enumerate(zip(event.questions, event.answers, strict=True)):
-            yield Pair(batch.source.key, question.atom.predicate, event.purpose.value,
-                       old.verdict, None if answers is None else answers[place].verdict,
+            yield Pair(batch.source.episode.spec.episode_id, question.atom.predicate,
+                       event.purpose.value, old.verdict,
+                       None if answers is None else answers[place].verdict,
                        self._truth.holds(batch.source, event.observation, question.atom))
 
     def _compare(self) -> dict[str, Any]:
@@ -475,6 +476,7 @@ class _Asking:
         out = arguments.out or f'runs/{now:%Y%m%d-%H%M%S}-replay-{self._name}'
         prompts = PromptNotes()
         pairs: list[Pair] = []
+        models: dict[str, None] = {}
         counts = dict.fromkeys(('batches', 'new', 'without_image', 'without_truth'), 0)
         stopped_by = ''
         with ExitStack() as stack:
@@ -514,6 +516,7 @@ class _Asking:
                         spending.note()
                         progress.answers(len(reply.answers))
                     pairs += new
+                    models[reply.batch.event.model] = None
                     if keep is not None:
                         keep[reply.batch.key] = tuple(
                             dataclasses.replace(answer, text='') for answer in reply.answers)
@@ -527,6 +530,10 @@ class _Asking:
         if self.reads_prompt:
             for text in prompts.changed.values():
                 print(f'warning: {text}', file=sys.stderr)
+        if len(models) > 1:
+            print(f'warning: the recorded answers are of {len(models)} models, which are counted '
+                  f'as one ({", ".join(models)}); replay their runs apart to compare each',
+                  file=sys.stderr)
         interrupted = bool(stopped_by or stop())
         if interrupted:
             print(f'sightplan replay: {stopped_by or "stopped"}; {len(pairs)} answers are kept, '
@@ -537,7 +544,8 @@ class _Asking:
                 print(f'warning: {counts[f"without_{what}"]} batches of questions could not be '
                       f'asked: the bag lacks the {what}', file=sys.stderr)
         return {'out': str(store.folder), 'backend': self._name, 'model': self.model,
-                **counts, 'answers': len(pairs), 'seconds': round(seconds, 3),
+                'recorded_models': list(models), **counts, 'answers': len(pairs),
+                'seconds': round(seconds, 3),
                 'spent': None if spending.total is None else dataclasses.asdict(spending.total),
                 'prompts_changed': dict(prompts.changed) if self.reads_prompt else {},
                 'interrupted': interrupted, 'stopped_by': stopped_by,

@@ -25,7 +25,7 @@ class Pair:
     """One question and two answers to it.
 
     Attributes:
-        group: what is not independent of each other, the episode.
+        group: what is not independent of each other: the episode, in whatever run.
         predicate: of the atom.
         purpose: why it was asked.
         recorded: the first answer.
@@ -106,7 +106,7 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
         seed: of the bootstrap.
 
     Returns:
-        plain JSON data: ``questions``, ``episodes``, ``with_truth``, ``coverage`` (its share),
+        plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its share),
         ``overall`` and ``predicates`` (name to row). A row has ``questions``, ``recorded`` and
         ``new`` (see ``answers_of``; None without any truth), ``paired`` (``only_recorded`` and
         ``only_new``: questions that only one answers rightly, ``mcnemar_p``, ``mcnemar_p_holm``
@@ -122,7 +122,7 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
                                 strict=True):
         paired['mcnemar_p_holm'] = adjusted
     known = sum(pair.truth is not None for pair in pairs)
-    return {'questions': len(pairs), 'episodes': len({pair.group for pair in pairs}),
+    return {'questions': len(pairs), 'groups': len({pair.group for pair in pairs}),
             'with_truth': known, 'coverage': _ratio(known, len(pairs)),
             'overall': _row(pairs, resamples, seed), 'predicates': predicates}
 

@@ -248,12 +248,11 @@ class _Sums:
     """What one estimator got right: one entry per compared atom."""
 
     names: list[str] = field(default_factory=list)  # predicates
-    groups: list[str] = field(default_factory=list)  # episodes
+    groups: list[str] = field(default_factory=list)  # episodes, in whatever run
     right: list[bool] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)
     truths: list[bool] = field(default_factory=list)
     exact: list[bool] = field(default_factory=list)  # per moment with all atoms known
-    moments: list[str] = field(default_factory=list)  # their episodes
     same: int = 0  # atoms as the raw answers have them
     compared: int = 0
 
@@ -339,14 +338,13 @@ def _compare(source: Source, look: Observation, atoms: Sequence[Atom],
         right = [(atom in state) is value for atom, value in known.items()]
         own.right += right
         own.names += [atom.predicate for atom in known]
-        own.groups += [source.key] * len(known)
+        own.groups += [source.episode.spec.episode_id] * len(known)
         own.truths += known.values()
         own.probabilities += [
             min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT)
             for atom in known]
         if len(known) == len(atoms):
             own.exact.append(all(right))
-            own.moments.append(source.key)
 
 
 def _truths(source: Source, look: Observation, atoms: Sequence[Atom],
