@@ -224,10 +224,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         model: name of the model, likewise.
         complaint: why there is no ``recorded`` though there is a bag.
     """
-    failure: Mapping[str, Any] | None = line.get('failure')
-    if not failure:
-        found = failure_of(line)
-        failure = None if found is None else found.to_json()
+    failure = failure_told(line)
     line = {**line, 'failure': failure}
     subtitle = ', '.join(filter(None, (
         method or str(line.get('method') or ''), model or str(line.get('model') or ''),
@@ -246,12 +243,34 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         steps = _steps_of_bag(recorded, line)
         notes = list(recorded.complaints)
     if failure:
-        here = min(int(failure['step']), len(steps) - 1)
+        here = min(failure['step'], len(steps) - 1)
         steps = [replace(step, here=number == here) for number, step in enumerate(steps)]
     return EpisodeView(
         key, str(line['episode_id']), subtitle, bool(line['solved']) if line['scored'] else None,
         _result(line), tuple(_facts(line)), tuple(_goal(line, recorded)), failure, picture,
         tuple(steps), tuple(notes))
+
+
+def failure_told(line: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Why an episode failed, as recorded or by today's rules, with all fields that are shown.
+
+    None if it did not fail. What a line of another version lacks is empty.
+    """
+    told = line.get('failure')
+    if not isinstance(told, Mapping) or not told.get('cause'):
+        found = failure_of(line)
+        return None if found is None else found.to_json()
+    evidence = told.get('evidence')
+    evidence = evidence if isinstance(evidence, Mapping) else {}
+    answers = [{'purpose': '', 'atom': '', 'answer': '', **answer}
+               for answer in evidence.get('answers') or () if isinstance(answer, Mapping)]
+    count = evidence.get('answer_count')
+    step = told.get('step')
+    return {**told, 'cause': str(told['cause']), 'step': step if isinstance(step, int) else 0,
+            'image_id': str(told.get('image_id') or ''),
+            'evidence': {'stamp_ns': 0, 'action': '', **evidence,
+                         'text': str(evidence.get('text') or ''), 'answers': answers,
+                         'answer_count': count if isinstance(count, int) else len(answers)}}
 
 
 def section(episode: EpisodeView) -> str:
@@ -463,10 +482,10 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
     blocks: list[list[Block]] = [[] for _ in range(len(actions) + 1)]
     texts = {answer['atom']: answer.get('question') or '' for answer in
              (line.get('failure') or {}).get('evidence', {}).get('answers', ())}
-    goal = {str(unmet['literal']).removeprefix('not ') for unmet in line.get('goal_unmet') or ()}
+    goal = {literal.removeprefix('not ') for literal in _unmet(line)}
     for purpose, wanted in _by_purpose(line.get('wrong') or ()):
         for number, rows in wanted.items():
-            if number < len(blocks):
+            if 0 <= number < len(blocks):
                 blocks[number].append(Block(
                     'questions', {'enumeration': 'what holds', 'goal': 'whether the goal holds',
                                   'precondition': 'preconditions',
@@ -478,7 +497,8 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
                     good=False))
     for plan in line.get('plans') or ():
         solved = plan.get('status') == 'solved'
-        number = min(int(plan.get('step', 0)), len(actions))
+        step = plan.get('step')
+        number = min(step if isinstance(step, int) else 0, len(actions))
         blocks[number].append(Block(
             'plan', f'plan of {plan.get("length")} actions' if solved else
             f'no plan: {words(str(plan.get("status")))}', plan.get('seconds'),
@@ -501,11 +521,11 @@ def _by_purpose(wrong: Iterable[Sequence[Any]],
     """Wrong answers by purpose and step: atom, answer, truth."""
     found: dict[str, dict[int, list[tuple[str, str, bool | None]]]] = {}
     for item in wrong:
-        if len(item) < 4:
+        if len(item) < 4 or not isinstance(item[3], int):
             continue
         purpose, atom, answer, number = item[:4]
         truth = item[6] if len(item) > 6 else None
-        found.setdefault(str(purpose), {}).setdefault(int(number), []).append(
+        found.setdefault(str(purpose), {}).setdefault(number, []).append(
             (str(atom), str(answer), truth if isinstance(truth, bool) else None))
     return found.items()
 
@@ -573,11 +593,16 @@ def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _goal(line: Mapping[str, Any], recorded: RecordedEpisode | None,
           ) -> Iterable[tuple[str, bool | None]]:
-    unmet = {str(item['literal']): item for item in line.get('goal_unmet') or ()}
+    unmet = _unmet(line)
     scored = bool(line['scored'])
-    known = [str(literal) for literal in recorded.spec.problem.goal] if recorded else list(unmet)
+    known = [str(literal) for literal in recorded.spec.problem.goal] if recorded else unmet
     for literal in known:
         yield literal, (literal not in unmet) if scored else None
+
+
+def _unmet(line: Mapping[str, Any]) -> list[str]:
+    """Literals of the goal that did not hold at the end."""
+    return [str(item.get('literal', '')) for item in line.get('goal_unmet') or ()]
 
 
 def _entry(line: Mapping[str, Any], number: int) -> Mapping[str, Any]:

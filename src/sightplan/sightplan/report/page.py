@@ -268,12 +268,12 @@ def _gallery(chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
     found: dict[str, dict[str, str]] = {}
     for one in chosen:
         line = completed(one.line)
-        failure = line.get('failure')
+        failure = episode_page.failure_told(line)
         if not failure or one.key not in keys or failure['cause'] in found:
             continue
         if len(found) == _MOST_GALLERY:
             break
-        data = failure_picture(one.run.folder, line)
+        data = failure_picture(one.run.folder, {**line, 'failure': failure})
         if data is not None:
             found[failure['cause']] = {
                 'key': keys[one.key], 'uri': jpeg_uri(for_page(data)),

@@ -1,0 +1,381 @@
+"""The report's page: complete, escaped, without anything from outside."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from report_cases import asked, counts, line, write_run
+from sightplan.cli import main
+from sightplan.model import InputError
+from sightplan.report.page import Settings, build, choose, one_episode, place_of
+from sightplan.report.results import gather
+from sightplan.report.shown import number_text, shown
+from sightplan.report.tables import Column, Table, make_tables
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> "\' {{ 7*7 }} &amp;'
+VOID = {'meta', 'img', 'input', 'br', 'link'}
+
+
+class Reader(HTMLParser):
+    """Checks that elements are nested, and collects ids, links, tables and scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.tables = [], [], [], {}
+        self.tags, self.attributes, self.script = [], [], ''
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.append(tag)
+        self.attributes += found.items()
+        if found.get('id'):
+            self.ids.append(found['id'])
+        if 'href' in found:
+            self.links.append(found['href'])
+        if tag == 'table':
+            self.table = self.tables.setdefault(found.get('data-table', found.get('id')), [])
+        if tag == 'tr':
+            self.row = []
+            getattr(self, 'table', []).append(self.row)
+        if tag in ('td', 'th'):
+            self.row.append([found.get('data-v'), ''])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if 'script' in self.open:
+            self.script += data
+        if 'td' in self.open or 'th' in self.open:
+            self.row[-1][1] += data
+
+
+def write_runs(folder):
+    ground = [line(k, k % 2 == 0, model='exact-1', **asked(
+        {'on': counts(9, 10), 'clear': counts(4, 4)}, 2, 2, 1)) for k in range(6)]
+    plan = [line(k, k == 0, method='plan', model='exact-1', seconds=3.0, proposals={'planned': 2})
+            for k in range(6)]
+    write_run(folder / 'ground', ground)
+    write_run(folder / 'plan', plan, method='plan')
+    return folder
+
+
+@pytest.fixture(scope='module')
+def runs(tmp_path_factory):
+    return gather(write_runs(tmp_path_factory.mktemp('runs')))
+
+
+@pytest.fixture(scope='module')
+def text(runs):
+    return page_of(runs)
+
+
+def page_of(results, **settings):
+    return build(results, make_tables(results), Settings(**settings)).html
+
+
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(text):
+    read = Reader(text)
+    assert len(read.ids) == len(set(read.ids))
+    inside = [link for link in read.links if link.startswith('#')]
+    assert {link[1:] for link in inside} <= set(read.ids) and len(inside) > 10
+    assert 'e0' in read.ids and '#e0' in inside
+
+
+def test_every_table_is_there_with_its_rows(runs, text):
+    tables = make_tables(runs)
+    read = Reader(text)
+    assert set(read.tables) - {'list', None} == {table.name for table in tables}
+    for table in tables:
+        heads = 2 if shown(table).groups else 1
+        assert len(read.tables[table.name]) == len(table.rows) + heads, table.name
+
+
+def test_numbers_of_the_page_are_those_of_the_tables(runs, text):
+    tables = {table.name: table for table in make_tables(runs)}
+    read = Reader(text)
+    for name, key in (('models', 'success'), ('models', 'accuracy'), ('cost', 'questions_mean'),
+                      ('predicates', 'accuracy'), ('paired', 'difference')):
+        table = tables[name]
+        heads, *rows = read.tables[name][1:]
+        wanted = [row[key] for row in table.rows]
+        columns = [column for column in range(len(heads))
+                   if [row[column][0] for row in rows] == [
+                       None if value is None else str(value) for value in wanted]]
+        assert columns, f'{name} has no column with the values of {key}'
+        column = columns[0]
+        for row, value in zip(rows, wanted, strict=True):
+            shown_text = row[column][1].split(' ')[0]
+            assert (shown_text == '–') if value is None else (
+                float(shown_text.replace(',', '')) == pytest.approx(value, abs=0.051))
+
+
+def test_intervals_stand_beside_their_numbers(runs, text):
+    table = next(t for t in make_tables(runs) if t.name == 'models')
+    read = Reader(text)
+    row = table.rows[0]
+    interval = f'{row["success_low"]:.2f} to {row["success_high"]:.2f}'
+    assert any(cell[1].endswith(interval) for cell in read.tables['models'][2])
+
+
+def test_nothing_is_loaded_from_outside(text):
+    assert not re.search(r'(?:src|href|action|data|poster)\s*=\s*["\']?\s*(?:https?:)?//', text)
+    assert '@import' not in text and not re.search(r'url\((?!#)', text)
+    read = Reader(text)
+    assert not {'link', 'iframe', 'object', 'embed', 'base'} & set(read.tags)
+    assert {value[:5] for name, value in read.attributes if name == 'src'} <= {'data:'}
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A run in which everything that a model or a person wrote is hostile."""
+    failure = {'cause': HOSTILE, 'step': 0, 'image_id': HOSTILE, 'evidence': {
+        'text': HOSTILE, 'action': HOSTILE, 'answer_count': 3, 'stamp_ns': 0,
+        'answers': [{'purpose': HOSTILE, 'atom': HOSTILE, 'answer': HOSTILE, 'truth': False,
+                     'question': HOSTILE}]}}
+    lines = [line(k, False, model=HOSTILE, message=HOSTILE, failure=failure, stop=HOSTILE,
+                  split=HOSTILE, problem=HOSTILE, episode_id=f'{HOSTILE}{k}', method=HOSTILE,
+                  wrong=[[HOSTILE, HOSTILE, HOSTILE, 0, HOSTILE, 1, False]],
+                  goal_unmet=[{'literal': HOSTILE, 'last': None}], unreadable=[HOSTILE],
+                  actions=[{'action': HOSTILE, 'status': HOSTILE, 'outcome': HOSTILE,
+                            'effects': HOSTILE, 'proposal': HOSTILE}],
+                  **asked({HOSTILE: counts(1, 2)})) for k in range(2)]
+    write_run(tmp_path / 'hostile', lines, method=HOSTILE, backend=HOSTILE, model=HOSTILE,
+              domain=HOSTILE, split=HOSTILE)
+    return gather(tmp_path)
+
+
+def test_what_others_wrote_cannot_become_markup(hostile):
+    text = page_of(hostile, title=HOSTILE)
+    assert text.count('<script') == 1, 'only our own'
+    read = Reader(text)
+    assert 'alert' not in read.script
+    assert not [name for name, _ in read.attributes if name.startswith('on')]
+    assert '{{ 7*7 }}' in text and '49' not in read.script, 'no template of a template'
+    alone = one_episode(hostile, '0')
+    assert alone.count('<script') == 0 and '&lt;script&gt;' in alone
+    Reader(alone)
+
+
+def test_only_the_named_script_may_run(text):
+    import base64
+    import hashlib
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
+    digest = base64.b64encode(hashlib.sha256(Reader(text).script.encode()).digest()).decode()
+    assert f'&#39;sha256-{digest}&#39;' in policy and 'unsafe-inline' not in policy.split(
+        'script-src')[1]
+    assert 'default-src &#39;none&#39;' in policy
+
+
+# Which episodes get a page
+
+
+def many(tmp_path, causes=('budget', 'no_plan'), each=5):
+    for method in ('ground', 'plan'):
+        lines = [line(0, method=method)]
+        for number, cause in enumerate(causes):
+            for k in range(each):
+                one = line(10 * (number + 1) + k, False, method=method)
+                one['failure'] = {**one['failure'], 'cause': cause}
+                lines.append(one)
+        write_run(tmp_path / method, lines, method=method)
+    return gather(tmp_path)
+
+
+def test_of_each_method_some_failures_of_each_cause_are_chosen_and_one_solved(tmp_path):
+    results = many(tmp_path)
+    chosen = choose(results, most=2)
+    told = [(one.group.method, (one.line['failure'] or {}).get('cause')) for one in chosen]
+    assert sorted(told, key=str) == sorted(
+        [(method, cause) for method in ('ground', 'plan')
+         for cause in ('budget', 'budget', 'no_plan', 'no_plan', None)], key=str)
+    assert [one.rank for one in chosen] == sorted(one.rank for one in chosen)
+    assert len(choose(results, 'all')) == 22 and choose(results, 'none') == []
+
+
+def test_an_episode_with_a_bag_is_preferred(tmp_path):
+    lines = [line(k, False, **({'bag': 'bags/x'} if k == 3 else {})) for k in range(5)]
+    write_run(tmp_path / 'run', lines)
+    chosen = choose(gather(tmp_path), most=1)
+    assert [one.line['problem'] for one in chosen] == ['p3']
+
+
+def test_what_does_not_fit_is_left_out_and_said(tmp_path):
+    results = many(tmp_path)
+    whole = build(results, make_tables(results), Settings())
+    small = build(results, make_tables(results), Settings(most_bytes=4_000))
+    assert whole.left_out == 0 and whole.episodes == 10
+    assert 0 < small.episodes < 10 and small.left_out == 10 - small.episodes
+    assert f'{small.left_out} more were chosen' in small.html
+    assert len(small.html) < len(whole.html)
+
+
+def test_without_pages_there_are_no_links_to_them(runs):
+    read = Reader(page_of(runs, episodes='none'))
+    assert 'e0' not in read.ids and '#e0' not in read.links
+
+
+def test_pictures_of_failures_are_shown_and_lead_to_their_episodes(tmp_path):
+    import io
+
+    from PIL import Image
+    one = line(0, False)
+    one['failure'] = {**one['failure'], 'picture': 'failures/x.png'}
+    folder = write_run(tmp_path / 'run', [one])
+    (folder / 'failures').mkdir()
+    data = io.BytesIO()
+    Image.new('RGB', (640, 480)).save(data, 'png')
+    (folder / 'failures' / 'x.png').write_bytes(data.getvalue())
+    text = page_of(gather(tmp_path))
+    assert text.count('src="data:image/jpeg;base64,') == 2, 'in the gallery and on its page'
+    assert '<a href="#e0"><img' in text
+
+
+def test_one_episode_must_be_named_clearly(runs):
+    with pytest.raises(InputError, match=r'--episode p1: 2 episodes have this .*of ground'):
+        one_episode(runs, 'p1')
+    with pytest.raises(InputError, match='no episode has this in the id; there are: blocksworld'):
+        one_episode(runs, 'nothing')
+
+
+def test_complaints_are_shown(tmp_path):
+    folder = write_run(tmp_path / 'run', [line(0)])
+    with (folder / 'episodes.jsonl').open('a') as file:
+        file.write('rubbish\n')
+    text = page_of(gather(tmp_path))
+    assert 'id="complaints"' in text and 'damaged line' in text
+
+
+def test_lines_of_other_versions_are_shown_as_far_as_they_go(tmp_path):
+    bare = {'episode_id': 'x', 'scored': True, 'solved': False, 'stop': 'budget'}
+    odd = {**bare, 'episode_id': 'y', 'failure': {'cause': 'from the future'},
+           'actions': [{'status': 'executed'}], 'goal_unmet': [{}],
+           'wrong': [['effect'], ['effect', 'on a,b', 'yes', 0], ['x', 'on a,b', 'no', 99]],
+           'plans': [{'status': 'crashed'}]}
+    broken = {**bare, 'episode_id': 'z', 'scored': False, 'stop': 'error', 'error': 'no server'}
+    folder = tmp_path / 'old'
+    folder.mkdir()
+    (folder / 'episodes.jsonl').write_text(
+        ''.join(json.dumps(one) + '\n' for one in (bare, odd, broken)))
+    text = page_of(gather(folder), episodes='all')
+    Reader(text)
+    assert 'from the future' in text and 'not scored: no server' in text
+
+
+# Tables as they are shown
+
+
+def test_what_is_the_same_in_all_rows_is_said_once():
+    table = Table('t', 'T', (Column('domain', 'domain'), Column('method', 'method'),
+                             Column('n', 'n', 'count'), Column('x', 'x', 'share'),
+                             Column('gone', 'gone', 'share')),
+                  ({'domain': 'd', 'method': 'a', 'n': 5, 'x': 1.0, 'gone': None},
+                   {'domain': 'd', 'method': 'b', 'n': 5, 'x': 1.0, 'gone': None}), '')
+    made = shown(table)
+    assert [head.text for head in made.heads] == ['method', 'x'], 'results stay in the rows'
+    assert made.same == (('domain', 'd'), ('n', '5'))
+    assert made.rows[0][1].value == 1.0 and made.rows[0][1].text == '1.00'
+
+
+def test_standard_errors_and_intervals_join_their_number():
+    columns = (Column('x', 'x', 'share'), Column('x_sem', 'SE', 'share'),
+               Column('x_low', 'low', 'share'), Column('x_high', 'high', 'share'),
+               Column('x_n', 'n', 'count'), Column('y', 'y', 'share', 'g'),
+               Column('y_sem', 'SE', 'share', 'g'))
+    made = shown(Table('t', 'T', columns, (
+        {'x': .5, 'x_sem': .1, 'x_low': .25, 'x_high': .75, 'x_n': 999, 'y': .5, 'y_sem': .1},
+        {'x': .25, 'x_sem': .1, 'x_low': .2, 'x_high': .3, 'x_n': 888, 'y': None,
+         'y_sem': None}), ''))
+    assert [head.text for head in made.heads] == ['x, 95 %', 'n', 'y (SE)']
+    assert [(head.text, head.span) for head in made.groups] == [('', 2), ('g', 1)]
+    first, second = made.rows
+    assert (first[0].text, first[0].extra) == ('0.500', '0.250 to 0.750'), 'n of 888 and more'
+    assert (first[2].text, first[2].extra) == ('0.50', '(0.10)')
+    assert (second[2].text, second[2].extra, second[2].value) == ('–', '', None)
+
+
+@pytest.mark.parametrize(('value', 'kind', 'text'), [
+    (1234, 'count', '1,234'), (0.0004, 'p', '< 0.001'), (0.25, 'p', '0.250'),
+    (0.123, 'share', '0.12'), (90.04, 'number', '90.0'), (1234.5, 'number', '1,234'),
+    (0.5, 'usd', '0.5000'), (0.2, 'seconds', '0.2 s'), (4000.0, 'seconds', '1 h 6 min')])
+def test_numbers_are_rounded_by_their_kind(value, kind, text):
+    assert number_text(value, kind) == text
+
+
+def test_every_table_has_a_place(runs):
+    assert 'more' not in {place_of(table.name) for table in make_tables(runs)}
+    assert place_of('something_else') == 'more'
+
+
+# The command
+
+
+@pytest.fixture
+def written(tmp_path):
+    return write_runs(tmp_path)
+
+
+def test_the_command_writes_page_and_tables(written, capsys):
+    out = written / 'out'
+    assert main(['report', str(written / 'ground'), str(written / 'plan'), '--out', str(out),
+                 '--title', 'My <title>', '--json']) == 0
+    done = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert done['html'] == str(out / 'report.html')
+    assert (done['runs'], done['episodes'], done['complaints']) == (2, 12, 0)
+    assert done['bytes'] == (out / 'report.html').stat().st_size and done['seconds'] > 0
+    assert {'models.csv', 'models.parquet', 'models.md', 'episodes.csv'} <= {
+        path.name for path in (out / 'tables').iterdir()}
+    assert set(done['tables']) <= {str(path) for path in (out / 'tables').iterdir()}
+    text = (out / 'report.html').read_text()
+    assert '<h1>My &lt;title&gt;</h1>' in text
+    Reader(text)
+    assert [path.name for path in out.iterdir() if path.name.startswith('.')] == []
+
+
+def test_the_default_place_is_in_the_first_directory(written):
+    assert main(['report', str(written / 'ground')]) == 0
+    assert (written / 'ground' / 'report' / 'report.html').is_file()
+    assert main(['report', str(written / 'ground')]) == 0, 'and again'
+
+
+def test_one_episode_alone(written, capsys):
+    out = written / 'page.html'
+    assert main(['report', str(written / 'ground'), '--episode', 'p3', '--out', str(out),
+                 '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['pages'] == 1
+    text = out.read_text()
+    assert '<h2>blocksworld/simple/p3#0</h2>' in text and 'id="list"' not in text
+    Reader(text)
+
+
+def test_only_some_runs(written, capsys):
+    arguments = ['report', str(written), '--out', str(written / 'o'), '--json', '--only']
+    assert main([*arguments, 'method=plan,idle', 'split=simple']) == 0
+    assert json.loads(capsys.readouterr().out)['runs'] == 1
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (['{tmp}/nothing'], 'nothing'), (['{tmp}/empty'], 'not one finished episode'),
+    (['{tmp}/ground', '--only', 'method'], '--only method: write KEY=VALUE'),
+    (['{tmp}/ground', '--only', 'colour=red'], "no run has 'colour'; there are backend"),
+    (['{tmp}/ground', '--only', 'split=hard'], 'nothing is left; split has the values simple'),
+    (['{tmp}/ground', '--most', '0'], '--most 0: must be 1 or more'),
+    (['{tmp}/ground', '--most-mb', 'nan'], '--most-mb nan: must be more than 0'),
+    (['{tmp}/ground', '--episode', 'p3'], '--episode needs --out FILE')])
+def test_bad_usage_is_said(arguments, message, written, capsys):
+    (written / 'empty').mkdir()
+    assert main([a.format(tmp=written) for a in ('report', *arguments)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_a_failure(written, capsys):
+    (written / 'file').write_text('')
+    assert main(['report', str(written / 'ground'), '--out', str(written / 'file' / 'x')]) == 1
+    assert 'choose another --out' in capsys.readouterr().err
