@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import InputError, WorldError
+from sightplan.model import Atom, Belief, BeliefUpdated, InputError, WorldError
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
 from sightplan.records.messages import (
     BagMessages,
     Messages,
+    belief_from_msg,
     image_from_msg,
     message_types,
     raw_stamp_ns,
@@ -83,6 +84,13 @@ def test_any_text_can_be_carried(words: str) -> None:
     back = MAKE.read(MAKE.data(message), 'sightplan_interfaces/msg/Question').text
     assert len(back) == len(words)
     assert all(a == b or b == '\ufffd' for a, b in zip(words, back, strict=True))
+
+
+def test_what_is_believed_keeps_its_order() -> None:
+    """Sums of it are rounded on their way: another order would give another score."""
+    belief = Belief(frozenset(), {Atom(name): 0.5 for name in 'cab'})
+    message = Messages(MAKE).belief_to_msg(BeliefUpdated(belief), 'e', 0, 0)
+    assert [str(atom) for atom in belief_from_msg(message).belief.probabilities] == ['c', 'a', 'b']
 
 
 def test_a_picture_that_is_not_whole_is_refused() -> None:

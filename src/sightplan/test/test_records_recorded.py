@@ -300,16 +300,21 @@ def test_a_second_attempt_is_an_episode_of_its_own(tmp_path: Path, recorded: tup
     """A cancelled episode may be run again under its name while one bag is recorded."""
     bag, line, events = recorded
     messages = rows(bag)
-    half = [row for row in messages if row[0] != f'/{topics.AGENT_EPISODE}'][:len(messages) // 2]
-    start = next(row for row in messages if row[0] == f'/{topics.AGENT_EPISODE}')
+    start, end = (messages[number] for number in of(messages, topics.AGENT_EPISODE))
+    half = [row for row in messages if row not in (start, end)][:len(messages) // 2]
+    half.remove(messages[of(messages, topics.AGENT_PLAN)[0]])
     episodes = list(read_episodes(written(tmp_path / 'b', [
         (topic, number, data)
         for number, (topic, _, data) in enumerate([start, *half, *messages])])))
     assert len(episodes) == 2
     assert plain(episodes[1].events) == events
     assert differences(line, rescore(episodes[1])) == []
-    assert 'ends before the episode does' in episodes[0].complaints[0]
-    assert rescore(episodes[0])['error'] == 'the recording ends before the episode does'
+    number, = episodes[0].lost
+    left = [row for row in half if topics.relative(row[0], topics.EVENTS)]
+    assert plain(episodes[0].events) == [*events[:number], *events[number + 1:len(left) + 2]]
+    assert 'ends before the episode does' in ' '.join(episodes[0].complaints)
+    assert rescore(episodes[0])['error'] == (
+        f"message {number} of the agent's {len(left) + 2} was lost")
 
 
 def of(messages: Rows, topic: str) -> list[int]:
