@@ -367,8 +367,8 @@ class _Command:
                 'predicate', 'only recorded right', 'only new right', 'new - recorded (95 %)',
                 'McNemar p', 'Holm'), [
                 (row['predicate'], row['only_recorded'], row['only_new'],
-                 _interval(row, 'difference', 'difference_', '+'), _number(row['mcnemar_p']),
-                 _number(row.get('mcnemar_p_holm'))) for row in rows
+                 _interval(row, 'difference', 'difference_', '+'), _p(row['mcnemar_p']),
+                 _p(row.get('mcnemar_p_holm'))) for row in rows
                 if row['mcnemar_p'] is not None], self._stream, table.note)
         if any(row.get('agreement_same') is not None for row in rows):
             _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
@@ -674,6 +674,10 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
 
 def _number(value: float | None) -> str:
     return '-' if value is None else f'{value:.4f}'
+
+
+def _p(value: float | None) -> str:
+    return _number(value) if value is None or value >= 1e-4 else '< 0.0001'
 
 
 def _interval(row: Mapping[str, Any], key: str, stem: str = '', sign: str = '') -> str:
