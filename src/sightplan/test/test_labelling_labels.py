@@ -80,6 +80,15 @@ def test_malformed_lines_are_named(tmp_path, line, words):
     assert path.read_text().endswith(line + '\n')
 
 
+def test_another_kind_of_file_is_left_alone(tmp_path):
+    path = tmp_path / 'notes.txt'
+    path.write_text('remember the milk')
+    for reader in (read_labels, LabelFile):
+        with pytest.raises(InputError, match=':1: is not JSON'):
+            reader(path)
+    assert path.read_text() == 'remember the milk'
+
+
 def test_what_is_no_file_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / 'none.jsonl', 'a\0b'):
         with pytest.raises(InputError, match='cannot be read'):

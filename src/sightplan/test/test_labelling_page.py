@@ -59,7 +59,11 @@ def current(page):
 def test_three_pictures_are_labelled_with_the_keyboard(page, console, server, path):
     opened(page, server)
     assert current(page) == 'Is it true that on r,g?'
-    press(page, 'y', 'n', 'Enter', 'u', 'y', 'Space', '2', '1')
+    press(page, 'y')
+    assert 'ready' not in (page.get_attribute('#next', 'class') or '')
+    press(page, 'n')
+    assert 'ready' in page.get_attribute('#next', 'class')
+    press(page, 'Enter', 'u', 'y', 'Space', '2', '1')
     saved(page, 6)
     assert said(path) == [(0, 'on r,g', 'yes'), (0, 'clear r', 'no'), (1, 'on r,g', 'unclear'),
                           (1, 'clear r', 'yes'), (2, 'on r,g', 'no'), (2, 'clear r', 'yes')]

@@ -24,6 +24,7 @@ from sightplan.model import Atom, InfrastructureError, InputError, user_path
 from sightplan.records.answers_reading import parse_atom
 
 _EXAMPLE = '{"image": "0123456789abcdef", "atom": "on r,g", "label": "yes"}'
+_MOST_SHOWN = 500  # letters of a line that was cut off
 Key = tuple[str, Atom]
 """Id of a picture, and an atom."""
 
@@ -227,7 +228,7 @@ def _is_older(label: Label, known: Label | None) -> bool:
 
 def _excerpt(data: bytes) -> str:
     text = data.decode('utf-8', 'replace')
-    return repr(text if len(text) <= 60 else text[:57] + '...')
+    return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...')
 
 
 def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
@@ -253,6 +254,8 @@ def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
     try:
         entry = _parse_json(last, where)
     except InputError:
+        if not last.startswith(b'{'):
+            raise  # no line of labels begins like this: it may be another kind of file
         return labels, last
     return [*labels, parse_label(entry, where)], b''
 

@@ -100,6 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
     server_version, sys_version = 'sightplan', ''
     timeout = _PATIENCE_S
+    disable_nagle_algorithm = True  # else headers and body of a reply come 40 ms apart
     server: LabelServer
 
     def do_GET(self) -> None:

@@ -11,11 +11,12 @@ let session = null;     // as the server tells it; question.label is confirmed
 let image = 0;          // number of the picture shown
 let question = 0;       // number of its current question
 let options = [];       // elements, one a question
-const queue = [];       // labels that are not confirmed: {question, body}
+const queue = [];       // labels that are not confirmed: {image, question, body}
 const undoable = [];    // what can be undone: lists of {image, question, label}
 let sending = false;
 let trouble = '';       // why labels cannot be saved just now
 let scale = 1;
+const progress = {all: 0, done: 0, images: 0};  // questions; confirmed labels; pictures left
 const seconds = new Map();  // picture -> how long it was looked at, here
 let labelledHere = 0;
 
@@ -30,7 +31,7 @@ function put(imageNumber, questionNumber, label) {
   const shown = session.images[imageNumber];
   const q = shown.questions[questionNumber];
   q.pending = label;
-  queue.push({question: q, body: {image: shown.id, atom: q.atom, label}});
+  queue.push({image: shown, question: q, body: {image: shown.id, atom: q.atom, label}});
   showMarks();
   showTrouble();
   pump();
@@ -84,8 +85,28 @@ async function send(item) {
     return 'The connection broke.';
   }
   if (!reply.ok) return `The server refuses: ${content.error || reply.status}.`;
-  item.question.label = content.label;
+  confirm(item, content.label);
   return '';
+}
+
+function confirm(item, label) {
+  const change = (label !== null) - (item.question.label !== null);
+  const before = item.image.left;
+  item.question.label = label;
+  item.image.left -= change;
+  progress.done += change;
+  progress.images += (item.image.left > 0) - (before > 0);
+}
+
+/** Count what is labelled when the page begins. */
+function count() {
+  for (const each of session.images) {
+    const labelled = each.questions.filter((q) => q.label !== null).length;
+    each.left = each.questions.length - labelled;
+    progress.all += each.questions.length;
+    progress.done += labelled;
+    progress.images += each.left > 0;
+  }
 }
 
 window.addEventListener('beforeunload', (event) => {
@@ -273,6 +294,7 @@ function show() {
       button.setAttribute('aria-pressed', String(wanted(q) === button.dataset.do));
     }
   }
+  $('next').classList.toggle('ready', questions().every((each) => wanted(each) !== null));
   showProgress();
 }
 
@@ -293,15 +315,7 @@ function showMarks() {
 }
 
 function showProgress() {
-  let all = 0;
-  let done = 0;
-  let images = 0;
-  for (const each of session.images) {
-    const labelled = each.questions.filter((q) => q.label !== null).length;
-    all += each.questions.length;
-    done += labelled;
-    images += labelled < each.questions.length;
-  }
+  const {all, done, images} = progress;
   $('bar').value = done / all;
   $('counts').textContent = `${done} of ${all} labelled, ${images} `
     + `${images === 1 ? 'picture' : 'pictures'} left`;
@@ -397,6 +411,7 @@ async function begin() {
     }
   }
   banner('');
+  count();
   const asked = Number(window.location.hash.slice(1)) - 1;
   open(asked in session.images ? asked : session.start);
   $('questions').focus({preventScroll: true});
