@@ -4,12 +4,14 @@ import math
 
 import pytest
 
+from doubles import MemoryWorld, SearchPlanner
 from report_cases import asked, counts, line, write_index, write_run
 from sightplan.metrics.compounding import Needed, compounding, edges, error_free, needed
 from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wilson
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
+from sightplan.runner import RunSettings, run
 
 SPLITS = ('simple', 'medium', 'hard')
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
@@ -216,6 +218,12 @@ def test_later_enumerations_are_not_needed():
     assert needed(replanned, {}) == Needed(20.0, False)
 
 
+def test_several_enumerations_before_the_first_action_all_count():
+    piecewise = line(0, False, **asked({'on': counts(27, 30)}, 4, 6, 2))
+    piecewise |= {'enumerations': [True, False, True], 'enumerated_at': [0, 0, 1]}
+    assert needed(piecewise, {}) == Needed(30 / 3 * 2 + 2 * (2 + 3), False)
+
+
 def test_bins_of_answers_needed():
     assert edges([5, 5, 5, 9, 9, 20], 3) == [5, 9]
     assert edges([1, 2, 3, 4], 2) == [1, 3]
@@ -370,6 +378,26 @@ def test_all_splits_together_are_a_family_of_their_own(tmp_path):
 
 
 # All tables
+
+
+def test_real_runs_fill_the_tables(tmp_path):
+    for method, options in (('ground', {}), ('belief', {'search': ''})):
+        run(RunSettings(split='simple', method=method, backend='noisy_oracle', episodes=2,
+                        backend_options={'table': 'InternVL3-8B'}, method_options=options,
+                        answers_log=True, out=str(tmp_path / method)),
+            world=MemoryWorld(), planner=SearchPlanner())
+    results = gather(tmp_path)
+    assert results.complaints == () and len(results.groups) == 2
+    assert {run.model for run in results.runs} == {'InternVL3 8B'}
+    made = {table.name: table for table in make_tables(results)}
+    assert {'success', 'predicates', 'compounding', 'calibration', 'paired'} <= set(made)
+    assert made['success'].rows[0]['simple_paper'] in (.32, None)
+    (pair,) = made['paired'].rows
+    assert (pair['n'], pair['first_method'], pair['second_method']) == (2, 'belief', 'ground')
+    (ground,) = (row for row in made['runs'].rows if row['method'] == 'ground')
+    assert ground['planned'] == 2 and ground['exact_model'].startswith('noisy_oracle(InternVL3')
+    assert sum(1 for run in results.runs for _ in run.answers()) == sum(
+        line['questions'] for run in results.runs for line in run.lines)
 
 
 def test_every_table_keeps_its_word(tmp_path):

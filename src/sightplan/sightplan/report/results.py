@@ -197,7 +197,7 @@ class RunResults:
             f'{session["commit"]}{"+" if session.get("dirty") else ""}'
             for session in self.sessions if session.get('commit')))
 
-    @property
+    @cached_property
     def splits(self) -> tuple[str, ...]:
         """Splits of the episodes, in order of appearance."""
         return tuple(dict.fromkeys(split_of(line) for line in self.lines))
@@ -273,7 +273,7 @@ class Group:
         """The scored ones."""
         return tuple(line for line in self.lines if line['scored'])
 
-    @property
+    @cached_property
     def splits(self) -> tuple[str, ...]:
         """Splits of the episodes, in order of appearance."""
         return tuple(dict.fromkeys(split_of(line) for line in self.lines))
