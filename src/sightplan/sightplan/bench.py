@@ -183,6 +183,44 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
                                              itertools.pairwise(times), strict=True)}
 
 
+def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
+    """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    from sightplan.metrics import EpisodeScorer
+    from sightplan.records.bag_recorder import BagRecorder
+    from sightplan.runner import OpenRun, RunSettings, make_world
+    world: Any = make_world(domain_name)
+    events = _Events()
+    times = []
+    with tempfile.TemporaryDirectory() as folder, OpenRun(
+            RunSettings(domain=domain_name, split='medium', method='ground', seed=SEED,
+                        backend='noisy_oracle', failure_images=False, out=f'{folder}/run'),
+            world=world, recorders=[events]) as opened:
+        bags = BagRecorder(Path(folder), world, opened.domain)
+        for spec in opened.specs[:episodes]:
+            events.taken.clear()
+            opened.episode(spec)
+            scorer = EpisodeScorer(bags.truth)
+            start = time.perf_counter()
+            for event in events.taken:
+                bags.record(event)
+                scorer.record(event)
+            bags.commit(scorer.result())
+            times.append(time.perf_counter() - start)
+        written = sum(file.stat().st_size for file in Path(folder).glob('bags/*/*'))
+    return {'bag_ms_per_episode': round(1e3 * statistics.median(times), 1),
+            'bag_mb_per_episode': round(written / 1e6 / len(times), 2)}
+
+
+class _Events:
+    """A Recorder that keeps what it takes."""
+
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+
+    def record(self, event: Any) -> None:
+        self.taken.append(event)
+
+
 def bench_bags(domain_name: str) -> dict[str, Any]:
     """Reading a bag with pictures: megabytes of messages per second, and messages per second.
 
@@ -361,6 +399,7 @@ def main(arguments: argparse.Namespace) -> int:
         ('embedded model', lambda: bench_embedded(arguments.domain)),
         ('planning', lambda: bench_planner(arguments.domain)),
         ('bags', lambda: bench_bags(arguments.domain)),
+        ('recording', lambda: bench_recording(arguments.domain, arguments.episodes)),
         ('estimate', bench_estimate),
         ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
         ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),

@@ -433,7 +433,7 @@ class PieceCache:
     is read again.
     """
 
-    def __init__(self, most_bytes: int = 2**27) -> None:
+    def __init__(self, most_bytes: int = 2**26) -> None:
         """Create it.
 
         Args:
