@@ -9,7 +9,7 @@ entity              what it is
 ==================  ===========================================================================
 ``episode``         problem, goal, method; how it ended
 ``camera/image``    the picture of the last look, as models were shown it
-``belief/atoms``    P(true) of each atom, those in doubt first
+``belief/atoms``    P(true) of each atom, those most in doubt first
 ``belief/state``    the state that the agent acts on
 ``belief/doubt``    what is left to learn: sum of the atoms' binary entropies [bit]
 ``answers/last``    questions about the last picture, with answers and P(yes)
@@ -28,7 +28,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -267,7 +269,8 @@ class RerunLog:
     def _believed(self, event: BeliefUpdated) -> None:
         belief = event.belief
         chances = sorted(belief.probabilities.items(),
-                         key=lambda item: (_certain(item[1]), -item[1], item[0]))
+                         key=lambda item: (1.0 if _certain(item[1]) else abs(item[1] - 0.5),
+                                           -item[1], item[0]))
         doubtful = sum(not _certain(p) for _, p in chances)
         self._text(BELIEF_ATOMS, [
             f'{len(chances)} atoms, {doubtful} in doubt', '', '| atom | P(true) | |',
@@ -362,7 +365,8 @@ def _viewer() -> str:
             began, listening = time.monotonic(), True
         time.sleep(0.05)
     if not listening:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         raise InfrastructureError(
             'the Rerun viewer did not start; is there a display? Give the URL of a viewer on '
             f'another machine instead, or a file: FILE{SUFFIX}')
