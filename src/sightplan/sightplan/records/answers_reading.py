@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,18 +13,22 @@ from sightplan.grounding import parse_yes_no
 from sightplan.grounding.calibration import LoggedAction, LoggedAnswer
 from sightplan.model import Action, Atom, InputError, Verdict, user_path
 
+_LOG = logging.getLogger(__name__)
+
 
 def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """Read answers and actions, as ``AnswersLog`` writes them or by hand.
 
     All that an answer needs is ``atom`` and ``answer``; a file without ``episode`` is one episode.
+    A last line without its end that is not JSON was cut off by a crash: it is left out, with a
+    warning.
 
     Raises:
         InputError: the file cannot be read, or a line is malformed; names file, line and field.
     """
     path = user_path(path)
     answers, actions = [], []
-    for number, entry in json_lines(path):
+    for number, entry in json_lines(path, torn=True):
         where = f'{path}:{number}'
         if 'action' in entry:
             actions.append(_parse_action(entry, where, str(path)))
@@ -32,18 +37,29 @@ def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedActio
     return answers, actions
 
 
-def json_lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
+def json_lines(path: Path, torn: bool = False) -> list[tuple[int, Mapping[str, Any]]]:
     """The objects in a file of JSON lines and their line numbers; empty lines are skipped.
+
+    Args:
+        path: the file.
+        torn: whether a last line may have been cut off.
 
     Raises:
         InputError: the file cannot be read, or a line is not a JSON object.
     """
     try:
-        text = path.read_text('utf-8')
+        raw = path.read_bytes()
+        whole, last = (raw, b'') if not torn else (raw[:raw.rfind(b'\n') + 1],
+                                                   raw[raw.rfind(b'\n') + 1:])
+        if last and _is_json(last):
+            whole, last = raw, b''
+        text = whole.decode('utf-8')
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f'{path}: cannot be read ({reason}); give a file of JSON '
                          f'lines') from error
+    if last:
+        _LOG.warning('%s: its last line was cut off and is left out', path)
     entries: list[tuple[int, Mapping[str, Any]]] = []
     for number, line in enumerate(text.split('\n'), start=1):
         if not line.strip():
@@ -58,6 +74,14 @@ def json_lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
                              f'{{"atom": "on a,b", "answer": "yes"}}')
         entries.append((number, entry))
     return entries
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> LoggedAnswer:

@@ -1,0 +1,354 @@
+"""Sweeps whose processes are killed, whose files are cut, whose directory is wanted twice."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from doubles import InsideEngine, MemoryWorld, SearchPlanner
+from sightplan import runner
+from sightplan.bench_sweep import (
+    command,
+    killed_sweep,
+    plain_sweep,
+    workers_of,
+    write_sweep,
+)
+from sightplan.domains import load_domain
+from sightplan.metrics.canonical import canonical
+from sightplan.model import InputError, SpendingCapError, Usage, WorldError
+from sightplan.records import RunStore
+from sightplan.records.answers_reading import read_answers
+from sightplan.sweeps import How, parse_sweep, run_sweep
+from sightplan.sweeps.schedule import DEATHS, Job, Schedule
+from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
+
+INSIDE = How(1, engine=InsideEngine)
+
+
+def sweep_of(text: str, name: str = 'test'):
+    return parse_sweep(yaml.safe_load(text), name, f'{name}.yaml')
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Runs in this process with test doubles instead of simulator and planner."""
+    from sightplan.planning import symbolic
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
+
+
+def wait_for(check, limit_s=60.0):
+    end = time.monotonic() + limit_s
+    while not check():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return RunStore(folder).lines()
+
+
+# ----------------------------------------------------------------------------------- killed
+
+
+def test_a_sweep_that_is_killed_ends_with_the_metrics_of_one_that_is_not(tmp_path):
+    file = tmp_path / 'sweep.yaml'
+    write_sweep(file, 40, split='simple')
+    plain, _, metrics = plain_sweep(file, tmp_path / 'plain', 1)
+    killed = killed_sweep(file, tmp_path / 'killed', kills=5, seed=3, every_s=(0.1, 1.2))
+    assert killed.workers + killed.parents >= 2, 'it was killed'
+    assert sum(killed.ids.values()) == len(killed.ids) == 40
+    assert killed.metrics == metrics
+    assert killed.result['metrics_sha256'] == plain['metrics_sha256']
+    assert {key: killed.result[key] for key in (
+        'episodes', 'done', 'duplicates', 'failed_infrastructure', 'failures')} == {
+        'episodes': 40, 'done': 40, 'duplicates': 0, 'failed_infrastructure': 0, 'failures': []}
+
+
+def test_a_directory_is_one_commands_and_helpers_end_with_their_worker(tmp_path):
+    file = tmp_path / 'sweep.yaml'
+    write_sweep(file, 200)
+    out = tmp_path / 'out'
+    first = subprocess.Popen(command(file, out, 2), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_for(lambda: any(lines_of(path.parent) for path in out.glob('*/episodes.jsonl')))
+        second = subprocess.run(command(file, out, 2), capture_output=True, text=True,
+                                timeout=60, check=False)
+        assert second.returncode == 2
+        assert f'is in use: process {first.pid} on ' in second.stderr
+        helpers = {worker: planners_of(worker) for worker in workers_of(first.pid)}
+        worker = next(pid for pid in helpers if helpers[pid])
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: not any(map(alive, helpers[worker])))
+        wait_for(lambda: len(set(workers_of(first.pid)) - {worker}) == 2)
+        assert first.poll() is None, 'a worker takes nobody with it'
+        left = [*workers_of(first.pid), *(
+            planner for pid in workers_of(first.pid) for planner in planners_of(pid))]
+        os.kill(first.pid, signal.SIGSTOP)  # so that it cannot tell anybody
+        os.kill(first.pid, signal.SIGKILL)
+        wait_for(lambda: not any(map(alive, left)))
+    finally:
+        first.kill()
+        first.wait()
+
+
+def planners_of(worker: int) -> list[int]:
+    return [int(child) for task in Path(f'/proc/{worker}/task').iterdir()
+            for child in (task / 'children').read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path):
+    [cell] = sweep_of('{base: {table: perfect, episodes: 2}, axes: {seed: [0]}}').cells
+    lock = tmp_path / LOCK
+    settings = cell.settled(tmp_path)
+    ids = tuple(spec.episode_id for spec in runner.episode_specs(
+        settings, *runner.select_problems(settings)[:2]))
+    maker = Maker(lambda: False)
+    lock.write_text(json.dumps({'command': 'old'}))
+    chunk = Chunk(cell.name, settings, ids[:1], command='old', lock=str(lock))
+    assert maker.make(chunk).made == ids[:1]
+    lock.write_text(json.dumps({'command': 'new'}))
+    with pytest.raises(InputError, match='taken over'):
+        check_fence(chunk)
+    outcome = maker.make(Chunk(cell.name, settings, ids[1:], command='old', lock=str(lock)))
+    assert 'taken over' in outcome.error and not outcome.made
+    assert [line['episode_id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
+    lock.write_text('')  # while the new one writes it
+    assert 'taken over' in maker.make(chunk).error
+
+
+# -------------------------------------------------------------------------------------- cut
+
+
+ANSWERED = """
+base: {table: gpt-4.1, split: simple, episodes: 4, answers_log: true}
+axes: {method: [ground]}
+"""
+
+
+def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
+    sweep = sweep_of(ANSWERED)
+    whole = run_sweep(sweep, tmp_path, INSIDE)
+    folder = tmp_path / sweep.cells[0].name
+    episodes, answers = folder / 'episodes.jsonl', folder / 'answers.jsonl'
+    contents = episodes.read_bytes(), answers.read_bytes()
+    known = read_answers(answers)
+    rng = random.Random(5)
+    cuts = [rng.randrange(len(contents[0]) + 1) for _ in range(200)]
+    for number, cut in enumerate(cuts):
+        episodes.write_bytes(contents[0][:cut])
+        kept = contents[0][:cut].count(b'\n')
+        assert [line['episode_id'] for line in lines_of(folder)] == [
+            json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]]
+        end = rng.randrange(len(contents[1]) + 1)
+        answers.write_bytes(contents[1][:end])
+        found = read_answers(answers)
+        whole_lines = contents[1][:end].count(b'\n')
+        assert len(found[0]) + len(found[1]) in (whole_lines, whole_lines + 1)
+        assert found[0] == known[0][:len(found[0])] and found[1] == known[1][:len(found[1])]
+        if number % 20:
+            continue  # taking it up is slower than reading
+        again = run_sweep(sweep, tmp_path, INSIDE)
+        assert (again['done'], again['new'], again['duplicates']) == (4, 4 - kept, 0)
+        assert again['metrics_sha256'] == whole['metrics_sha256']
+        lasting = {json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]}
+        by_episode = {}
+        for answer in read_answers(answers)[0]:
+            by_episode[answer.episode] = by_episode.get(answer.episode, 0) + 1
+        for answer in known[0]:
+            if answer.episode not in lasting:
+                assert by_episode[answer.episode] == sum(
+                    a.episode == answer.episode for a in known[0]), 'once, and all of them'
+
+
+# ---------------------------------------------------------------------------------- history
+
+
+def test_results_do_not_depend_on_what_was_made_before(tmp_path):
+    """The same worker, one after another, backwards, and each with everything anew."""
+    from sightplan.runner import OpenRun, RunSettings, make_planner, make_world
+    for method in ('ground', 'belief'):
+        def settings(name, method=method):
+            return RunSettings(method=method, backend='noisy_oracle', split='simple', episodes=3,
+                               backend_options={'table': 'gemma-3-27b-it'}, seed=4,
+                               world_options={'pictures': 'none'},
+                               failure_probability=0.2, out=str(tmp_path / method / name))
+        world = make_world('blocksworld', {'pictures': 'none'})
+        planner = make_planner(settings('x'))
+        found = []
+        for name, order in (('forward', (0, 1, 2)), ('backward', (2, 1, 0))):
+            with OpenRun(settings(name), world=world, planner=planner) as run:
+                lines = {n: canonical(run.episode(run.specs[n])) for n in order}
+            found.append([lines[n] for n in range(3)])
+        with OpenRun(settings('alone')) as run:
+            alone = canonical(run.episode(run.specs[2]))
+        planner.close()
+        world.close()
+        assert found[0] == found[1] and alone == found[0][2]
+        assert len({json.dumps(line, sort_keys=True) for line in found[0]}) == 3
+
+
+def test_metrics_and_summaries_are_in_the_order_of_the_episodes(memory, tmp_path):
+    sweep = sweep_of('{base: {table: gpt-4.1, episodes: 6}, axes: {method: [ground, oracle]}}')
+    one = run_sweep(sweep, tmp_path / 'a', INSIDE)
+    metrics = json.loads((tmp_path / 'a' / 'metrics.json').read_text())
+    assert [cell['dir'] for cell in metrics['cells']] == [cell.name for cell in sweep.cells]
+    assert metrics['cells'][0]['metrics']['scored'] == 6
+    summary = json.loads((tmp_path / 'a' / sweep.cells[0].name / 'summary.json').read_text())
+    assert (summary['planned'], summary['interrupted'], summary['scored']) == (6, False, 6)
+    path = tmp_path / 'a' / sweep.cells[0].name / 'episodes.jsonl'
+    path.write_text(''.join(reversed(path.read_text().splitlines(keepends=True))))
+    (path.parent / 'summary.json').unlink()
+    two = run_sweep(sweep, tmp_path / 'a', INSIDE)
+    assert two['metrics_sha256'] == one['metrics_sha256'] and two['new'] == 0
+    again = json.loads((path.parent / 'summary.json').read_text())
+    assert {**again, 'provenance': 0} == {**summary, 'provenance': 0}
+    lines = path.read_text().splitlines(keepends=True)
+    lines[0] = lines[0].replace('"solved": true', '"solved": false')
+    path.write_text(''.join(lines))
+    assert run_sweep(sweep, tmp_path / 'a', INSIDE)['metrics_sha256'] != one['metrics_sha256']
+
+
+# ----------------------------------------------------------------------- errors and schedules
+
+
+def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
+        memory, tmp_path, monkeypatch):
+    tries = []
+    names = [problem.name for problem in load_domain('blocksworld').split_problems('simple')[:3]]
+
+    class Shaky(MemoryWorld):
+        def reset(self, spec):
+            tries.append(spec.problem.name)
+            often = {names[0]: 2, names[1]: 9}.get(spec.problem.name, 0)
+            if tries.count(spec.problem.name) <= often:
+                raise WorldError('out of order')
+            super().reset(spec)
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Shaky())
+    sweep = sweep_of('{base: {method: oracle, split: simple, episodes: 3}, axes: {seed: [0]}}')
+    result = run_sweep(sweep, tmp_path, INSIDE)
+    assert [tries.count(name) for name in names] == [3, 3, 1]
+    assert (result['done'], result['failed_infrastructure'], result['scored']) == (3, 1, 2)
+    errors = [line['error'] for line in lines_of(tmp_path / sweep.cells[0].name)
+              if not line['scored']]
+    assert len(errors) == 1 and 'out of order' in errors[0]
+    again = run_sweep(sweep, tmp_path, How(1, retries=0, engine=InsideEngine))
+    assert tries.count(names[1]) == 4 and again['failed_infrastructure'] == 1
+
+
+def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
+    from sightplan.vlm.backends import noisy_oracle
+    spent = [0]
+    real = noisy_oracle.Backend.answer
+
+    def answer(self, request):
+        spent[0] += 1
+        time.sleep(0.05)
+        return real(self, request)
+    monkeypatch.setattr(noisy_oracle.Backend, 'answer', answer)
+    monkeypatch.setattr(noisy_oracle.Backend, 'usage',
+                        property(lambda self: Usage(spent[0], 100 * spent[0], 0, 0.5 * spent[0])))
+    text = ('{base: {table: perfect, split: simple, episodes: 8}, axes: {seed: [0, 1]}, '
+            'max_tokens: 2000}')
+    result = run_sweep(sweep_of(text), tmp_path, INSIDE)
+    assert result['interrupted'] and 0 < result['done'] < 16
+    assert 'tokens of max_tokens = 2000 are spent; raise it' in result['stopped_by']
+    assert result['spent']['prompt_tokens'] >= 2000
+    more = run_sweep(sweep_of(text), tmp_path, How(1, max_cost_usd=1.0, engine=InsideEngine))
+    assert more['interrupted'] and more['new'] <= 3
+    whole = run_sweep(sweep_of(text), tmp_path, How(1, max_tokens=10**9, engine=InsideEngine))
+    assert (whole['done'], whole['interrupted'], whole['duplicates']) == (16, False, 0)
+
+
+def schedule_of(workers=2, retries=2, graph=False, **episodes):
+    jobs = [Job(name, runner.RunSettings(), tuple(f'{name}{n}' for n in range(number)))
+            for name, number in episodes.items()]
+    return Schedule(jobs, {}, workers=workers, retries=retries, command='c', lock='',
+                    graph=graph), jobs
+
+
+def test_workers_go_on_with_their_run_then_begin_another_then_help():
+    schedule, _ = schedule_of(a=12, b=2)
+    first, second = schedule.next(), schedule.next()
+    assert (first.name, second.name) == ('a', 'b')
+    assert first.episodes == ('a0', 'a1', 'a2') and second.episodes == ('b0',)
+    schedule.over(second, Outcome(('b0',)))
+    assert schedule.next('b').episodes == ('b1',)
+    help_ = schedule.next('b')
+    assert help_.name == 'a' and len(help_.episodes) == 2
+    schedule.over(first, Outcome(first.episodes))
+    assert schedule.next('a').episodes[0] == 'a5'
+
+
+def test_a_graph_has_a_run_for_itself():
+    schedule, _ = schedule_of(graph=True, a=3, b=1)
+    assert schedule.next().episodes == ('a0', 'a1', 'a2')
+    assert schedule.next().episodes == ('b0',)
+
+
+def test_innocent_episodes_are_not_given_up_with_a_deadly_one():
+    schedule, (job,) = schedule_of(workers=1, a=8)
+    chunk = schedule.next()
+    assert chunk.episodes == ('a0', 'a1', 'a2', 'a3')
+    schedule.died(chunk, 'a1', {'a0'})
+    for _ in range(DEATHS - 1):
+        chunk = schedule.next('a')
+        assert chunk.episodes == ('a1',), 'a suspect is alone'
+        schedule.died(chunk, 'a1', {'a0'})
+    assert set(job.given_up) == {'a1'}
+    made = []
+    while (chunk := schedule.next('a')) is not None:
+        made += chunk.episodes
+        schedule.over(chunk, Outcome(chunk.episodes))
+    assert made == ['a2', 'a3', 'a4', 'a5', 'a6', 'a7'] and job.over
+
+
+def test_a_run_that_cannot_be_opened_is_given_up():
+    schedule, (job,) = schedule_of(workers=1, a=8)
+    for _ in range(3):
+        schedule.over(schedule.next(), Outcome(error='WorldError: broken'))
+    assert job.error == 'WorldError: broken' and schedule.next() is None
+    schedule, (job,) = schedule_of(workers=1, a=8)
+    while (chunk := schedule.next()) is not None:
+        schedule.died(chunk, '', ())
+    assert 'died 6 times' in job.error
+
+
+def test_a_cap_of_a_run_stops_all(memory):
+    schedule, jobs = schedule_of(a=8, b=8)
+    chunk = schedule.next()
+    schedule.over(chunk, Outcome(stopped_by=str(SpendingCapError('the cap is reached'))))
+    assert schedule.next() is None and schedule.stopped_by.startswith('a: ')
+    assert schedule.finished() == [jobs[0]]
+
+
+# -------------------------------------------------------------------------------------- ray
+
+
+def test_the_same_sweep_on_ray(tmp_path):
+    pytest.importorskip('ray')
+    file = tmp_path / 'sweep.yaml'
+    write_sweep(file, 4, split='simple')
+    _, _, metrics = plain_sweep(file, tmp_path / 'plain', 1)
+    done = subprocess.run(
+        [*command(file, tmp_path / 'ray', 1), '--engine', 'ray'], capture_output=True, text=True,
+        timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result['done'], result['duplicates']) == (4, 0)
+    assert (tmp_path / 'ray' / 'metrics.json').read_bytes() == metrics
