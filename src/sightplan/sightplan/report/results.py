@@ -307,8 +307,9 @@ class Group:
     @property
     def label(self) -> str:
         """Name for people, without the domain."""
-        parts = [self.method, self.model, *([f'{self.failure_probability:.0%} of actions fail']
-                                            if self.failure_probability else []), self.variant]
+        failing = f'{100 * self.failure_probability:g}% of actions fail'
+        parts = [self.method, self.model, failing if self.failure_probability else '',
+                 self.variant]
         return ', '.join(part for part in parts if part)
 
 
