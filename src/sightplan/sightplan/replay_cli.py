@@ -7,8 +7,7 @@ import dataclasses
 import datetime
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,23 +15,22 @@ from sightplan.model import (
     Answer,
     Asked,
     AskPurpose,
-    CancelledError,
     InfrastructureError,
     InputError,
     Usage,
-    identity_values,
     settings_fields,
 )
 from sightplan.pace import Pace
 from sightplan.run_cli import read_options, show, stop_flag
 
 if TYPE_CHECKING:
+    from sightplan.replay.another_model import AnotherModel, AskSettings
     from sightplan.replay.answers_store import Key
+    from sightplan.replay.asking import Reply
     from sightplan.replay.batches import Batch, Source, Truth
     from sightplan.replay.comparison import Pair
     from sightplan.replay.sources import Sources
     from sightplan.report.tables import Table
-    from sightplan.vlm.api import Backend
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _MOST_SHOWN = 20
@@ -196,8 +194,9 @@ class _Command:
         if arguments.rerun:
             self._rerun(arguments.rerun)
         result |= self._notes()
-        if arguments.out and arguments.backend is None and not arguments.list:
-            result['out'] = arguments.out
+        if arguments.backend is not None:
+            self._write(Path(result['out']), result)
+        elif arguments.out and not arguments.list:
             self._write(Path(arguments.out), result)
         return result, self._code
 
@@ -271,20 +270,75 @@ class _Command:
 
     def _compare(self) -> dict[str, Any]:
         """Another model, other estimators, or both."""
-        arguments = self._arguments
         result: dict[str, Any] = {}
         estimators = self._estimators()
         answers: dict[Key, tuple[Answer, ...]] = {}
-        asked = None
-        if arguments.backend is not None:
-            asked = _Asking(arguments, self._sources)
-            result |= asked.run(self._pairs, answers if estimators else None)
-            self._code = _FAILED if result['interrupted'] else self._code
-            self._show_comparison('comparison', result['comparison'])
+        other = None
+        if self._arguments.backend is not None:
+            from sightplan.replay.another_model import AnotherModel
+            other = AnotherModel(self._ask_settings(), self._sources)
+            result |= self._ask(other, answers if estimators else None)
         if estimators:
-            result['estimates'] = self._estimate(estimators, asked, answers)
-        if asked is not None:
-            self._write(Path(result['out']), {**result, **self._notes()})
+            result['estimates'] = self._estimate(estimators, other, answers)
+        return result
+
+    def _ask_settings(self) -> AskSettings:
+        """How another model is asked.
+
+        Raises:
+            InputError: a setting of the backend is wrong.
+        """
+        from sightplan.replay.another_model import AskSettings
+        from sightplan.vlm.api import backend_settings
+        arguments = self._arguments
+        pairs = list(arguments.backend_option)
+        pairs += [f'{key}={value}' for key, value in (
+            ('table', arguments.table), ('model', arguments.model)) if value is not None]
+        options = read_options(pairs, type(backend_settings(arguments.backend)),
+                               '--backend-option')
+        return AskSettings(
+            arguments.backend, options, arguments.answers, arguments.questions,
+            tuple(AskPurpose(p) for p in dict.fromkeys(arguments.purpose)), arguments.limit,
+            arguments.seed, arguments.grounder_timeout_s)
+
+    def _ask(self, other: AnotherModel, keep: dict[Key, tuple[Answer, ...]] | None,
+             ) -> dict[str, Any]:
+        """Ask, compare, say what was in the way."""
+        from sightplan.replay.comparison import compare
+        pairs: list[Pair] = []
+
+        def taken(reply: Reply) -> None:
+            pairs.extend(self._pairs(reply.batch, reply.answers))
+            if keep is not None:
+                keep[reply.batch.key] = tuple(dataclasses.replace(answer, text='')
+                                              for answer in reply.answers or ())
+
+        out = self._arguments.out or (f'runs/{datetime.datetime.now():%Y%m%d-%H%M%S}-replay-'
+                                      f'{self._arguments.backend}')
+        with stop_flag() as stop, _Progress(len(self._sources.bags), other.model) as progress:
+            result = other.ask(
+                out, lambda reply: [pair.truth for pair in self._pairs(reply.batch, None)],
+                progress, taken, stop)
+        print(f'{other.model}: {len(pairs)} answers, {progress.status() or "none of them new"}',
+              file=sys.stderr)
+        for text in result['prompts_changed'].values():
+            print(f'warning: {text}', file=sys.stderr)
+        models = result['recorded_models']
+        if len(models) > 1:
+            print(f'warning: the recorded answers are of {len(models)} models, which are counted '
+                  f'as one ({", ".join(models)}); replay their runs apart to compare each',
+                  file=sys.stderr)
+        for what in ('image', 'truth'):
+            if result[f'without_{what}']:
+                print(f'warning: {result[f"without_{what}"]} batches of questions could not be '
+                      f'asked: the bag lacks the {what}', file=sys.stderr)
+        if result['interrupted']:
+            self._code = _FAILED
+            print(f'sightplan replay: {result["stopped_by"] or "stopped"}; {len(pairs)} answers '
+                  f'are kept, and the same command with --out {result["out"]} goes on from there',
+                  file=sys.stderr)
+        result['comparison'] = compare(pairs)
+        self._show_comparison('comparison', result['comparison'])
         return result
 
     def _estimators(self) -> list[Any]:
@@ -310,7 +364,7 @@ class _Command:
         return [Estimating(each.method, options_of(each.method, given, read_options))
                 for each in found]
 
-    def _estimate(self, estimators: list[Any], asked: _Asking | None,
+    def _estimate(self, estimators: list[Any], other: AnotherModel | None,
                   answers: Mapping[Key, tuple[Answer, ...]]) -> dict[str, Any]:
         from sightplan.replay import estimates
         from sightplan.replay.batches import with_batches
@@ -319,21 +373,21 @@ class _Command:
 
         def sources(new: bool) -> Iterator[Source]:
             def changed(batch: Batch) -> Asked | None:
-                if asked is None:
+                if other is None:
                     return batch.event
                 if batch.key not in answers:
                     return None
                 return batch.event if not new else dataclasses.replace(
-                    batch.event, answers=answers[batch.key], model=asked.model,
-                    prompt=batch.event.prompt if asked.reads_prompt else '', usage=None)
+                    batch.event, answers=answers[batch.key], model=other.model,
+                    prompt=batch.event.prompt if other.reads_prompt else '', usage=None)
             with _Progress(len(self._sources.bags), 'estimating') as progress:
                 for source in self._sources.read():
                     yield with_batches(source, changed)
                     progress.episode(source.name)
 
-        if asked is None or self._arguments.calibration is None:
+        if other is None or self._arguments.calibration is None:
             results['recorded'] = estimates.estimate(sources(False), estimators, self._truth)
-        if asked is not None:
+        if other is not None:
             results['new'] = estimates.estimate(sources(True), estimators, self._truth)
         table = estimates_table(results)
         self._tables.append(table)
@@ -424,183 +478,10 @@ class _Command:
         write_results(folder, result, self._tables)
 
 
-class _Asking:
-    """Asks another model, and keeps what it says."""
-
-    def __init__(self, arguments: argparse.Namespace, sources: Sources) -> None:
-        from sightplan.vlm.api import backend_needs_truth, backend_settings, make_backend
-        self._arguments, self._sources = arguments, sources
-        self._name = arguments.backend
-        pairs = list(arguments.backend_option)
-        if arguments.table is not None:
-            pairs.append(f'table={arguments.table}')
-        if arguments.model is not None:
-            pairs.append(f'model={arguments.model}')
-        given = read_options(pairs, type(backend_settings(self._name)), '--backend-option')
-        first = next(iter(sources.read()), None)
-        if first is None:
-            raise InfrastructureError('nothing could be read: ' + '; '.join(
-                f'{name}: {text}' for name, texts in sources.complaints.items()
-                for text in texts))
-        self._domain = first.episode.domain
-        from sightplan.replay.asking import CurrentTruth
-        from sightplan.vlm.api import resolved_options
-        self._options = resolved_options(self._name, given, arguments.seed, None,
-                                         self._domain.name)
-        self._settings = backend_settings(self._name, self._options)
-        self._truth = CurrentTruth()
-        needs_truth = backend_needs_truth(self._name)
-        if needs_truth and first.episode.truth is None:
-            self._truth.use(first.episode)  # raises
-        self._backend: Backend = make_backend(self._name, self._options, self._truth)
-
-    @property
-    def model(self) -> str:
-        """Exact name of the model."""
-        return self._backend.model
-
-    @property
-    def reads_prompt(self) -> bool:
-        """Whether its answers depend on the prompt around the questions."""
-        return bool(getattr(self._backend, 'reads_prompt', True))
-
-    def run(self, pairs_of: Any, keep: dict[Key, tuple[Answer, ...]] | None) -> dict[str, Any]:
-        """Ask what was not asked yet; returns the comparison, and what it took."""
-        from sightplan.grounding import PARSERS
-        from sightplan.records import provenance
-        from sightplan.replay.answers_store import AnswersStore
-        from sightplan.replay.asking import PromptNotes, ask_again
-        from sightplan.replay.comparison import compare
-        arguments, backend = self._arguments, self._backend
-        now = datetime.datetime.now()
-        out = arguments.out or f'runs/{now:%Y%m%d-%H%M%S}-replay-{self._name}'
-        prompts = PromptNotes()
-        pairs: list[Pair] = []
-        models: dict[str, None] = {}
-        counts = dict.fromkeys(('batches', 'new', 'without_image', 'without_truth'), 0)
-        stopped_by = ''
-        with ExitStack() as stack:
-            close = getattr(backend, 'close', None)
-            if close is not None:
-                stack.callback(close)
-            stop = stack.enter_context(stop_flag())
-            store = stack.enter_context(AnswersStore(out))
-            done = store.open(self._identity(), {
-                'started': now.astimezone().isoformat(timespec='seconds'), **provenance()})
-            spending = _Spending(store, backend)
-            print(f'results: {store.folder}' + (
-                f' ({sum(map(len, done.values()))} answers are there already)' if done else ''),
-                file=sys.stderr, flush=True)
-            progress = stack.enter_context(_Progress(
-                len(self._sources.bags), self.model, lambda: spending.total))
-            began = datetime.datetime.now()
-            try:
-                for reply in ask_again(
-                        self._same_domain(self._sources.read()), backend, truth=self._truth,
-                        parse=PARSERS[arguments.answers], wording=arguments.questions,
-                        purposes=[AskPurpose(p) for p in arguments.purpose],
-                        limit=arguments.limit, done=done,
-                        workers=getattr(self._settings, 'concurrency', 1),
-                        timeout_s=arguments.grounder_timeout_s, prompts=prompts,
-                        finished=lambda source: progress.episode(source.name), cancelled=stop):
-                    counts['batches'] += 1
-                    if reply.answers is None:
-                        counts[f'without_{reply.lacks}'] += 1
-                        continue
-                    new = list(pairs_of(reply.batch, reply.answers))
-                    if reply.fresh:
-                        store.append(reply.batch, reply.answers, [pair.truth for pair in new],
-                                     backend.model, reply.prompt if self.reads_prompt else '',
-                                     reply.seconds)
-                        counts['new'] += len(reply.answers)
-                        spending.note()
-                        progress.answers(len(reply.answers))
-                    pairs += new
-                    models[reply.batch.event.model] = None
-                    if keep is not None:
-                        keep[reply.batch.key] = tuple(
-                            dataclasses.replace(answer, text='') for answer in reply.answers)
-            except (InfrastructureError, CancelledError) as error:  # the latter: a spending cap
-                stopped_by = f'{type(error).__name__}: {error}'
-            finally:
-                spending.note()
-            seconds = (datetime.datetime.now() - began).total_seconds()
-        print(f'{self.model}: {len(pairs)} answers, {progress.status() or "none of them new"}',
-              file=sys.stderr)
-        if self.reads_prompt:
-            for text in prompts.changed.values():
-                print(f'warning: {text}', file=sys.stderr)
-        if len(models) > 1:
-            print(f'warning: the recorded answers are of {len(models)} models, which are counted '
-                  f'as one ({", ".join(models)}); replay their runs apart to compare each',
-                  file=sys.stderr)
-        interrupted = bool(stopped_by or stop())
-        if interrupted:
-            print(f'sightplan replay: {stopped_by or "stopped"}; {len(pairs)} answers are kept, '
-                  f'and the same command with --out {store.folder} goes on from there',
-                  file=sys.stderr)
-        for what in ('image', 'truth'):
-            if counts[f'without_{what}']:
-                print(f'warning: {counts[f"without_{what}"]} batches of questions could not be '
-                      f'asked: the bag lacks the {what}', file=sys.stderr)
-        return {'out': str(store.folder), 'backend': self._name, 'model': self.model,
-                'recorded_models': list(models), **counts, 'answers': len(pairs),
-                'seconds': round(seconds, 3),
-                'spent': None if spending.total is None else dataclasses.asdict(spending.total),
-                'prompts_changed': dict(prompts.changed) if self.reads_prompt else {},
-                'interrupted': interrupted, 'stopped_by': stopped_by,
-                'comparison': compare(pairs)}
-
-    def _identity(self) -> dict[str, Any]:
-        """All that the answers depend on."""
-        from sightplan.replay.asking import RECORDED
-        arguments, domain = self._arguments, self._domain
-        return {
-            'bags': self._sources.digests(),
-            'backend': {'name': self._name, **identity_values(self._settings)},
-            'model': self.model, 'answers': arguments.answers,
-            'questions': (RECORDED if arguments.questions == RECORDED
-                          else domain.question_hash),
-            'prompts': ({name: domain.prompt_hash(name) for name in domain.prompt_names}
-                        if self.reads_prompt else {}),
-            'purposes': sorted(set(arguments.purpose))}
-
-    def _same_domain(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """Refuse episodes of several domains for a backend with a model for each."""
-        for source in sources:
-            other = source.episode.domain.name
-            if other != self._domain.name and hasattr(self._settings, 'domain'):
-                raise InputError(f'{source.name}: is of domain {other}, others are of '
-                                 f'{self._domain.name}; backend {self._name} has a model for '
-                                 f'each: replay one domain at a time')
-            yield source
-
-
-class _Spending:
-    """Keeps in ``replay.json`` what all sessions spent on a backend that counts it."""
-
-    def __init__(self, store: Any, backend: Backend) -> None:
-        carry_over = getattr(backend, 'carry_over', None)
-        self._store, self._backend = store, backend
-        self._keeps = carry_over is not None
-        self._earlier = Usage(**(store.info.get('spent') or {})) if self._keeps else Usage()
-        if carry_over is not None:
-            carry_over(self._earlier)
-
-    @property
-    def total(self) -> Usage | None:
-        used = self._backend.usage
-        return None if used is None else self._earlier + used
-
-    def note(self) -> None:
-        if self._keeps and self.total is not None:
-            self._store.note('spent', dataclasses.asdict(self.total))
-
-
 class _Progress:
     """Progress on standard error: a bar on a terminal, a line per bag elsewhere."""
 
-    def __init__(self, total: int, what: str = 'replaying', usage: Any = lambda: None) -> None:
+    def __init__(self, total: int, what: str = 'replaying') -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -616,7 +497,8 @@ class _Progress:
             TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'),
             TimeRemainingColumn(), console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task(what, total=total, s='')
-        self._what, self._total, self._usage = what, total, usage
+        self._what, self._total = what, total
+        self._spent: Usage | None = None
         self._number = self._answers = 0
         self._pace = Pace()
 
@@ -627,9 +509,15 @@ class _Progress:
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
 
-    def answers(self, number: int) -> None:
+    def started(self, folder: Path, there: int) -> None:
+        """Say where answers are kept."""
+        print(f'results: {folder}' + (f' ({there} answers are there already)' if there else ''),
+              file=sys.stderr, flush=True)
+
+    def answered(self, new: int, spent: Usage | None) -> None:
         """Count new answers."""
-        self._answers += number
+        self._answers += new
+        self._spent = spent
         self._bar.update(self._task, s=self.status())
 
     def episode(self, name: str) -> None:
@@ -644,7 +532,7 @@ class _Progress:
 
     def status(self) -> str:
         """What came so far, and what it cost."""
-        used: Usage | None = self._usage()
+        used = self._spent
         texts = [f'{self._answers} new answers'] if self._answers else []
         if used is not None and used.prompt_tokens:
             texts.append(f'{used.prompt_tokens + used.completion_tokens} tokens')

@@ -1,0 +1,227 @@
+"""A model that is asked the recorded questions, with a directory that keeps what it says."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from sightplan.grounding import PARSERS
+from sightplan.model import (
+    Answer,
+    AskPurpose,
+    CancelledError,
+    InfrastructureError,
+    InputError,
+    Usage,
+    identity_values,
+)
+from sightplan.records import provenance
+from sightplan.replay.answers_store import AnswersStore, Key
+from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, ask_again
+from sightplan.replay.batches import Source
+from sightplan.replay.sources import Sources
+from sightplan.vlm.api import (
+    Backend,
+    backend_needs_truth,
+    backend_settings,
+    make_backend,
+    resolved_options,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How to ask.
+
+    Attributes:
+        backend: name of the backend.
+        options: its settings.
+        answers: how replies are read, a name in ``PARSERS``.
+        wording: ``asking.RECORDED`` or ``asking.TODAY``.
+        purposes: only questions that were asked for these; empty: all.
+        limit: see ``ask_again``.
+        seed: of a backend that has one.
+        timeout_s: limit of the questions about one image [s].
+    """
+
+    backend: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    answers: str = 'strict'
+    wording: str = RECORDED
+    purposes: tuple[AskPurpose, ...] = ()
+    limit: int = 0
+    seed: int = 0
+    timeout_s: float = 300.0
+
+
+class Watcher(Protocol):
+    """Is told how it goes; called from the asking thread."""
+
+    def started(self, folder: Path, there: int) -> None:
+        """The directory is open, and holds some answers already."""
+
+    def answered(self, new: int, spent: Usage | None) -> None:
+        """So many more answers are committed; what all sessions spent, if that is counted."""
+
+    def episode(self, name: str) -> None:
+        """All of an episode has been asked."""
+
+
+class AnotherModel:
+    """Asks another model, and keeps what it says.
+
+    Args:
+        settings: see AskSettings.
+        sources: the bags.
+
+    Raises:
+        InputError: a setting is wrong, or an oracle is chosen and the bags have no truth.
+        InfrastructureError: the model cannot be loaded, or no bag can be read.
+    """
+
+    def __init__(self, settings: AskSettings, sources: Sources) -> None:
+        self._how, self._sources = settings, sources
+        first = next(iter(sources.read()), None)
+        if first is None:
+            raise InfrastructureError('nothing could be read: ' + '; '.join(
+                f'{name}: {text}' for name, texts in sources.complaints.items()
+                for text in texts))
+        self._domain = first.episode.domain
+        options = resolved_options(settings.backend, settings.options, settings.seed, None,
+                                   self._domain.name)
+        self._settings = backend_settings(settings.backend, options)
+        self._truth = CurrentTruth()
+        if backend_needs_truth(settings.backend):
+            self._truth.use(first.episode)
+        self._backend: Backend = make_backend(settings.backend, options, self._truth)
+
+    @property
+    def model(self) -> str:
+        """Exact name of the model."""
+        return self._backend.model
+
+    @property
+    def reads_prompt(self) -> bool:
+        """Whether its answers depend on the prompt around the questions."""
+        return bool(getattr(self._backend, 'reads_prompt', True))
+
+    def ask(self, out: Path | str, truths_of: Callable[[Reply], list[bool | None]],
+            watcher: Watcher, taken: Callable[[Reply], None],
+            cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+        """Ask all that was not asked yet, and let go of the model.
+
+        Args:
+            out: directory that keeps the answers; see ``AnswersStore``.
+            truths_of: what is true about the questions of an answered batch.
+            watcher: is told how it goes.
+            taken: takes every answered batch, also those of earlier sessions.
+            cancelled: polled before each batch.
+
+        Returns:
+            plain JSON data: ``out``, ``backend``, ``model``, ``recorded_models``, ``batches``,
+            ``answers`` (all), ``new`` (of this session), ``without_image`` and ``without_truth``
+            (batches that could not be asked), ``seconds``, ``spent`` (None where nobody counts),
+            ``prompts_changed`` (texts by recorded prompt), ``interrupted``, ``stopped_by``.
+
+        Raises:
+            InputError: the directory holds another replay, or a bag does not fit the backend.
+        """
+        backend, prompts = self._backend, PromptNotes()
+        counts = dict.fromkeys(('batches', 'answers', 'new', 'without_image', 'without_truth'), 0)
+        models: dict[str, None] = {}
+        stopped_by = ''
+        with ExitStack() as stack:
+            close = getattr(backend, 'close', None)
+            if close is not None:
+                stack.callback(close)
+            store = stack.enter_context(AnswersStore(out))
+            done = store.open(self._identity(), {
+                'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
+                **provenance()})
+            spending = _Spending(store, backend)
+            watcher.started(store.folder, sum(map(len, done.values())))
+            began = time.monotonic()
+            try:
+                for reply in self._replies(done, prompts, watcher, cancelled):
+                    counts['batches'] += 1
+                    if reply.answers is None:
+                        counts[f'without_{reply.lacks}'] += 1
+                        continue
+                    if reply.fresh:
+                        store.append(reply.batch, reply.answers, truths_of(reply), backend.model,
+                                     reply.prompt if self.reads_prompt else '', reply.seconds)
+                        counts['new'] += len(reply.answers)
+                        spending.note()
+                        watcher.answered(len(reply.answers), spending.total)
+                    counts['answers'] += len(reply.answers)
+                    models[reply.batch.event.model] = None
+                    taken(reply)
+            except (InfrastructureError, CancelledError) as error:  # the latter: a spending cap
+                stopped_by = f'{type(error).__name__}: {error}'
+            finally:
+                spending.note()
+            seconds = time.monotonic() - began
+        return {'out': str(store.folder), 'backend': self._how.backend, 'model': self.model,
+                'recorded_models': list(models), **counts, 'seconds': round(seconds, 3),
+                'spent': None if spending.total is None else dataclasses.asdict(spending.total),
+                'prompts_changed': prompts.changed if self.reads_prompt else {},
+                'interrupted': bool(stopped_by) or cancelled(), 'stopped_by': stopped_by}
+
+    def _replies(self, done: dict[Key, tuple[Answer, ...]], prompts: PromptNotes,
+                 watcher: Watcher, cancelled: Callable[[], bool]) -> Iterator[Reply]:
+        how = self._how
+        return ask_again(
+            self._same_domain(self._sources.read()), self._backend, truth=self._truth,
+            parse=PARSERS[how.answers], wording=how.wording, purposes=how.purposes,
+            limit=how.limit, done=done, workers=getattr(self._settings, 'concurrency', 1),
+            timeout_s=how.timeout_s, prompts=prompts,
+            finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
+
+    def _identity(self) -> dict[str, Any]:
+        """All that the answers depend on."""
+        how, domain = self._how, self._domain
+        return {
+            'bags': self._sources.digests(),
+            'backend': {'name': how.backend, **identity_values(self._settings)},
+            'model': self.model, 'answers': how.answers,
+            'questions': RECORDED if how.wording == RECORDED else domain.question_hash,
+            'prompts': ({name: domain.prompt_hash(name) for name in domain.prompt_names}
+                        if self.reads_prompt else {}),
+            'purposes': sorted(purpose.value for purpose in how.purposes)}
+
+    def _same_domain(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Refuse episodes of several domains for a backend with a model for each."""
+        for source in sources:
+            other = source.episode.domain.name
+            if other != self._domain.name and hasattr(self._settings, 'domain'):
+                raise InputError(f'{source.name}: is of domain {other}, others are of '
+                                 f'{self._domain.name}; backend {self._how.backend} has a model '
+                                 f'for each: replay one domain at a time')
+            yield source
+
+
+class _Spending:
+    """Keeps in ``replay.json`` what all sessions spent on a backend that counts it."""
+
+    def __init__(self, store: AnswersStore, backend: Backend) -> None:
+        carry_over = getattr(backend, 'carry_over', None)
+        self._store, self._backend = store, backend
+        self._keeps = carry_over is not None
+        self._earlier = Usage(**(store.info.get('spent') or {})) if self._keeps else Usage()
+        if carry_over is not None:
+            carry_over(self._earlier)
+
+    @property
+    def total(self) -> Usage | None:
+        used = self._backend.usage
+        return None if used is None else self._earlier + used
+
+    def note(self) -> None:
+        if self._keeps and self.total is not None:
+            self._store.note('spent', dataclasses.asdict(self.total))
