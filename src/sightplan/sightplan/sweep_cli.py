@@ -43,6 +43,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('file', type=Path, metavar='FILE', help='sweep file, see config/sweeps')
     parser.add_argument('--out', type=Path, metavar='DIR',
                         help='directory of all its runs (default: runs/NAME)')
+    parser.add_argument('--set', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
+                        help='fields of "base" that are to be other than in the file, such as '
+                             'backend=transformers backend_options.model=DIR')
     parser.add_argument('--jobs', type=int, default=0, metavar='N',
                         help='number of workers (default: one per CPU)')
     parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
@@ -81,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
             if getattr(arguments, name) < least:
                 raise InputError(f'--{name.replace("_", "-")} {getattr(arguments, name)}: must be '
                                  f'{least} or more')
-        sweep = read_sweep(arguments.file).only(arguments.only)
+        sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
         out = arguments.out or Path('runs') / sweep.name
         if arguments.dry_run:
             return _plan(sweep, out, arguments)

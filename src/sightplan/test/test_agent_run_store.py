@@ -75,6 +75,8 @@ def test_tuples_and_lists_are_the_same_when_resuming(tmp_path):
     ({'method': {'name': 'oracle'}}, 'method.name was "ground", now "oracle"'),
     ({'new': 3}, 'by this one; choose another --out. Different: new was null, now 3'),
     ({'new': 3}, 'was begun by another version of sightplan and cannot be resumed'),
+    ({'sightplan': '2'}, 'another version of sightplan and cannot be resumed'),
+    ({'method': {'name': 'ground'}}, 'another version of sightplan and cannot be resumed by'),
 ])
 def test_another_configuration_is_refused_and_the_difference_named(tmp_path, change, message):
     opened(tmp_path).close()
@@ -98,6 +100,80 @@ def test_two_writers_are_one_too_many(tmp_path):
     assert RunStore(tmp_path).lines() == []  # reading is free
     store.close()
     opened(tmp_path).close()
+
+
+def test_processes_of_one_command_share_a_run(tmp_path):
+    one, two = (RunStore(tmp_path) for _ in range(2))
+    one.open(IDENTITY, {'started': 'now'}, command='c')
+    assert one.append(line(1))
+    assert two.open(IDENTITY, {'started': 'later'}, command='c') == {'e1'}
+    assert two.append(line(2)) and not one.append(line(2, solved=True)), 'who is first'
+    with one.locked() as done:
+        assert done == {'e1', 'e2'}
+        with pytest.raises(InputError, match='another process'):
+            RunStore(tmp_path).open(IDENTITY)
+    wrote = []
+    assert not two.append(line(1), before=lambda: wrote.append(1))
+    assert two.append(line(3), before=lambda: wrote.append(3)) and wrote == [3]
+    assert [x['episode_id'] for x in one.lines()] == ['e1', 'e2', 'e3']
+    assert len(one.run_info()['sessions']) == 1, 'who joins is no session of its own'
+    with pytest.raises(InputError, match='Different: seed was 0, now 1'):
+        RunStore(tmp_path).open({**IDENTITY, 'seed': 1}, command='c')
+
+
+def test_who_shares_a_run_sees_that_errors_were_dropped(tmp_path):
+    with opened(tmp_path) as store:
+        store.append(line(1, scored=False))
+        store.append(line(2))
+    one, two = (RunStore(tmp_path) for _ in range(2))
+    assert one.open(IDENTITY, command='c') == {'e1', 'e2'}
+    assert two.open(IDENTITY, command='d', retry_errors=True) == {'e2'}
+    assert one.append(line(1)) and two.append(line(3)) and not two.append(line(1))
+    assert RunStore(tmp_path).done() == {'e1', 'e2', 'e3'}
+
+
+def test_a_torn_line_of_another_process_is_removed_before_the_next(tmp_path):
+    store = RunStore(tmp_path)
+    store.open(IDENTITY, command='c')
+    store.append(line(1))
+    with (tmp_path / 'episodes.jsonl').open('ab') as file:
+        file.write(b'{"episode_id": "e2", "sco')
+    store.append(line(3))
+    assert [x['episode_id'] for x in store.lines()] == ['e1', 'e3']
+
+
+def test_a_fence_keeps_a_process_from_writing(tmp_path):
+    def fence():
+        if closed:
+            raise InputError('taken over')
+    closed = []
+    store = RunStore(tmp_path)
+    store.open(IDENTITY, command='c', fence=fence)
+    store.append(line(1))
+    closed.append(True)
+    for forbidden in (lambda: store.append(line(2)), lambda: store.note('a', 1),
+                      store.drop_unscored):
+        with pytest.raises(InputError, match='taken over'):
+            forbidden()
+    assert store.done() == {'e1'} and 'a' not in store.run_info()
+
+
+SHARING = """
+import sys
+from sightplan.records import RunStore
+store = RunStore(sys.argv[1])
+store.open({}, command='c')
+for number in range(60):
+    store.append({'episode_id': f'e{number}', 'by': sys.argv[2], 'text': 'x' * 5000})
+"""
+
+
+def test_many_processes_commit_each_episode_once(tmp_path):
+    writers = [subprocess.Popen([sys.executable, '-c', SHARING, str(tmp_path), str(n)])
+               for n in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert sorted(x['episode_id'] for x in RunStore(tmp_path).lines()) == sorted(
+        f'e{n}' for n in range(60))
 
 
 def test_results_of_unknown_origin_are_left_alone(tmp_path):

@@ -307,6 +307,80 @@ def test_calibrations_are_those_of_the_cells():
     assert len(names) == len(sweep.cells)
 
 
+def test_fields_can_be_changed_on_the_command_line(tmp_path):
+    sweep = read_sweep(CONFIG / 'methods.yaml', ['backend=scripted', 'episodes=3'])
+    assert {cell.settings.episodes for cell in sweep.cells} == {3} and len(sweep.cells) == 24
+    for change, words in [('episodes', 'KEY=VALUE'), ('episodes=[', 'not YAML'),
+                          ('episods=1', 'episods: is unknown')]:
+        with pytest.raises(InputError, match=words):
+            read_sweep(CONFIG / 'smoke.yaml', [change])
+
+
+def changed_folder(tmp_path):
+    """Problems of one's own, and the sweep of them."""
+    folder = tmp_path / 'problems'
+    folder.mkdir()
+    source = load_domain('blocksworld').split_folder('simple')
+    for path in sorted(source.glob('*.pddl'))[:2]:
+        (folder / path.name).write_bytes(path.read_bytes())
+    table = tmp_path / 'table.yaml'
+    table.write_text('rates: {default: {p_yes_true: 0.9, p_yes_false: 0.1}}')
+    return folder, table, f"""
+        base: {{problems: {folder}, table: {table}, calibration: auto}}
+        axes: {{method: [belief, ground, oracle]}}
+        calibrations: {{c: {{table: each, like: simple, problems: 2}}}}
+        """
+
+
+def test_what_a_cell_refers_to_is_part_of_its_name(tmp_path, monkeypatch):
+    import sightplan
+    folder, table, text = changed_folder(tmp_path)
+    belief, ground, oracle = (cell.name for cell in sweep_of(text).cells)
+    [calibration] = sweep_of(text).calibrations
+    assert [c.name for c in sweep_of(text).cells] == [belief, ground, oracle]
+    table.write_text('rates: {default: {p_yes_true: 0.8, p_yes_false: 0.1}}')
+    names = [c.name for c in sweep_of(text).cells]
+    assert names[0] != belief and names[1] != ground and names[2] == oracle
+    assert sweep_of(text).calibrations[0].stem != calibration.stem
+    next(folder.glob('*.pddl')).unlink()
+    assert sweep_of(text).cells[2].name != oracle
+    names = {c.name for c in sweep_of(text).cells}
+    with monkeypatch.context() as patch:
+        patch.setattr(sightplan, '__version__', '99')
+        assert not names & {c.name for c in sweep_of(text).cells}
+        assert sweep_of(text).calibrations[0].stem != sweep_of(text.replace(
+            'problems: 2', 'problems: 3')).calibrations[0].stem
+    real = type(load_domain('blocksworld')).prompt_hash
+    monkeypatch.setattr(type(load_domain('blocksworld')), 'prompt_hash',
+                        lambda self, name: real(self, name)[::-1])
+    assert {c.name for c in sweep_of(text).cells} & names == {sweep_of(text).cells[2].name}
+
+
+def test_directories_of_other_versions_are_named(memory, tmp_path, capsys):
+    _, table, text = changed_folder(tmp_path)
+    file = tmp_path / 'mine.yaml'
+    file.write_text(text.replace('belief, ', ''))
+    out = tmp_path / 'out'
+    run_sweep(read_sweep(file), out, INSIDE)
+    assert cli.main(['sweep', str(file), '--out', str(out), '--status']) == 0
+    assert 'belong to no cell' not in capsys.readouterr().out
+    old = next(c.name for c in read_sweep(file).cells if c.settings.method == 'ground')
+    table.write_text('rates: {default: {p_yes_true: 0.8, p_yes_false: 0.1}}')
+    assert cli.main(['sweep', str(file), '--out', str(out), '--status', '--json']) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)['leftovers'] == [old] and json.loads(shown.out)['missing'] == 2
+    assert 'belong to no cell of this sweep (made by another version, or' in shown.err
+    assert f'with what was changed since): {old}' in shown.err
+    assert run_sweep(read_sweep(file), out, INSIDE)['failures'] == []
+
+
+def test_a_time_limit_of_the_planner_may_change(memory, tmp_path):
+    text = '{base: {episodes: 2, table: perfect, planner_timeout_s: 60.0}, axes: {seed: [0]}}'
+    run_sweep(sweep_of(text), tmp_path, INSIDE)
+    again = run_sweep(sweep_of(text.replace('60.0', '5.0')), tmp_path, INSIDE)
+    assert (again['done'], again['new']) == (2, 0)
+
+
 @pytest.mark.parametrize('path', sorted(CONFIG.glob('*.yaml')), ids=lambda p: p.stem)
 def test_shipped_sweeps_can_be_read(path):
     sweep = read_sweep(path)

@@ -242,8 +242,13 @@ class Sweep:
 # ----------------------------------------------------------------------------------- reading
 
 
-def read_sweep(path: Path) -> Sweep:
+def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     """Read a sweep's file.
+
+    Args:
+        path: the file.
+        changes: ``KEY=VALUE``: fields of ``base`` that are other than in the file; the value is
+            read as YAML. With another backend the options of the file's are left out.
 
     Raises:
         InputError: it is missing or wrong; names file, cell, field and remedy.
@@ -257,7 +262,23 @@ def read_sweep(path: Path) -> Sweep:
         raise InputError(f'{path}: is not YAML: {error}') from error
     if not isinstance(data, dict):
         raise InputError(f'{path}: is not a mapping; write "axes:" and its lists')
+    if more := dict(map(_change, changes)):
+        base = _mapping(data, 'base', str(path))
+        if more.get('backend', base.get('backend')) != base.get('backend'):
+            base = {key: value for key, value in base.items()
+                    if key != 'table' and key.partition('.')[0] != 'backend_options'}
+        data['base'] = {**base, **more}
     return parse_sweep(data, path.stem, str(path))
+
+
+def _change(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition('=')
+    if not equals or not key:
+        raise InputError(f'--set {text!r} must have the form KEY=VALUE')
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise InputError(f'--set {text!r}: the value is not YAML: {error}') from error
 
 
 def parse_sweep(data: Mapping[str, Any], name: str, source: str) -> Sweep:
