@@ -104,6 +104,19 @@ def test_a_torn_compressed_chunk_is_read_as_far_as_it_goes(tmp_path: Path) -> No
     assert any('1970-01-01' in text for text in complaints), 'it is said from which time on'
 
 
+def test_a_torn_index_hides_no_topic(tmp_path: Path) -> None:
+    """What is cut off of the index of the last chunk tells of one of its two topics only."""
+    written = own_bag(tmp_path / 'b', 'none')
+    content = written.path.read_bytes()
+    last = max(content.index(m.data) + len(m.data) for m in written.messages)
+    first = content.index(b'\x07', last)
+    after = first + 9 + int.from_bytes(content[first + 1:first + 9], 'little')
+    written.path.write_bytes(content[:after + 4])
+    for topic in ('/talk', '/other'):
+        expected = [m for m in written.in_order() if m.topic == topic]
+        assert list(open_bag(written.path).messages([topic])) == expected
+
+
 def test_a_damaged_chunk_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
     for compression in ('none', 'zstd'):
         written = own_bag(tmp_path / compression, compression)
@@ -183,6 +196,19 @@ def test_a_page_that_is_damaged_costs_only_its_rows(tmp_path: Path) -> None:
         assert len(messages) >= 300 - lost
         assert (len(messages) == 300) == (lost == 0)
         assert 'cut off or damaged' in complaints[0]
+
+
+def test_rows_in_a_page_that_was_given_up_come_once(tmp_path: Path) -> None:
+    written = rosbags_bag(tmp_path / 'b', StoragePlugin.SQLITE3, times=range(100), length=100)
+    content = bytearray(written.path.read_bytes())
+    leaf = content.index(b'x050' * 90) // PAGE
+    root = next(n for n in range(1, len(content) // PAGE) if content[n * PAGE] == 0x05)
+    old = content[leaf * PAGE:(leaf + 1) * PAGE]
+    content[root * PAGE:(root + 1) * PAGE] = bytes(PAGE)
+    written.path.write_bytes(content + old)
+    messages, complaints = read(written.path)
+    assert messages == written.in_order()
+    assert 'damaged' in complaints[0]
 
 
 def test_a_lost_page_of_a_large_row_costs_only_that_row(tmp_path: Path) -> None:
