@@ -545,12 +545,12 @@ class OpenRun:
                     self._grounder = BackendGrounder(backend, PARSERS[settings.answers])
                 if needs_visual_planner(settings.method):
                     self._visual_planner = BackendVisualPlanner(backend, self.domain)
+            with self.store.locked():
+                bag_recorder.clean(self.store.folder, self.store.lines)
             self._bags: BagRecorder | None = None
             if settings.bags != bag_recorder.NONE:
                 self._bags = _made(stack, BagRecorder(
                     self.store.folder, self._truth, self.domain, settings.bags))
-                with self.store.locked():
-                    self._bags.open(self.store.lines())
             self._scorer = EpisodeScorer(self._bags.truth if self._bags else self._truth)
             self._log: AnswersLog | None = None
             if settings.answers_log:

@@ -215,14 +215,18 @@ run(RunSettings(problems={problems!r}, method='ground', backend='noisy_oracle', 
 """
 
 
-def test_a_killed_run_is_taken_up_again(go, tmp_path, problems):
+@pytest.mark.parametrize('again', ['all', 'none'])
+def test_a_killed_run_is_taken_up_again(go, tmp_path, problems, again):
     code = KILLED.format(here=str(HERE), problems=str(problems), out=str(tmp_path / 'run'))
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == -signal.SIGKILL
     (left,) = (tmp_path / 'run' / 'bags').glob('.under-way-*/*')
     assert any(m.topic == f'/{topics.AGENT_STEP}' for m in open_bag(left).messages())
-    go()
-    assert [Path(line['bag']).name for line in lines(tmp_path / 'run')] == bags(tmp_path)
-    assert not list((tmp_path / 'run' / 'bags').glob('.*'))
+    go(bags=again)
+    kept = [Path(line['bag']).name for line in lines(tmp_path / 'run') if 'bag' in line]
+    if again == 'all':
+        assert kept == bags(tmp_path), 'and nothing hidden'
+    assert len(kept) == (3 if again == 'all' else 0)
+    assert (tmp_path / 'run' / 'bags').exists() is (again == 'all')
 
 
 def test_what_was_never_committed_is_removed_and_nothing_else(go, tmp_path):

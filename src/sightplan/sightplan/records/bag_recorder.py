@@ -17,7 +17,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class BagRecorder:
 
     def __init__(self, folder: Path, truth: TruthSource, domain: Domain, keep: str = ALL,
                  compression: str = 'zstd') -> None:
-        """Name the run directory; nothing is touched before ``open``.
+        """Name the run directory; nothing is touched before an episode begins.
 
         Args:
             folder: the run directory.
@@ -78,24 +78,6 @@ class BagRecorder:
         """Ground truth for the scorer; all it is told goes into the bag."""
         self._bag: _UnderWay | None = None
         self._now_ns = 0
-
-    def open(self, lines: Collection[Mapping[str, Any]]) -> None:
-        """Remove what killed processes left: bags of episodes that were never committed.
-
-        Bags that a recorder on ROS wrote are left alone. No other process may commit meanwhile.
-
-        Args:
-            lines: the committed episodes.
-
-        Raises:
-            InfrastructureError: something cannot be removed.
-        """
-        named = {Path(str(line['bag'])).name for line in lines if line.get('bag')}
-        for path in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
-            if path.name.startswith(_UNDER_WAY):
-                _remove_unless_locked(path)
-            elif path.name not in named and _is_ours(path):
-                _remove(path)
 
     def record(self, event: EpisodeEvent) -> None:
         """Write one event of the episode loop.
@@ -177,6 +159,32 @@ class BagRecorder:
         assert self._bag is not None
         self._now_ns = max(time.time_ns(), self._now_ns + 1)  # an order, whatever the clock does
         self._bag.writer.write(self._bag.topics[topic], self._now_ns, self._cdr.data(message))
+
+
+def clean(folder: Path, lines: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+    """Remove what killed processes left: bags of episodes that were never committed.
+
+    Bags that a recorder on ROS wrote, and those that another process is writing, are left alone.
+    No other process may commit meanwhile.
+
+    Args:
+        folder: the run directory.
+        lines: gives the committed episodes; not asked where there are no bags.
+
+    Raises:
+        InfrastructureError: something cannot be removed.
+    """
+    folder = folder / FOLDER
+    if not folder.is_dir():
+        return
+    named = {Path(str(line['bag'])).name for line in lines() if line.get('bag')}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(_UNDER_WAY):
+            _remove_unless_locked(path)
+        elif path.name not in named and _is_ours(path):
+            _remove(path)
+    with contextlib.suppress(OSError):
+        folder.rmdir()  # if it is empty
 
 
 class _UnderWay:
