@@ -377,6 +377,19 @@ def test_messages_that_make_no_sense_are_lost_ones(tmp_path: Path, recorded: tup
     assert topics.AGENT_PLAN in words
 
 
+def test_a_number_out_of_all_proportion_is_not_believed(tmp_path: Path, recorded: tuple) -> None:
+    """Without a checksum (sqlite3) any number may come; four thousand million are not lost."""
+    make, messages = BagMessages(), rows(recorded[0])
+    last = of(messages, topics.AGENT_EPISODE)[-1]
+    ended = make.read(messages[last][2], topics.EVENTS[topics.AGENT_EPISODE])
+    ended.sequence = 2**32 - 1
+    messages[last] = (*messages[last][:2], make.data(ended))
+    episode = only(written(tmp_path / 'b', messages))
+    assert plain(episode.events) == recorded[2][:-1]
+    assert episode.lost == ()
+    assert 'event 4294967295 on agent/episode cannot follow' in episode.complaints[0]
+
+
 def test_a_domain_that_is_not_there_is_named(tmp_path: Path, recorded: tuple) -> None:
     make, messages = BagMessages(), rows(recorded[0])
     changed = []

@@ -44,6 +44,8 @@ from sightplan.records.truth import RecordedTruth, Told
 __all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 
 _MOST_NAMED = 5
+_MOST_LOST = 10_000
+"""A number that is so far beyond the one before is damaged."""
 _TRIED = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED)
 """Of these actions the world tells what became of them."""
 
@@ -141,6 +143,10 @@ class _Attempt:
         reader, number, lost = EventReader(), 1, list[int]()
         for arrival in self.arrivals[1:]:
             sequence = int(arrival.message.sequence)
+            if sequence - number > _MOST_LOST:
+                self.complaints.append(f'event {sequence} on {arrival.topic} cannot follow event '
+                                       f'{number - 1}; it is left out')
+                continue
             lost += range(number, sequence)
             number = sequence + 1
             try:
