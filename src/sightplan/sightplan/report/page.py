@@ -400,8 +400,8 @@ def _cells_label(cells: Mapping[str, Any], parts: Sequence[str] = ('method', 'mo
 
 def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
     """Success by domain: of each method over all its models, then of each model."""
-    told = {(row['domain'], _cells_label(row, ('method',)), row['split']):
-            row['paper'] if row['paper'] is not None else row['paper_five']
+    # Published are means over the same models: those over other ones are in the table.
+    told = {(row['domain'], _cells_label(row, ('method',)), row['split']): row['paper']
             for row in _rows_of(tables, 'figure5')}
     for row in _rows_of(tables, 'models'):
         told[row['domain'], _cells_label(row), row['split']] = row['paper_success']
@@ -423,7 +423,7 @@ def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mappin
                                if line['scored']])
                 for n, solved in [(len(scored), sum(bool(line['solved']) for line in scored))]]
             over = ', over all models' if len(rows) < len(groups) else ''
-            hollow = ('; hollow: published' if any(p.published is not None for p in points)
+            hollow = ('; hollow: published, of the same models' if any(p.published is not None for p in points)
                       else '')
             yield _plot(
                 plots.dots(f'{name}-{_id(domain)}', points, f'Success in {domain} by {what} '

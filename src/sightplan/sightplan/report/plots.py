@@ -167,7 +167,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
     if any(p.published is not None for p in points):
         handles.append(_marker(_INK, 'o', 'published', hollow=True))
     if handles:
-        figure.legend(handles=handles, loc='outside upper right', ncols=len(handles),
+        figure.legend(handles=handles, loc='outside upper left', ncols=len(handles),
                       handletextpad=0.2, columnspacing=1.2)
     return figure
 
@@ -236,7 +236,7 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
                for i, name in enumerate(names)]
     if any(line.model for line in lines):
         handles.append(Line2D([], [], color=_INK, linewidth=0.7, label=theory))
-    figure.legend(handles=handles, loc='outside upper right', ncols=min(4, len(handles)),
+    figure.legend(handles=handles, loc='outside upper left', ncols=min(4, len(handles)),
                   handlelength=3)
     return figure
 
@@ -273,13 +273,14 @@ def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
         upper, lower = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
         upper.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.8)
         filled = [b for b in found.bins if b.n]
-        upper.plot([b.mean_p for b in filled], [b.frequency for b in filled], color=COLOURS[0],
-                   linewidth=0.9)
         for few, face in ((False, COLOURS[0]), (True, 'none')):
             chosen = [b for b in filled if (b.n < _LEAST_IN_BIN) == few]
             upper.plot([b.mean_p for b in chosen], [b.frequency for b in chosen], linestyle='',
                        marker='o', markersize=3.6, markeredgecolor=COLOURS[0],
                        markerfacecolor=face, markeredgewidth=0.9)
+        enough = [b for b in filled if b.n >= _LEAST_IN_BIN]
+        upper.plot([b.mean_p for b in enough], [b.frequency for b in enough], color=COLOURS[0],
+                   linewidth=0.9)
         upper.set_title(f'{label}\nECE {_number(found.ece)}, n {found.n:,}', loc='left',
                         fontsize=_SMALL)
         lower.stairs([max(b.n, 0.5) for b in found.bins],

@@ -16,6 +16,9 @@ from sightplan.report.tables import Column, Kind, Table
 _NAMES = ('cause', 'stop')
 """Columns of names of the code, which are put in words."""
 
+_CONDITIONS = ('domain', 'backend', 'failure_probability', 'privileged', 'calibrated')
+"""Columns of conditions, which say little in a table of one row."""
+
 _MANY = 200
 """From so many observations on a share has a third digit."""
 
@@ -106,8 +109,10 @@ def _part_of(key: str, columns: Mapping[str, Column]) -> bool:
 
 def _everywhere(column: Column, values: Sequence[object]) -> bool:
     """Whether a value that is the same in all rows is said once; results are not."""
-    if len(values) < 2 or any(value != values[0] for value in values):
+    if any(value != values[0] for value in values):
         return False
+    if len(values) == 1:
+        return column.key in _CONDITIONS
     if column.kind in ('text', 'bool') or column.key == 'failure_probability':
         return True
     if column.kind == 'count' and (column.key == 'n' or column.key.endswith('_n')):
