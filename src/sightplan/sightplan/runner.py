@@ -11,7 +11,6 @@ import datetime
 import hashlib
 import importlib.metadata
 import itertools
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
@@ -86,7 +85,6 @@ from sightplan.vlm.api import (
 ALL_SPLITS = 'all'
 WORLDS = 'sightplan.worlds'
 _DEFAULT_MAX_ACTIONS = 20
-_LOG = logging.getLogger(__name__)
 _Thing = TypeVar('_Thing')
 
 
