@@ -8,14 +8,24 @@ from pathlib import Path
 
 import numpy as np
 
-from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from sightplan.domains import load_domain
+from doubles import (
+    TWO_BLOCKS,
+    GuessingGrounder,
+    MemoryWorld,
+    SearchPlanner,
+    pantry,
+    pantry_view,
+    spec_of,
+    told_by,
+)
+from sightplan.agent import make_policy, run_episode
 from sightplan.model import (
     Asked,
     EpisodeEnded,
     EpisodeStarted,
     Observation,
     Observed,
+    Privileged,
     Proposed,
 )
 from sightplan.records.recorded import RecordedEpisode
@@ -53,7 +63,7 @@ class Keeper:
     """A Recorder that makes recorded episodes of what it is told."""
 
     def __init__(self, world):
-        self._world = world
+        self._world, self._domain = world, world.domain
         self.episodes = []
 
     def record(self, event):
@@ -72,7 +82,7 @@ class Keeper:
             self._truth.state(event.stamp_ns)
             self.episodes.append(EpisodeDouble(
                 Path('bags') / self._spec.problem.name, self._spec,
-                load_domain(self._spec.problem.domain), tuple(self._events),
+                self._domain, tuple(self._events),
                 RecordedTruth(self._told), images=self._images))
 
 
@@ -90,6 +100,20 @@ def recorded_run(folder: Path, problems: int = 3, **values) -> list[Source]:
                        'out': str(folder / 'run'), **values}),
         world=world, planner=SearchPlanner(), recorders=[keeper])
     return [Source(f'run/bags/{e.spec.problem.name}', e) for e in keeper.episodes]
+
+
+def hidden_run(method: str, level: Privileged, error: float = 0.0) -> list[Source]:
+    """Episodes in a domain where things are hidden in others, with a model that errs."""
+    domain = pantry()
+    sources = []
+    for problem in domain.split_problems('small'):
+        world = MemoryWorld(domain, pantry_view)
+        keeper = Keeper(world)
+        spec = spec_of(problem, method=method, privileged=level, max_actions=12)
+        run_episode(spec, make_policy(method), world, GuessingGrounder(world, error=error, seed=1),
+                    SearchPlanner(domain), keeper, domain, privileged=told_by(world, spec))
+        sources.append(Source(f'bags/{problem.name}', keeper.episodes[0]))
+    return sources
 
 
 def without_truth(source: Source) -> Source:

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from replay_doubles import recorded_run, without_truth
+from replay_doubles import hidden_run, recorded_run, without_truth
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (
     Answer,
@@ -15,7 +15,10 @@ from sightplan.model import (
     AskPurpose,
     Atom,
     BeliefUpdated,
+    FeedbackStatus,
     InputError,
+    Observed,
+    Privileged,
     Stepped,
     Verdict,
 )
@@ -72,50 +75,59 @@ def test_joint_estimation_mends_wrong_answers(faulty):
     assert rows[0]['gain'] == 0. and rows[0]['accuracy_on'] < 1.
 
 
-def test_raw_answers_are_what_the_method_believed(faulty):
-    """The state that ``ground`` itself published after each batch is the one found again."""
-    for source in faulty:
-        published, after = [], False
-        for event in source.episode.events:
-            if isinstance(event, BeliefUpdated) and after:
-                published.append(event.belief.state)
-            after = isinstance(event, Asked)
-        truth = source.episode.truth
-        atoms = source.episode.domain.worth_asking(source.episode.spec.problem)
-        exact = [all((atom in state) == truth.holds(atom, batch.event.observation.stamp_ns)
-                     for atom in atoms)
-                 for state, batch in zip(published, batches(source), strict=True)]
-        share = [(atom in state) == truth.holds(atom, batch.event.observation.stamp_ns)
-                 for state, batch in zip(published, batches(source), strict=True)
-                 for atom in atoms]
-        found = estimate([source], [], resamples=0)['estimators'][RAW]
-        assert found['exact_states'] == sum(exact) / len(exact)
-        assert found['accuracy'] == pytest.approx(sum(share) / len(share))
+def follow(source, method):
+    """What an estimator believes after each batch, and what the method published after it."""
+    tracker, moved, found, published = Estimating(method).track(source.episode), False, [], []
+    for event in source.episode.events:
+        if isinstance(event, Observed):
+            tracker.look(event.observation, moved)
+        elif isinstance(event, Asked):
+            tracker.answer(event)
+            found.append(tracker.believed()[0])
+            published.append(None)
+        elif isinstance(event, BeliefUpdated) and published:
+            # What is told with a later look is published, too, before anything is asked.
+            if events_since(source, event) == 0:
+                published[-1] = event.belief.state
+        elif isinstance(event, Stepped) and event.action is not None:
+            tracker.act(event.action, event.feedback.status)
+            moved = moved or event.feedback.status is FeedbackStatus.EXECUTED
+    return found, published
 
 
-def test_decoded_states_are_what_the_method_decode_believed(tmp_path):
-    sources = recorded_run(tmp_path, problems=2, method='decode', seed=4, max_actions=6,
-                           backend_options={'table': 'gemma-3-27b-it'})
+def events_since(source, belief):
+    """Number of looks and actions between a belief and the answers before it."""
+    events = source.episode.events
+    place = next(i for i, event in enumerate(events) if event is belief)
+    since = 0
+    while not isinstance(events[place], Asked):
+        since += isinstance(events[place], (Observed, Stepped))
+        place -= 1
+    return since
+
+
+@pytest.mark.parametrize('method', ['ground', 'decode'])
+@pytest.mark.parametrize('level', [None, Privileged.NONE, Privileged.INITIAL, Privileged.ALWAYS])
+def test_states_are_those_that_the_method_itself_believed(tmp_path, method, level):
+    sources = (hidden_run(method, level, error=.1) if level is not None else
+               recorded_run(tmp_path, method=method, seed=4, max_actions=12,
+                            backend_options={'table': 'gemma-3-27b-it'}))
+    compared = 0
     for source in sources:
-        last, exact = None, []
-        asked = list(batches(source))
-        published = []
-        for event in source.episode.events:
-            if isinstance(event, Asked):
-                if last is not None:
-                    published.append(last)
-                last = None
-            elif isinstance(event, BeliefUpdated):
-                last = event.belief.state
-        published.append(last)
-        atoms = source.episode.domain.worth_asking(source.episode.spec.problem)
-        truth = source.episode.truth
-        for state, batch in zip(published, asked, strict=True):
-            exact.append([(a in state) == truth.holds(a, batch.event.observation.stamp_ns)
-                          for a in atoms])
-        flat = [right for rights in exact for right in rights]
-        found = estimate([source], [Estimating('decode')], resamples=0)['estimators']['decode']
-        assert found['accuracy'] == pytest.approx(sum(flat) / len(flat))
+        for found, published in zip(*follow(source, method), strict=True):
+            assert found == published
+            compared += 1
+    assert compared >= 8
+
+
+def test_what_is_told_is_known():
+    """With all told that is hidden, and a model that does not err, nothing is left to doubt."""
+    told = hidden_run('ground', Privileged.ALWAYS)
+    assert any(s.episode.events[1].observation.told for s in told)
+    for scores in estimate(told, ALL, resamples=0)['estimators'].values():
+        assert scores['accuracy'] == scores['exact_states'] == 1.
+    untold = estimate(hidden_run('ground', Privileged.NONE), ALL, resamples=0)['estimators']
+    assert all(scores['accuracy'] < 1. for scores in untold.values())
 
 
 def test_the_filter_is_that_of_the_method_belief(tmp_path):
