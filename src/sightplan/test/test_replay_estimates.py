@@ -120,6 +120,16 @@ def test_states_are_those_that_the_method_itself_believed(tmp_path, method, leve
     assert compared >= 8
 
 
+def test_actions_do_what_they_should_where_answers_say_nothing(right):
+    def mute(batch):
+        if batch.event.purpose is AskPurpose.ENUMERATION:
+            return batch.event
+        return dataclasses.replace(batch.event, answers=tuple(
+            Answer(a.atom, Verdict.UNPARSED, text='?') for a in batch.event.answers))
+    found = estimate([with_batches(s, mute) for s in right], ALL, resamples=0)
+    assert all(s['exact_states'] == 1. for s in found['estimators'].values())
+
+
 def test_what_is_told_is_known():
     """With all told that is hidden, and a model that does not err, nothing is left to doubt."""
     told = hidden_run('ground', Privileged.ALWAYS)
