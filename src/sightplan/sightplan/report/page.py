@@ -243,9 +243,7 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
         rows.append({
             'key': keys.get(one.key, ''), 'name': str(line['episode_id']),
             'method': one.group.method, 'model': one.group.model or NONE,
-            'variant': ', '.join(filter(None, (
-                f'{one.group.failure_probability:.0%} of actions fail'
-                if one.group.failure_probability else '', one.group.variant))),
+            'variant': _group_label(one.group, ()),
             'split': split_of(line), 'mark': '✓' if solved else '✗' if line['scored'] else '·',
             'result': 'solved' if solved else words(cause) if cause else words(line['stop']),
             'actions': str(line['steps']), 'questions': str(line['questions']),
@@ -278,7 +276,7 @@ def _gallery(chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
             found[failure['cause']] = {
                 'key': keys[one.key], 'uri': jpeg_uri(for_page(data)),
                 'cause': words(failure['cause']), 'text': failure['evidence']['text'],
-                'label': f'{one.group.label}, {line["episode_id"]}'}
+                'label': f'{_group_label(one.group)}, {line["episode_id"]}'}
     return list(found.values())
 
 
@@ -387,54 +385,57 @@ def _rows_of(tables: Sequence[Table], name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _label(group: Group, domains: int) -> str:
-    return group.label if domains == 1 else f'{group.domain}: {group.label}'
+    label = _group_label(group)
+    return label if domains == 1 else f'{group.domain}: {label}'
+
+
+def _group_label(group: Group, parts: Sequence[str] = ('method', 'model')) -> str:
+    return _cells_label({key: getattr(group, key) for key in (
+        *parts, 'failure_probability', 'variant')}, parts)
 
 
 def _cells_label(cells: Mapping[str, Any], parts: Sequence[str] = ('method', 'model')) -> str:
     """What a row of a table is about, without the domain."""
-    failing = cells.get('failure_probability')
     return ', '.join(filter(None, (
         *(str(cells.get(part) or '') for part in parts),
-        f'{failing:.0%} of actions fail' if failing else '', str(cells.get('variant') or ''))))
+        _failing(cells.get('failure_probability')), str(cells.get('variant') or ''))))
+
+
+def _failing(probability: float | None) -> str:
+    return f'{100 * probability:g}% of actions fail' if probability else ''
 
 
 def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
-    """Success by domain: of each method over all its models, then of each model."""
-    # Published are means over the same models: those over other ones are in the table.
-    told = {(row['domain'], _cells_label(row, ('method',)), row['split']): row['paper']
-            for row in _rows_of(tables, 'figure5')}
-    for row in _rows_of(tables, 'models'):
-        told[row['domain'], _cells_label(row), row['split']] = row['paper_success']
+    """Success by domain: of each method over its models, then of each model."""
     for domain in results.domains:
-        groups = [group for group in results.groups if group.domain == domain]
-        methods: dict[str, list[Group]] = {}
-        for group in groups:
-            methods.setdefault(_method_row(group), []).append(group)
-        models = {group.label: [group] for group in groups}
-        for name, rows, what in (('success', methods, 'method'),
-                                 ('success-models', models, 'method and model')):
-            if len(rows) > _MOST_ROWS or (rows is models and len(rows) == len(methods)):
+        means = [row for row in _rows_of(tables, 'figure5')
+                 if row['domain'] == domain and row['success'] is not None]
+        labels = [_cells_label(row, ('method',)) for row in means]
+        twice = {label for label, row in zip(labels, means, strict=True)
+                 if labels.count(label) > len({r['split'] for r in means})}
+        methods = [plots.Dot(
+            f'{label}, {row["names"]}' if label in twice and row['names'] else label,
+            row['split'], row['success'],
+            *wilson(round(row['success'] * row['success_n']), row['success_n']),
+            row['success_n'], row['paper']) for label, row in zip(labels, means, strict=True)]
+        models = [plots.Dot(_cells_label(row), row['split'], row['success'], row['success_low'],
+                            row['success_high'], row['success_n'], row['paper_success'])
+                  for row in _rows_of(tables, 'models')
+                  if row['domain'] == domain and row['success'] is not None]
+        several = any((row['models'] or 0) > 1 for row in means)
+        for name, points, what in (
+                ('success', methods, 'method' + (', mean over models' if several else '')),
+                ('success-models', models if several else [], 'method and model')):
+            if len({point.row for point in points}) > _MOST_ROWS:
                 continue
-            points = [
-                plots.Dot(row, split, solved / n, *wilson(solved, n), n,
-                          told.get((domain, row, split)))
-                for row, members in rows.items() for split in results.splits
-                if (scored := [line for group in members for line in group.of_split(split)
-                               if line['scored']])
-                for n, solved in [(len(scored), sum(bool(line['solved']) for line in scored))]]
-            over = ', over all models' if len(rows) < len(groups) else ''
-            hollow = ('; hollow: published, of the same models' if any(p.published is not None for p in points)
-                      else '')
+            hollow = ('; hollow: published, of the same models'
+                      if any(p.published is not None for p in points) else '')
             yield _plot(
                 plots.dots(f'{name}-{_id(domain)}', points, f'Success in {domain} by {what} '
                            'and split', 'share of episodes that are solved'),
-                f'{domain}: solved episodes by {what} and split{over}, with 95 % Wilson '
-                f'intervals{hollow}; n = {_range(p.n for p in points)} for each point.')
-
-
-def _method_row(group: Group) -> str:
-    return _cells_label({'method': group.method, 'variant': group.variant,
-                         'failure_probability': group.failure_probability}, ('method',))
+                f'{domain}: share of solved episodes by {what} and split, with 95 % Wilson '
+                f'intervals of the episodes{hollow}; n = {_range(p.n for p in points)} for each '
+                'point.')
 
 
 def _compounding_plots(tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
@@ -505,7 +506,7 @@ def _failure_plots(results: Results) -> Iterator[Mapping[str, str]]:
         rows = []
         merged: dict[str, dict[str, int]] = {}
         for group in results.groups:
-            row = merged.setdefault(f'{group.domain}: {_method_row(group)}', {})
+            row = merged.setdefault(f'{group.domain}: {_group_label(group, ("method",))}', {})
             for cause, count in group.summary['failures']['causes'].items():
                 row[cause] = row.get(cause, 0) + count
         rows = list(merged.items())
