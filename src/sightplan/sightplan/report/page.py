@@ -29,6 +29,7 @@ FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
 _MOST_ROWS, _MOST_GALLERY, _MOST_COMPLAINTS = 48, 12, 12
 _MOST_PANELS = 24
+_LONG = 32
 _FOLDED = ('figure5', 'models', 'predicates', 'compounding', 'failures', 'stops', 'calibration',
            'paired', 'runs')
 """Long tables, shown when they are opened."""
@@ -414,7 +415,7 @@ def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mappin
         twice = {label for label, row in zip(labels, means, strict=True)
                  if labels.count(label) > len({r['split'] for r in means})}
         methods = [plots.Dot(
-            f'{label}, {row["names"]}' if label in twice and row['names'] else label,
+            f'{label}, {_models(row)}' if label in twice and row['names'] else label,
             row['split'], row['success'],
             *wilson(round(row['success'] * row['success_n']), row['success_n']),
             row['success_n'], row['paper']) for label, row in zip(labels, means, strict=True)]
@@ -424,18 +425,24 @@ def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mappin
                   if row['domain'] == domain and row['success'] is not None]
         several = any((row['models'] or 0) > 1 for row in means)
         for name, points, what in (
-                ('success', methods, 'method' + (', mean over models' if several else '')),
-                ('success-models', models if several else [], 'method and model')):
+                ('success', methods, 'method and split'
+                 + (', mean over models' if several else '')),
+                ('success-models', models if several else [], 'method, model and split')):
             if len({point.row for point in points}) > _MOST_ROWS:
                 continue
             hollow = ('; hollow: published, of the same models'
                       if any(p.published is not None for p in points) else '')
             yield _plot(
-                plots.dots(f'{name}-{_id(domain)}', points, f'Success in {domain} by {what} '
-                           'and split', 'share of episodes that are solved'),
-                f'{domain}: share of solved episodes by {what} and split, with 95 % Wilson '
+                plots.dots(f'{name}-{_id(domain)}', points, f'Success in {domain} by {what}',
+                           'share of episodes that are solved'),
+                f'{domain}: share of solved episodes by {what}, with 95 % Wilson '
                 f'intervals of the episodes{hollow}; n = {_range(p.n for p in points)} for each '
                 'point.')
+
+
+def _models(row: Mapping[str, Any]) -> str:
+    names = str(row['names'])
+    return names if len(names) <= _LONG else f'{row["models"]} models'
 
 
 def _compounding_plots(tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:

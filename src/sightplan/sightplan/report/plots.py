@@ -44,7 +44,7 @@ _STYLE: Any = {
     'legend.frameon': False, 'svg.fonttype': 'none', 'axes.unicode_minus': False,
     'text.parse_math': False,  # names of models are not formulas
 }
-_MOST_LABEL = 900
+_MOST_LABEL, _MOST_ROW = 900, 52
 _LEAST_IN_BIN = 20
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
 
@@ -158,7 +158,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
         axis.tick_params(axis='y', length=0)
         for y in range(1, len(rows)):
             axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
-    axes[0][0].set_yticks(range(len(rows)), rows)
+    axes[0][0].set_yticks(range(len(rows)), [_short(row) for row in rows])
     axes[0][0].set_ylim(len(rows) - 0.5, -0.5)
     for axis in axes[0] if log else ():
         _plain(axis.xaxis)
@@ -348,7 +348,7 @@ def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figur
                               'facecolor': '#333333', 'alpha': 0.75})
             left += share
     axis.set_yticks(range(len(rows)), [
-        f'{label} (n {sum(counts.values())})' for label, counts in rows])
+        f'{_short(label)} (n {sum(counts.values())})' for label, counts in rows])
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlim(0, 1)
     axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
@@ -371,6 +371,11 @@ def _figure(rows: int, columns: int, height: float, width: float = 7.2, **more: 
             ) -> tuple[Figure, Any]:
     figure = Figure(figsize=(width, height), layout='constrained')
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def _short(label: str) -> str:
+    """A label that leaves room for the plot."""
+    return label if len(label) <= _MOST_ROW else f'{label[:_MOST_ROW - 2]} …'
 
 
 def _plain(axis: Any) -> None:
