@@ -31,6 +31,10 @@ class Pace:
         return duration((self._clock() - self._began) / new * max(0, left))
 
 
+_BAR_WIDTH = 68
+"""Columns of a terminal that a bar of episodes takes without details."""
+
+
 class EpisodeBar:
     """Progress of episodes on standard error, with the time left: a bar if that is a terminal.
 
@@ -48,8 +52,9 @@ class EpisodeBar:
         )
         console = Console(file=sys.stderr)
         self.plain = not console.is_terminal
+        self._room = max(0, console.width - _BAR_WIDTH)
         self._bar = Progress(
-            TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
+            TextColumn('{task.description}'), BarColumn(20), MofNCompleteColumn(),
             TimeElapsedColumn(), TextColumn('ETA {task.fields[left]}'),
             TextColumn('{task.fields[detail]}'), console=console, disable=self.plain)
         self._bar.start()
@@ -70,7 +75,8 @@ class EpisodeBar:
     def update(self, done: int, detail: str = '') -> None:
         """So many are done; ``detail`` says more."""
         self.done = done
-        self._bar.update(self._task, completed=done, detail=detail, left=self.time_left)
+        self._bar.update(self._task, completed=done, detail=detail[:self._room],
+                         left=self.time_left)
 
     def say(self, text: str) -> None:
         """Print a line, above the bar."""
