@@ -116,8 +116,8 @@ def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     tables = make_tables(results)
     with _Progress() as progress:
         page = build(results, tables, Settings(
-            arguments.title, arguments.episodes, arguments.most,
-            round(arguments.most_mb * 1e6)), progress.tick)
+            arguments.title or f'Report: {", ".join(_names(arguments.runs))}',
+            arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)), progress.tick)
     files = export(results, out, tables)
     _write(out / _HTML, page.html)
     if page.left_out:
@@ -178,6 +178,12 @@ def _values(run: Any) -> dict[str, str]:
              'seed': str(run.seed), 'run': run.name}
     return {**{str(key): f'{value:g}' if isinstance(value, float) else str(value)
                for key, value in run.labels.items() if key != 'split'}, **found}
+
+
+def _names(paths: Sequence[str], most: int = 3) -> list[str]:
+    """What was named, for a title."""
+    names = list(dict.fromkeys(user_path(path).resolve().name for path in paths))
+    return names if len(names) <= most else [*names[:most], f'and {len(names) - most} more']
 
 
 def _folder(path: Path) -> Path:

@@ -341,7 +341,8 @@ def test_the_command_writes_page_and_tables(written, capsys):
 
 def test_the_default_place_is_in_the_first_directory(written):
     assert main(['report', str(written / 'ground')]) == 0
-    assert (written / 'ground' / 'report' / 'report.html').is_file()
+    page = written / 'ground' / 'report' / 'report.html'
+    assert '<h1>Report: ground</h1>' in page.read_text()
     assert main(['report', str(written / 'ground')]) == 0, 'and again'
 
 

@@ -128,7 +128,7 @@ def test_nothing_to_draw_is_no_plot():
 def test_zero_on_a_logarithmic_axis_is_drawn_at_its_end():
     points = [Dot('blind', 's', 0.0, 0.0, 0.0, 5), Dot('ground', 's', 90.0, 80.0, 99.0, 5)]
     svg = dots('a', points, 'Q', 'questions', share=False, log=True)
-    (zero, _), (many, _) = marks(svg, COLOURS[0])
+    (zero, _), (many, _), _ = marks(svg, COLOURS[0])
     assert zero < many
 
 

@@ -125,7 +125,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
         (p.panel for p in points), (p.row for p in points), (p.series for p in points)))
     spread = min(0.26, 0.72 / len(series))
     figure, axes = _figure(1, len(panels), 0.55 + (
-        0.16 + 0.115 * len(series)) * len(rows) + 0.25 * (len(series) > 1), sharey=True)
+        0.16 + 0.115 * len(series)) * len(rows) + 0.25 * bool(series[0]), sharey=True)
     least = min((p.value for p in points if p.value > 0), default=1.0)
     for axis, panel in zip(axes[0], panels, strict=True):
         if zero:
@@ -163,7 +163,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
     for axis in axes[0] if log else ():
         _plain(axis.xaxis)
     handles = [_marker(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], one)
-               for i, one in enumerate(series) if len(series) > 1]
+               for i, one in enumerate(series) if one]
     if any(p.published is not None for p in points):
         handles.append(_marker(_INK, 'o', 'published', hollow=True))
     if handles:
