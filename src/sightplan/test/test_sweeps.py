@@ -488,7 +488,12 @@ def test_unscored_episodes_are_counted_and_repeated(memory, tmp_path, monkeypatc
     assert (result['done'], result['failed_infrastructure'], result['solved']) == (4, 0, 4)
 
 
-def test_it_stops_when_told_and_goes_on_later(memory, tmp_path):
+def test_it_stops_when_told_and_goes_on_later(memory, tmp_path, monkeypatch):
+    class Slow(MemoryWorld):
+        def reset(self, spec):
+            time.sleep(0.3)
+            super().reset(spec)
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Slow())
     looks = itertools.count()
     sweep = sweep_of(SIMPLE)
     slow = run_sweep(sweep, tmp_path, INSIDE, stopped=lambda: next(looks) > 2)
@@ -512,6 +517,7 @@ def test_a_deadly_episode_is_given_up_and_named_and_the_others_go_on(
     monkeypatch.setattr(runner.OpenRun, 'episode', episode)
     context = multiprocessing.get_context('fork')
     monkeypatch.setattr(engines.multiprocessing, 'get_context', lambda kind: context)
+    monkeypatch.setattr(engines, '_STOP_LIMIT_S', 0.0)  # a fork holds both ends of its pipe
     result = run_sweep(sweep, tmp_path / 'out', How(1))
     assert (result['done'], result['duplicates'], result['failed_infrastructure']) == (8, 0, 1)
     [failure] = result['failures']
