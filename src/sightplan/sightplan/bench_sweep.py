@@ -30,6 +30,7 @@ _PROBLEMS = 25
 _PARENT_SHARE = 0.3
 """Of the kills, those of the command itself."""
 _START_S = 0.2
+_WORK = 'for number in range(30_000_000): pass'
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +146,18 @@ def scaling(folder: Path, episodes: int, rounds: int, jobs: Sequence[int] = (1, 
     """Episodes per minute with some numbers of workers, in turns; medians of so many rounds.
 
     ``with_start`` counts from the start of the command to its end; without it, from the first
-    worker's taking up of a run to the last episode.
+    worker's taking up of a run to the last episode. ``speedup_of_the_machine`` is what plain work
+    in as many processes gained in the same minutes: no sweep can gain more on a busy machine.
     """
     file = folder / 'scaling.yaml'
     write_sweep(file, episodes)
     rates: dict[int, list[tuple[float, float]]] = {number: [] for number in jobs}
+    plain: dict[int, list[float]] = {number: [] for number in jobs}
     for turn in range(rounds):
         for number in jobs if turn % 2 == 0 else reversed(jobs):
             out = folder / f'scaling-{turn}-{number}'
             _, seconds, _ = plain_sweep(file, out, number)
+            plain[number].append(number / _plain_work(number))
             rates[number].append((60 * episodes / seconds, 60 * episodes / busy_seconds(out)))
     found: dict[str, Any] = {}
     for number, measured in rates.items():
@@ -162,10 +166,21 @@ def scaling(folder: Path, episodes: int, rounds: int, jobs: Sequence[int] = (1, 
         found[f'episodes_per_minute_{number}_with_start'] = round(statistics.median(
             whole for whole, _ in measured), 1)
     first, last = jobs[0], jobs[-1]
+    found['speedup_of_the_machine'] = round(
+        statistics.median(plain[last]) / statistics.median(plain[first]), 3)
     for ending in ('', '_with_start'):
         found[f'speedup{ending}'] = round(found[f'episodes_per_minute_{last}{ending}']
                                           / found[f'episodes_per_minute_{first}{ending}'], 3)
     return found
+
+
+def _plain_work(processes: int) -> float:
+    """Wall-clock seconds of so many processes that count, at the same time [s]."""
+    start = time.perf_counter()
+    running = [subprocess.Popen([sys.executable, '-c', _WORK]) for _ in range(processes)]
+    for process in running:
+        process.wait()
+    return time.perf_counter() - start
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
