@@ -6,7 +6,14 @@ import pytest
 
 from doubles import MemoryWorld, SearchPlanner
 from report_cases import asked, counts, line, write_index, write_run
-from sightplan.metrics.compounding import Needed, compounding, edges, error_free, needed
+from sightplan.metrics.compounding import (
+    Needed,
+    check_sizes,
+    compounding,
+    edges,
+    error_free,
+    needed,
+)
 from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wilson
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
@@ -249,6 +256,41 @@ def test_success_over_the_answers_needed(tmp_path):
     assert [(row['answers'], row['success_n'], row['solved'], row['exact']) for row in bins] == [
         (20.0, 1, 1, 1), (30.0, 1, 0, 0)]
     assert bins[1]['independent'] == pytest.approx((68 / 70) ** 30)
+
+
+def test_an_episode_without_a_check_takes_the_sizes_of_others():
+    stuck = line(1, False, **asked({'on': counts(8, 10)}))
+    checked = line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2))
+    larger = line(2, False, split='hard', **asked({'on': counts(9, 10)}, 12, 24, 3))
+    sizes = check_sizes([stuck, checked, larger])
+    assert sizes == {('simple', 'precondition'): 2, ('simple', 'effect'): 3,
+                     ('hard', 'precondition'): 4, ('hard', 'effect'): 8,
+                     (None, 'precondition'): 16 / 5, (None, 'effect'): 30 / 5}
+    assert needed(stuck, {}, sizes) == Needed(10 + 2 * (2 + 3), False)
+    assert needed({**stuck, 'split': 'medium'}, {}, sizes) == Needed(10 + 2 * (3.2 + 6), False)
+    assert needed(stuck, {}, check_sizes([])) is None
+
+
+def test_what_a_method_never_checks_needs_no_answers():
+    blind = line(0, False, **asked({'on': counts(9, 10)}))
+    assert needed(blind, {}, check_sizes([blind])) == Needed(10.0, False)
+    stuck = {**blind, 'executed': 0}
+    assert needed(stuck, {}, check_sizes([stuck])) is None
+
+
+def test_episodes_without_a_plan_stay_in_the_curve(tmp_path):
+    stuck = [line(n, False, stop='no_plan', executed=0, **asked({'on': counts(8, 10)}))
+             for n in range(3)]
+    write_run(tmp_path / 'a', [*stuck, line(3, True, **asked({'on': counts(10, 10)}, 4, 6, 2)),
+                               line(4, True, optimal_length=None,
+                                    **asked({'on': counts(9, 10)}, 4, 6, 2))])
+    write_run(tmp_path / 'b', stuck, model='noisy_oracle(gemma-3-27b-it/plain, seed 0)')
+    for model, scored, solved, left_out in (('GPT-4.1', 4, 1, 1), ('Gemma-3 27B', 3, 0, 0)):
+        one, *bins = rows(tmp_path, 'compounding', model=model)
+        assert (sum(row['success_n'] for row in bins), sum(row['solved'] for row in bins)) == (
+            scored, solved)
+        assert (one['left_out'], one['left_out_solved']) == (left_out, left_out)
+        assert all(row['left_out'] is None for row in bins)
 
 
 # Failures, stops, calibration, cost

@@ -7,7 +7,9 @@ predictions that must all be right, of which a benchmark of single questions mea
 * exactly, where the results hold an error-free episode of the same problem and method: its number
   of questions (the least, if there are several);
 * else estimated: the questions of the enumerations before the first action, and those of the
-  checks of as many actions as the shortest plan has, at the episode's own mean sizes.
+  checks of as many actions as the shortest plan has, at the episode's own mean sizes. An episode
+  without a check, such as one in which no first plan was found, takes those of other episodes:
+  else mostly failures would be left out.
 """
 
 from __future__ import annotations
@@ -87,25 +89,65 @@ def error_free(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]
     return found
 
 
-def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int]) -> Needed | None:
+def check_sizes(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str], float]:
+    """Mean questions per check, by (split, purpose), and by (None, purpose) over all splits.
+
+    Args:
+        lines: scored episodes of one domain and method, of any model.
+
+    Returns:
+        for the purposes of which there is a check; 0 for those of which there is none although
+        actions were carried out: the method does not check so.
+    """
+    asked: dict[tuple[str | None, str], int] = {}
+    checks: dict[tuple[str | None, str], int] = {}
+    executed: dict[str | None, int] = {}
+    for line in lines:
+        for split in (line['split'], None):
+            executed[split] = executed.get(split, 0) + line['executed']
+            for purpose in _CHECKED:
+                key = split, purpose
+                asked[key] = asked.get(key, 0) + _asked(line, purpose)
+                checks[key] = checks.get(key, 0) + _checks(line, purpose)
+    return {key: asked[key] / n if n else 0.0 for key, n in checks.items()
+            if n or (executed[None] and not checks[None, key[1]] and not asked[None, key[1]])}
+
+
+def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int],
+           sizes: Mapping[tuple[str | None, str], float] | None = None) -> Needed | None:
     """The number of answers that an episode needed; None if it cannot be known.
 
     Args:
         line: the episode.
         exact: see ``error_free``.
+        sizes: see ``check_sizes``, for what the episode itself does not tell; None: not known.
     """
     known = exact.get((line['split'], line['problem']))
     if known is not None:
         return Needed(float(known), True)
     length, enumerations = line['optimal_length'], line['enumerations']
-    first = sum(step == 0 for step in line['enumerated_at'])
-    checks = [(_asked(line, purpose), sum(line['checks'].get(purpose, {}).values()))
-              for purpose in _CHECKED]
-    if length is None or not all(n for _, n in checks) or bool(enumerations) != bool(first):
+    found = [_check_size(line, purpose, sizes or {}) for purpose in _CHECKED]
+    known_sizes = [size for size in found if size is not None]
+    if (length is None or len(known_sizes) < len(found)
+            or len(enumerations) != len(line['enumerated_at'])):
         return None
+    first = sum(step == 0 for step in line['enumerated_at'])
     start = (_asked(line, AskPurpose.ENUMERATION.value) / len(enumerations) * first
              if enumerations else 0.0)
-    return Needed(start + length * sum(asked / n for asked, n in checks), False)
+    return Needed(start + length * sum(known_sizes), False)
+
+
+def _check_size(line: Mapping[str, Any], purpose: str,
+                sizes: Mapping[tuple[str | None, str], float]) -> float | None:
+    """Mean questions per check: of the episode, else of its split, else of all splits."""
+    checks = _checks(line, purpose)
+    if checks:
+        return _asked(line, purpose) / checks
+    return sizes.get((line['split'], purpose), sizes.get((None, purpose)))
+
+
+def _checks(line: Mapping[str, Any], purpose: str) -> int:
+    return sum(line['checks'].get(purpose, {}).values())
 
 
 def _asked(line: Mapping[str, Any], purpose: str) -> int:

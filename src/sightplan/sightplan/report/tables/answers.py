@@ -10,6 +10,7 @@ from sightplan.metrics import Reliability, belief_reliability, reliability
 from sightplan.metrics.compounding import (
     Needed,
     answers_right,
+    check_sizes,
     compounding,
     edges,
     error_free,
@@ -35,7 +36,9 @@ _COMPOUNDING = (
     Column('exact', 'exact', 'count', 'answers needed'),
     *share_columns('success', 'success'), Column('solved', 'solved', 'count'),
     Column('accuracy', 'accuracy of an answer', 'share'),
-    Column('independent', 'if errors were independent', 'share'))
+    Column('independent', 'if errors were independent', 'share'),
+    Column('left_out', 'episodes', 'count', 'left out'),
+    Column('left_out_solved', 'solved', 'count', 'left out'))
 
 
 def compounding_table(results: Results) -> Table:
@@ -49,8 +52,10 @@ def compounding_table(results: Results) -> Table:
         lines = {id(group): [completed(line) for line in group.scored] for group in groups}
         exact = error_free(line for group in groups if not group.failure_probability
                            for line in lines[id(group)])
+        sizes = check_sizes(line for each in lines.values() for line in each)
         needs = {id(group): [(need, bool(line['solved'])) for line in lines[id(group)]
-                             if (need := needed(line, exact)) is not None] for group in groups}
+                             if (need := needed(line, exact, sizes)) is not None]
+                 for group in groups}
         lower = edges([need.answers for pairs in needs.values() for need, _ in pairs])
         for group in groups:
             found += _compounding_rows(group, lines[id(group)], needs[id(group)], lower)
@@ -59,12 +64,15 @@ def compounding_table(results: Results) -> Table:
         'Answers needed: what a grounder without any error is asked in an episode of the problem '
         'by the same method. "exact" counts the episodes for which an error-free one of the same '
         'problem is among the results; for the others it is estimated from the enumerations '
-        'before the first action and the checks of as many actions as the shortest plan has. "one '
-        'answer": the share of right answers of all purposes, unreadable ones wrong, which is '
+        'before the first action and the checks of as many actions as the shortest plan has; where '
+        'an episode checked nothing, a check has as many questions as one of other episodes of '
+        'its domain, method and split has on average (of all splits, if none of its split checked '
+        'anything). "one answer": the share of right answers of all purposes, unreadable ones wrong, which is '
         'what a benchmark of single questions measures. "if errors were independent": mean over '
         'the episodes of accuracy to the power of the answers needed; success lies above it where '
-        'errors are harmless, mended or come together. Episodes of which the number is not known '
-        f'are left out. {WILSON} Of "one answer" it takes answers for independent.'))
+        'errors are harmless, mended or come together. "left out", beside "one answer": scored '
+        'episodes of which the number is not known, as without a known shortest plan, and how '
+        f'many of these were solved. {WILSON} Of "one answer" it takes answers for independent.'))
 
 
 def _compounding_rows(group: Group, lines: Sequence[Line],
@@ -74,10 +82,13 @@ def _compounding_rows(group: Group, lines: Sequence[Line],
     if not asked:
         return []
     cells = {**group_cells(group), 'accuracy': right / asked}
+    left_out = len(lines) - len(needs)
+    left_out_solved = sum(bool(line['solved']) for line in lines) - sum(won for _, won in needs)
     rows = [row_of(_COMPOUNDING, {
         **cells, 'what': 'one answer', 'fewest': 1.0, 'most': 1.0, 'answers': 1.0,
         **share_cells('success', Share(right, asked)), 'solved': right,
-        'independent': right / asked})]
+        'independent': right / asked, 'left_out': left_out,
+        'left_out_solved': left_out_solved})]
     for part in compounding(needs, right / asked, lower):
         rows.append(row_of(_COMPOUNDING, {
             **cells, 'what': 'episodes', 'fewest': part.fewest, 'most': part.most,
