@@ -349,7 +349,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'domain_settings_sha256': domain.settings_hash,
         'questions_sha256': domain.question_hash,
         'split': '' if settings.problems else settings.split,
-        'problems': {'count': len(pairs), 'sha256': _problems_sha256(domain, pairs)},
+        'problems': {'count': len(pairs), 'sha256': problems_sha256(domain, pairs)},
         'method': {'name': settings.method, **_method_identity(settings, domain, model)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
@@ -368,7 +368,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
     }
 
 
-def _problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
+def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
+    """Hash of (split, problem) pairs, as the identity of a run has it."""
     digest = hashlib.sha256()
     for split, problem in pairs:
         digest.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())

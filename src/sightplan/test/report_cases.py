@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from sightplan.model import InputError
+from sightplan.runner import RunSettings, problems_sha256, select_problems
 
 
 def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0) -> dict[str, int]:
@@ -65,16 +69,30 @@ def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effe
             'enumerated_at': [0], 'questions': questions}
 
 
+@functools.cache
+def shipped(domain: str, split: str) -> str:
+    """Hash of the problems of a split; of a domain of one's own any."""
+    try:
+        found, pairs, _ = select_problems(RunSettings(domain=domain, split=split))
+    except InputError:
+        return 'p0'
+    return problems_sha256(found, pairs)
+
+
 def identity(**fields: Any) -> dict[str, Any]:
-    """What a run's results depend on; ``method`` and ``backend`` may be names."""
+    """What a run's results depend on; ``method`` and ``backend`` may be names.
+
+    The problems are the shipped ones of domain and split, unless others are given.
+    """
     found: dict[str, Any] = {
         'domain': 'blocksworld', 'domain_sha256': 'd0', 'questions_sha256': 'q0',
-        'split': 'simple', 'problems': {'count': 25, 'sha256': 'p0'}, 'method': 'ground',
+        'split': 'simple', 'method': 'ground',
         'backend': 'noisy_oracle', 'model': 'noisy_oracle(gpt-4.1/plain, seed 0)',
         'prompt': {'name': 'ground', 'sha256': 'r0'}, 'seed': 0, 'max_actions': {'simple': 20},
         'stop_at_goal': {'simple': False}, 'privileged': {'simple': 'none'},
         'failure_probability': 0.0, 'world': {'pictures': 'none'}}
     found.update(fields)
+    found.setdefault('problems', {'count': 25, 'sha256': shipped(found['domain'], found['split'])})
     for key in ('method', 'backend'):
         if isinstance(found[key], str):
             found[key] = {'name': found[key]}

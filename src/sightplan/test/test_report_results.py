@@ -204,11 +204,14 @@ def labels_of(path):
 
 
 def test_splits_and_seeds_belong_together(tmp_path):
-    write_run(tmp_path / 'a', [line(0)])
-    write_run(tmp_path / 'b', [line(0, split='hard')], split='hard', max_actions={'hard': 30},
-              privileged={'hard': 'none'}, model='noisy_oracle(gpt-4.1/plain, seed 3)',
-              backend={'name': 'noisy_oracle', 'seed': 3}, seed=3)
-    assert labels_of(tmp_path) == [('ground, GPT-4.1', ('simple', 'hard'), 2)]
+    # Budgets are those that the suite lays down for the method.
+    for name, split, budget, seed in (('a', 'simple', 10, 0), ('b', 'hard', 30, 3)):
+        write_run(tmp_path / name, [line(0, split=split, method='plan')], split=split,
+                  method='plan', max_actions={split: budget}, stop_at_goal={split: True},
+                  privileged={split: 'none'}, seed=seed,
+                  model=f'noisy_oracle(gpt-4.1/plain, seed {seed})',
+                  backend={'name': 'noisy_oracle', 'seed': seed})
+    assert labels_of(tmp_path) == [('plan, GPT-4.1', ('simple', 'hard'), 2)]
 
 
 @pytest.mark.parametrize(('fields', 'text'), [

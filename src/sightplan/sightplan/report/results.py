@@ -1,13 +1,13 @@
 """Finished runs and sweeps, read from disk and grouped for tables and pages.
 
 ``gather`` reads; ``Results.groups`` puts the runs together that differ in nothing but split and
-seed, and tells apart what differs in anything else, however small.
+seed, and tells apart what differs in anything else, however small. What a run belongs to is read
+from the run alone: other runs of a report change what groups are called, not what they are.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +20,8 @@ from sightplan.metrics.scorer import BELIEF_BINS, COUNTS
 from sightplan.model import InputError, user_path
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
+from sightplan.report import conditions
+from sightplan.report.conditions import RULES, Fields
 from sightplan.suites import load_suite, suite_for, suite_names
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
@@ -33,17 +35,46 @@ Line = Mapping[str, Any]
 # ---------------------------------------------------------------------------------- one line
 
 
+_MOST = 2 ** 53
+"""Up to here floats hold whole numbers exactly; sums of some hundred still fit into an int64."""
+_LATEST = 2 ** 63
+
+
 def _is_number(value: object) -> bool:
     return (isinstance(value, (int, float)) and not isinstance(value, bool)
-            and math.isfinite(value))
+            and abs(value) <= _MOST)
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return _is_whole(value) and 0 <= value <= _MOST  # type: ignore[operator]
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_seed(value: object) -> bool:
+    return _is_whole(value) and value >= 0  # type: ignore[operator]
+
+
+def _is_stamp(value: object) -> bool:
+    return _is_whole(value) and -_LATEST <= value < _LATEST  # type: ignore[operator]
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and '\0' not in value
+
+
+def _anything(value: object) -> bool:
+    return True
 
 
 def _optional(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -51,9 +82,7 @@ def _optional(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _each(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """A list, or the values of a mapping, of which each passes."""
-    return lambda value: isinstance(value, (list, dict)) and all(
-        map(check, value.values() if isinstance(value, dict) else value))
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def _mapping(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -65,44 +94,85 @@ def _having(**checks: Callable[[Any], bool]) -> Callable[[Any], bool]:
         check(value.get(key)) for key, check in checks.items())
 
 
-_COUNTS = _having(**dict.fromkeys(COUNTS, _is_count))
+def _may_have(**checks: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(
+        check(value[key]) for key, check in checks.items() if key in value)
+
+
+def _both(*checks: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: all(check(value) for check in checks)
+
+
+def _are_counts(value: object) -> bool:
+    """Counts of answers; no part exceeds its whole."""
+    return isinstance(value, dict) and all(_is_count(value.get(key)) for key in COUNTS) and (
+        value['right'] + value['unparsed'] <= value['asked']
+        and value['yes_right'] <= value['yes_asked'] and value['no_right'] <= value['no_asked'])
+
+
+def _is_belief_bin(value: object) -> bool:
+    """Number of probabilities, their sum, and how many of their atoms are true."""
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_number, value)) and (
+        0 <= value[1] <= value[0] + 1 and 0 <= value[2] <= value[0])
+
+
+def _is_wrong_answer(value: object) -> bool:
+    """As in ``line['wrong']``; earlier versions wrote the first four fields only."""
+    if not isinstance(value, list) or len(value) not in (4, 7):
+        return False
+    checks = (_is_text, _is_text, _is_text, _is_count, _is_text, _is_stamp, _optional(_is_flag))
+    return all(check(part) for check, part in zip(checks, value, strict=False))
+
+
+_ANSWER = _having(purpose=_is_text, atom=_is_text, answer=_is_text, truth=_optional(_is_flag),
+                  step=_is_count, image_id=_is_text, stamp_ns=_is_stamp)
+_TOLD = _both(_having(atom=_is_text), _may_have(
+    purpose=_is_text, answer=_is_text, truth=_optional(_is_flag), step=_is_count,
+    image_id=_is_text, stamp_ns=_is_stamp))
 _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
     # field: whether a value can be one, and what stands for it in a summary where it is missing
     **dict.fromkeys(('domain', 'split', 'problem', 'method', 'model', 'message'), (_is_text, '')),
-    'optimal_length': (_optional(_is_count), None),
+    **dict.fromkeys(('optimal_length', 'max_actions'), (_optional(_is_count), None)),
     **dict.fromkeys((
         'steps', 'executed', 'rejected', 'withheld', 'invalid', 'remaining', 'withheld_rightly',
         'actions_right', 'actions_counted', 'looks', 'questions', 'told', 'repaired'),
         (_is_count, 0)),
-    'plans': (_each(_having(status=_is_text)), []),
-    'actions': (_each(_having(status=_is_text)), []),
-    'predicates': (_mapping(_mapping(_COUNTS)), {}),
-    'enumerations': (_each(lambda value: isinstance(value, bool)), []),
+    'plans': (_each(_both(_having(status=_is_text), _may_have(
+        step=_is_count, length=_optional(_is_count), seconds=_optional(_is_number)))), []),
+    'actions': (_each(_both(_having(status=_is_text), _may_have(
+        image_id=_is_text, stamp_ns=_is_stamp, misled=_each(_ANSWER)))), []),
+    'predicates': (_mapping(_mapping(_are_counts)), {}),
+    'enumerations': (_each(_is_flag), []),
     'checks': (_mapping(_mapping(_is_count)), {}),
     'timings_s': (_mapping(_is_number), {}),
     'seconds': (_is_number, 0.0),
-    'wrong': (_each(lambda value: isinstance(value, list)), []),
+    'wrong': (_each(_is_wrong_answer), []),
     'enumerated_at': (_each(_is_count), []),
     'proposals': (_mapping(_is_count), {}),
     'prompts': (_mapping(_is_count), {}),
-    'usage': (_optional(_having(requests=_is_count, prompt_tokens=_optional(_is_count),
-                                completion_tokens=_optional(_is_count),
-                                cost_usd=_optional(_is_number))), None),
+    'unreadable': (_each(_anything), []),
+    'usage': (_optional(_having(requests=_is_count, prompt_tokens=_is_count,
+                                completion_tokens=_is_count, cost_usd=_optional(_is_number))),
+              None),
     'beliefs': (lambda value: value == [] or (
-        isinstance(value, list) and len(value) == BELIEF_BINS and all(
-            isinstance(bin_, list) and len(bin_) == 3 and all(map(_is_number, bin_))
-            for bin_ in value)), []),
-    'failure': (_optional(_having(cause=_is_text)), None),
+        isinstance(value, list) and len(value) == BELIEF_BINS
+        and all(map(_is_belief_bin, value))), []),
+    'failure': (_optional(_both(_having(cause=_is_text), _may_have(
+        step=_is_count, image_id=_is_text, picture=_optional(_is_path), evidence=_may_have(
+            text=_is_text, stamp_ns=_is_stamp, action=_is_text, answer_count=_is_count,
+            answers=_each(_TOLD))))), None),
     'error': (_optional(_is_text), None),
-    'goal_unmet': (_each(lambda value: isinstance(value, dict)), []),
+    'last_look': (_optional(_having(image_id=_is_text, stamp_ns=_is_stamp)), None),
+    'goal_unmet': (_each(_both(_having(literal=_is_text), _may_have(last=_optional(_ANSWER)))),
+                   []),
+    'bag': (_optional(_is_path), None),
     'privileged': (_is_text, 'none'),
     'failure_probability': (_is_number, 0.0),
-    'seed': (_is_count, 0),
+    'seed': (_is_seed, 0),
 }
 _NEEDED: Mapping[str, Callable[[Any], bool]] = {
     'episode_id': lambda value: isinstance(value, str) and bool(value),
-    'scored': lambda value: isinstance(value, bool),
-    'solved': lambda value: isinstance(value, bool), 'stop': _is_text}
+    'scored': _is_flag, 'solved': _is_flag, 'stop': _is_text}
 
 
 def wrong_field(line: object) -> str:
@@ -203,6 +273,43 @@ class RunResults:
         return tuple(dict.fromkeys(split_of(line) for line in self.lines))
 
     @cached_property
+    def exact_model(self) -> str:
+        """The model as the run has it, with version or server, settings and seed."""
+        found = self.identity.get('model')
+        return str(found) if found else _said(self.lines, 'model')
+
+    @property
+    def backend_seed(self) -> Any:
+        """Seed of a backend that has one, else None."""
+        found = _section(self.identity, 'backend').get('seed')
+        return found if _is_seed(found) else None
+
+    @cached_property
+    def rules(self) -> Mapping[str, Mapping[str, Any]]:
+        """Budgets and the like, each by split."""
+        found = {}
+        for name in RULES:
+            given = self.identity.get(name)
+            found[name] = given if isinstance(given, dict) else {
+                split_of(line): line[name] for line in self.lines if name in line}
+        return found
+
+    @cached_property
+    def problems(self) -> str | None:
+        """Hash of the problems, '' for those that are shipped; None: not known."""
+        return conditions.problems_of(self.identity, self.domain)
+
+    @cached_property
+    def condition(self) -> Fields:
+        """What was neither the method's nor the model's, see ``conditions.condition_of``."""
+        return conditions.condition_of(self.identity, self.domain, self.method, self.rules)
+
+    @cached_property
+    def settings(self) -> Fields:
+        """The method's own settings."""
+        return conditions.settings_of(self.identity)
+
+    @cached_property
     def summary(self) -> dict[str, Any]:
         """Scores of the run, see ``metrics.summarise``."""
         return summarise([completed(line) for line in self.lines])
@@ -218,7 +325,8 @@ class RunResults:
                     except (ValueError, RecursionError):
                         continue
                     if (isinstance(entry, dict) and 'atom' in entry
-                            and entry.get('episode') in wanted):
+                            and isinstance(entry.get('episode'), str)
+                            and entry['episode'] in wanted):
                         yield entry
         except OSError:
             return
@@ -230,13 +338,13 @@ def split_of(line: Line) -> str:
 
 
 def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
-    """What an episode is the same by in runs of several methods: id, seed of the run, problems.
+    """What an episode is the same by in runs of several methods.
 
-    Where the seed of the run is not known, that of the episode, which depends on it. Problems of
-    one's own are the same if all of their folder are.
+    Id, seed of the run, problems, and last the seed of the backend. Where the seed of the run is
+    not known, that of the episode stands for it, which depends on it.
     """
-    own = _section(run.identity, 'problems').get('sha256') if not line.get('split') else None
-    return line['episode_id'], line.get('seed') if run.seed is None else run.seed, own
+    return (line['episode_id'], line.get('seed') if run.seed is None else run.seed, run.problems,
+            run.backend_seed)
 
 
 # ----------------------------------------------------------------------------- groups of runs
@@ -277,6 +385,33 @@ class Group:
     def splits(self) -> tuple[str, ...]:
         """Splits of the episodes, in order of appearance."""
         return tuple(dict.fromkeys(split_of(line) for line in self.lines))
+
+    @property
+    def exact_model(self) -> str:
+        """The model with version or server and settings; without the seed of its errors."""
+        return conditions.exact(self.runs[0].exact_model)
+
+    @cached_property
+    def condition(self) -> Fields:
+        """All that was neither the method's nor the model's: groups under the same one are alike.
+
+        It depends on nothing but the group's own runs. Seeds, and rules that are the suite's, are
+        not in it; problems only where they are not the shipped ones.
+        """
+        own = {run.problems for run in self.runs if run.problems}
+        more = (('problems', ', '.join(sorted(own))),) if own else ()
+        return tuple(sorted((*self.runs[0].condition, *more), key=lambda item: item[0]))
+
+    @property
+    def settings(self) -> Fields:
+        """The method's own settings and prompt, without calibration."""
+        return self.runs[0].settings
+
+    @property
+    def named(self) -> frozenset[str]:
+        """What sweeps call the variant."""
+        return frozenset(str(run.labels['variant']) for run in self.runs
+                         if 'variant' in run.labels)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -441,7 +576,7 @@ class _Reader:
                 f'them to include them')
         missing = []
         for name, (labels, planned) in cells.items():
-            if (path / name / EPISODES).is_file():
+            if _is_file(path / name / EPISODES):
                 self._run(path / name, labels, planned)
             else:
                 missing.append(name)
@@ -454,7 +589,7 @@ class _Reader:
         try:
             cells = json.loads(index.read_text('utf-8'))['cells']
             good = [cell for cell in cells if isinstance(cell['dir'], str)
-                    and Path(cell['dir']).name == cell['dir']]
+                    and cell['dir'] not in ('', '..') and Path(cell['dir']).name == cell['dir']]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             self.complaints.append(f'{index}: is damaged ({type(error).__name__}: {error}); all '
                                    f'runs beside it are read, without labels; "sightplan sweep '
@@ -528,6 +663,14 @@ class _Reader:
         return list(found.values())
 
 
+def _is_file(path: Path) -> bool:
+    """As ``Path.is_file``; names that no file can have are none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _some(names: Sequence[str], most: int = 5) -> str:
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
@@ -551,13 +694,10 @@ def _run_results(folder: Path, info: Mapping[str, Any], lines: Sequence[dict[str
     identity = info.get('identity')
     identity = identity if isinstance(identity, dict) else {}
 
-    def said(name: str) -> str:
-        return next((str(line[name]) for line in lines if line.get(name)), '')
-
     method, backend = _section(identity, 'method'), _section(identity, 'backend')
-    domain = str(identity.get('domain') or said('domain'))
-    name = str(method.get('name') or said('method'))
-    model = short_model(str(identity.get('model') or said('model')))
+    domain = str(identity.get('domain') or _said(lines, 'domain'))
+    name = str(method.get('name') or _said(lines, 'method'))
+    model = short_model(str(identity.get('model') or _said(lines, 'model')))
     failing = identity.get('failure_probability', lines[0].get('failure_probability'))
     seed = identity.get('seed')
     privileged = identity.get('privileged')
@@ -566,7 +706,7 @@ def _run_results(folder: Path, info: Mapping[str, Any], lines: Sequence[dict[str
                       if 'privileged' in line}
     run = RunResults(
         folder, info, tuple(lines), {}, domain, name, str(backend.get('name') or ''), model,
-        float(failing or 0.0) if _is_number(failing) else 0.0, seed if _is_count(seed) else None,
+        float(failing or 0.0) if _is_number(failing) else 0.0, seed if _is_seed(seed) else None,
         _by_split(privileged), bool(method['calibration']) if 'calibration' in method else None,
         planned)
     return replace(run, labels=dict(labels) or {
@@ -574,6 +714,10 @@ def _run_results(folder: Path, info: Mapping[str, Any], lines: Sequence[dict[str
         **({'model': run.model} if run.model else {}),
         'failure_probability': run.failure_probability},
         planned=planned if planned is not None else _planned(run))
+
+
+def _said(lines: Sequence[Line], name: str) -> str:
+    return next((str(line[name]) for line in lines if line.get(name)), '')
 
 
 def _section(identity: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -625,104 +769,80 @@ def short_model(model: str) -> str:
 # ----------------------------------------------------------------------------------- grouping
 
 
-_OF_SPLIT = ('max_actions', 'stop_at_goal')
-
-
-def _fields(run: RunResults) -> dict[str, Any]:
-    """What tells runs apart besides split and seed, by dotted name; time limits do not."""
-    found: dict[str, Any] = {}
-    for key, value in run.identity.items():
-        if key in ('domain', 'split', 'seed', 'model', 'privileged', 'failure_probability',
-                   'problems', *_OF_SPLIT):
-            continue
-        if isinstance(value, dict):
-            found |= {f'{key}.{name}': _hashable(item) for name, item in value.items()}
-        else:
-            found[key] = _hashable(value)
-    apart = ('method.name', 'method.calibration', 'backend.name', 'backend.seed')
-    return {key: value for key, value in found.items()
-            if key not in apart and not key.endswith('timeout_s')}
-
-
-def _of_split(run: RunResults) -> dict[tuple[str, str], Any]:
-    """What may differ from split to split: (name, split) to value."""
-    found: dict[tuple[str, str], Any] = {}
-    for name in _OF_SPLIT:
-        for split, value in _section(run.identity, name).items():
-            found[name, split] = _hashable(value)
-    for split in run.splits:
-        found['problems', split] = _section(run.identity, 'problems').get('sha256')
-        found['calibration', split] = _section(run.identity, 'method').get('calibration')
-    return found
-
-
-def _hashable(value: object) -> Any:
-    return value if isinstance(value, (str, int, float, bool, type(None))) else json.dumps(
-        value, sort_keys=True, default=str)
-
-
 def _groups(runs: Sequence[RunResults]) -> tuple[Group, ...]:
     """Put runs together; groups that look alike are told apart by what differs."""
-    visible: dict[tuple[Any, ...], list[RunResults]] = {}
+    visible: dict[tuple[Any, ...], dict[tuple[Any, ...], list[RunResults]]] = {}
     for run in runs:
-        visible.setdefault((run.domain, run.method, run.backend, run.model,
-                            run.failure_probability, run.privileged, run.calibrated),
-                           []).append(run)
+        visible.setdefault(_visible(run), {}).setdefault((
+            conditions.exact(run.exact_model), run.settings, run.condition), []).append(run)
     groups = []
-    for alike in visible.values():
-        fields = [_fields(run) for run in alike]
-        names = dict.fromkeys(name for each in fields for name in each)
-        differing = [name for name in names if len({each.get(name) for each in fields}) > 1]
-        by_split = [_of_split(run) for run in alike]
-        values: dict[tuple[str, str], set[Any]] = {}
-        for each in by_split:
-            for place, value in each.items():
-                values.setdefault(place, set()).add(value)
-        torn = {name for (name, _), found in values.items() if len(found) > 1}
-        parts: dict[tuple[Any, ...], list[RunResults]] = {}
-        for run, own, splits in zip(alike, fields, by_split, strict=True):
-            parts.setdefault((
-                tuple(own.get(name) for name in differing),
-                tuple(sorted((name, str(splits[name, split])) for name, split in splits
-                             if name in torn))), []).append(run)
-        texts = _variants(parts, differing, fields, alike)
-        groups += [Group(members[0].domain, members[0].method, members[0].backend,
-                         members[0].model, members[0].failure_probability, members[0].privileged,
-                         members[0].calibrated, text, tuple(members))
-                   for text, members in zip(texts, parts.values(), strict=True)]
+    for found in visible.values():
+        parts = [part for alike in found.values() for part in _untorn(alike)]
+        similar = [Group(*_visible(members[0]), '', tuple(members)) for members in parts]
+        texts = conditions.texts_apart([(group.named, {
+            'model': group.exact_model, **dict(group.settings), **dict(group.condition),
+            'calibration': ', '.join(sorted({str(value) for run in group.runs
+                                             if (value := _calibration(run))})) or None})
+            for group in similar])
+        groups += [replace(group, variant=text)
+                   for group, text in zip(similar, texts, strict=True)]
     return tuple(groups)
 
 
-def _variants(parts: Mapping[tuple[Any, ...], Sequence[RunResults]], differing: Sequence[str],
-              fields: Sequence[Mapping[str, Any]], alike: Sequence[RunResults]) -> list[str]:
-    """A text for each part, different from all others."""
-    labels = [{str(run.labels['variant']) for run in members if 'variant' in run.labels}
-              for members in parts.values()]
-    named = [next(iter(found)) if len(found) == 1 else '' for found in labels]
-    if len(parts) == 1 or (all(named) and len(set(named)) == len(named)):
-        return named
-    texts = []
-    for (values, of_split), name in zip(parts, named, strict=True):
-        said = [f'{key.removeprefix("method.")} {"-" if value is None else value}'
-                for key, value in zip(differing, values, strict=True)]
-        said += list(dict.fromkeys(f'{key} {value}' for key, value in of_split))
-        texts.append(', '.join([*([name] if name else []), *said]))
-    return texts
+def _visible(run: RunResults,
+             ) -> tuple[str, str, str, str, float, str, bool | None]:
+    return (run.domain, run.method, run.backend, run.model, run.failure_probability,
+            run.privileged, run.calibrated)
+
+
+def _calibration(run: RunResults) -> Any:
+    return _section(run.identity, 'method').get('calibration')
+
+
+def _untorn(runs: Sequence[RunResults]) -> list[list[RunResults]]:
+    """Runs that differ in what may differ from split to split: problems and calibration.
+
+    Where a split has several, those of one folder belong together, else those that are the same.
+    """
+    def parts(key: Callable[[RunResults], Any], among: Sequence[RunResults],
+              ) -> list[list[RunResults]]:
+        found: dict[Any, list[RunResults]] = {}
+        for run in among:
+            found.setdefault(key(run), []).append(run)
+        return list(found.values())
+
+    def own(run: RunResults) -> tuple[str, str]:
+        return str(run.problems), str(_calibration(run))
+
+    def torn(among: Sequence[RunResults]) -> bool:
+        return any(len({own(run) for run in among if split in run.splits}) > 1
+                   for split in {split for run in among for split in run.splits})
+
+    if not torn(runs):
+        return [list(runs)]
+    found: dict[frozenset[Any], list[RunResults]] = {}
+    for beside in parts(lambda run: run.folder.parent, runs):
+        for part in parts(own, beside) if torn(beside) else [beside]:
+            found.setdefault(frozenset((split, own(run)) for run in part for split in run.splits),
+                             []).extend(part)
+    return list(found.values())
 
 
 def _without_repeats(runs: Sequence[RunResults], complaints: list[str]) -> list[RunResults]:
-    """Leave out episodes that another run of the same group and seed has already."""
-    position = {id(run): number for number, run in enumerate(runs)}
-    kept = list(runs)
-    for group in _groups(runs):
-        seen: dict[tuple[Any, ...], RunResults] = {}
-        for run in group.runs:
-            owners = [seen.setdefault(episode_key(run, line), run) for line in run.lines]
-            lines = [line for line, owner in zip(run.lines, owners, strict=True) if owner is run]
-            if len(lines) < len(run.lines):
-                other = next(owner for owner in owners if owner is not run)
-                complaints.append(
-                    f'{run.folder}: {len(run.lines) - len(lines)} of its episodes stand in '
-                    f'{other.folder} already and are counted once')
-                kept[position[id(run)]] = replace(run, lines=tuple(lines))
-    return [run for run in kept if run.lines]
+    """Leave out episodes that another run with the same identity and seeds has already."""
+    seen: dict[tuple[Any, ...], RunResults] = {}
+    kept = []
+    for run in runs:
+        identity = (*_visible(run), run.exact_model, run.settings, run.condition,
+                    str(_calibration(run)))
+        owners = [seen.setdefault((*identity, *episode_key(run, line)), run)
+                  for line in run.lines]
+        lines = tuple(line for line, owner in zip(run.lines, owners, strict=True) if owner is run)
+        if len(lines) < len(run.lines):
+            other = next(owner for owner in owners if owner is not run)
+            complaints.append(
+                f'{run.folder}: {len(run.lines) - len(lines)} of its episodes stand in '
+                f'{other.folder} already and are counted once')
+        if lines:
+            kept.append(run if len(lines) == len(run.lines) else replace(run, lines=lines))
+    return kept
