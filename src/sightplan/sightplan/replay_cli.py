@@ -204,14 +204,19 @@ class _Command:
 
     def _list(self) -> dict[str, Any]:
         from sightplan.replay.sources import describe
-        found = [describe(source) for source in self._sources.read()]
+        found, rows = [], []
+        for source in self._sources.read():
+            entry = describe(source)
+            found.append(entry)
+            rows.append((
+                source.name, source.title, entry['method'], entry['model'], entry['steps'],
+                entry['questions'],
+                f'{entry["images"]}{"" if entry["pictures"] else " (not in the bag)"}',
+                'yes' if entry['truth'] else 'no', entry['ended'] or '-',
+                '; '.join(entry['complaints']) or '-'))
         _print_table('', ('bag', 'episode', 'method', 'model', 'steps', 'questions', 'images',
                           'truth', 'ended', 'complaints'),
-                     [(entry['bag'], entry['episode'], entry['method'], entry['model'],
-                       entry['steps'], entry['questions'],
-                       f'{entry["images"]}{"" if entry["pictures"] else " (not in the bag)"}',
-                       'yes' if entry['truth'] else 'no', entry['ended'] or '-',
-                       '; '.join(entry['complaints']) or '-') for entry in found], self._stream)
+                     rows, self._stream)
         return {'episodes': len(found), 'list': found}
 
     def _metrics(self) -> dict[str, Any]:

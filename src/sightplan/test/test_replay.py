@@ -266,6 +266,43 @@ def test_a_torn_file_is_taken_up_and_ends_as_if_nothing_had_been(sources, tmp_pa
         assert lines(folder) == whole
 
 
+def test_answers_to_other_questions_are_not_taken_up(sources, tmp_path):
+    with AnswersStore(tmp_path) as store:
+        store.open(identity(sources))
+        commit(store, ask(sources[:1], Eye()))
+    with AnswersStore(tmp_path) as store:
+        done = store.open(identity(sources))
+    first = min(done)
+    for wrong in (done[first][1:], (*done[first][1:], done[first][0])):
+        for workers in (1, 4):
+            with pytest.raises(InputError, match=r'other questions .* another --out'):
+                ask(sources, Eye(), done={**done, first: wrong}, workers=workers)
+
+
+def test_a_damaged_batch_is_asked_again(sources, tmp_path):
+    """Lines of a batch are lost in the middle: nothing is put together from two batches."""
+    with AnswersStore(tmp_path) as store:
+        store.open(identity(sources))
+        commit(store, ask(sources, Eye()))
+        whole = {r.batch.key: r.answers for r in ask(sources, Eye())}
+    lines = (tmp_path / ANSWERS).read_text().splitlines(keepends=True)
+    sizes = [json.loads(line)['of'] for line in lines]
+    numbers = [json.loads(line)['number'] for line in lines]
+    place = next(i for i, n in enumerate(numbers) if n == 1 and sizes[i] > 2 and i > sizes[0])
+    for gone in (slice(place, place + 1), slice(place - 1, place),
+                 slice(place, place + sizes[place] - 1)):
+        kept = lines.copy()
+        del kept[gone]
+        (tmp_path / ANSWERS).write_text(''.join(kept))
+        with AnswersStore(tmp_path) as store:
+            done = store.open(identity(sources))
+        lost = whole.keys() - done.keys()
+        assert len(lost) == 1
+        assert {key: [a.verdict for a in answers] for key, answers in done.items()} == {
+            key: [a.verdict for a in answers] for key, answers in whole.items()
+            if key not in lost}
+
+
 def test_another_replay_is_not_taken_up(sources, tmp_path):
     with AnswersStore(tmp_path) as store:
         store.open(identity(sources))

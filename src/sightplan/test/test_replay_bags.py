@@ -16,9 +16,16 @@ from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import FakeServer, chat
 from replay_doubles import THREE_BLOCKS
 from sightplan import cli
+from sightplan.records import topics
+from sightplan.records.bag import BagWriter
+from sightplan.records.bag_reading import open_bag
+from sightplan.records.messages import message_types
 from sightplan.replay.answers_store import ANSWERS
+from sightplan.replay.batches import batches
+from sightplan.replay.sources import Sources
 from sightplan.runner import RunSettings, run
 
+ONE_OF_TWO = {'same': ('', ''), 'arms': ('/arm_1', '/arm_2')}
 GEMMA = {'table': 'gemma-3-27b-it'}
 
 
@@ -47,6 +54,26 @@ def folder(recorded, tmp_path):
     return shutil.copytree(recorded, tmp_path / 'run')
 
 
+def merged(out, *bags, namespaces=('', '')):
+    """One recording over several bags, as ``ros2 bag record`` beside several runs makes it."""
+    writer, channels, last = BagWriter(out, 'zstd', {}), {}, 0
+    for space, path in zip(namespaces, bags, strict=True):
+        offset = None
+        for message in open_bag(path).messages():
+            topic, relative = space + message.topic, topics.relative(message.topic)
+            if relative is None:
+                continue
+            if topic not in channels:
+                channels[topic] = writer.add_topic(topic, message_types().get(
+                    topics.RECORDED[relative[1]]), topics.bag_qos(relative[1]))
+            if offset is None:
+                offset = last + 10**9 - message.log_ns if last else 0
+            last = message.log_ns + offset
+            writer.write(channels[topic], last, message.data)
+    writer.close()
+    return out
+
+
 @pytest.fixture
 def replay(capsys):
     """Call the command; returns exit code, JSON result and what it said."""
@@ -71,6 +98,40 @@ def test_of_every_method(replay, tmp_path, method):
     code, result, _ = replay(folder)
     assert code == 0 and result['equal'] is True and result['compared'] == 2
     assert result['differing'] == {} and result['without_bag'] == 0
+
+
+@pytest.mark.parametrize('namespaces', ONE_OF_TWO.values(), ids=ONE_OF_TWO)
+def test_attempts_in_one_bag_are_told_apart(replay, recorded, tmp_path, namespaces):
+    """Two methods at the same problem have the same episode id."""
+    other = record(tmp_path, 1, name='other', method='belief')
+    one, two = (next(min((run / 'bags').iterdir()).glob('*.mcap')) for run in (recorded, other))
+    bag = merged(tmp_path / 'both', one, two, namespaces=namespaces)
+    asked = [sum(len(b.event.questions) for b in batches(source))
+             for source in Sources.find([bag]).read()]
+    assert len(asked) == 2 and asked[0] != asked[1]
+    code, result, said = replay(bag, '--list')
+    assert code == 0 and [e['attempt'] for e in result['list']] == [0, 1]
+    assert [e['namespace'] for e in result['list']] == list(namespaces)
+    assert len({e['episode'] for e in result['list']}) == 1 and '(attempt 2)' in said
+    for new in (sum(asked), 0):
+        code, result, _ = replay(bag, '--table', 'perfect', '--out', tmp_path / 'out', '--method',
+                                 'ground')
+        assert code == 0 and (result['answers'], result['new']) == (sum(asked), new)
+        assert result['comparison']['overall']['new']['accuracy'] == 1.
+        assert result['estimates']['new']['moments'] == result['batches']
+    lines = [json.loads(line) for line in (tmp_path / 'out' / ANSWERS).read_text().splitlines()]
+    assert [sum(line['attempt'] == n for line in lines) for n in (0, 1)] == asked
+    assert all((line['answer'] == 'yes') is line['truth'] for line in lines)
+
+
+def test_results_of_a_run_are_about_the_last_attempt(recorded, folder):
+    first = min((folder / 'bags').iterdir())
+    for namespaces, live in ((('', ''), [False, True]), (('/a', '/b'), [False, False])):
+        shutil.rmtree(first, ignore_errors=True)
+        merged(first, *[next((recorded / 'bags' / first.name).glob('*.mcap'))] * 2,
+               namespaces=namespaces)
+        sources = Sources.find([first])
+        assert [sources.live(s) is not None for s in sources.read()] == live
 
 
 def test_what_differs_is_named(replay, folder):
@@ -181,7 +242,8 @@ def test_a_killed_replay_loses_and_repeats_nothing(recorded, tmp_path, monkeypat
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         result = json.loads(done.stdout.splitlines()[-1])
     lines = [json.loads(line) for line in (tmp_path / ANSWERS).read_text().splitlines()]
-    places = [(line['bag'], line['episode'], line['batch'], line['number']) for line in lines]
+    places = [(line['bag'], line['episode'], line['attempt'], line['batch'], line['number'])
+              for line in lines]
     assert len(places) == len(set(places)) == asked == result['answers']
     assert result['new'] < asked
     assert {line['answer'] for line in lines} == {'yes'}

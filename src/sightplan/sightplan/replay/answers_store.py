@@ -23,10 +23,10 @@ from sightplan.model import Answer, InfrastructureError, InputError, Verdict, us
 from sightplan.records.answers_reading import parse_answer
 from sightplan.replay.batches import Batch
 
-FORMAT = 1
+FORMAT = 2
 NAME, ANSWERS = 'replay.json', 'answers.jsonl'
-Key = tuple[str, str, int]
-"""Bag, episode and number of a batch."""
+Key = tuple[str, str, int, int]
+"""Bag, episode, attempt and number of a batch."""
 
 
 class AnswersStore:
@@ -164,13 +164,14 @@ class AnswersStore:
 
 def _lines(batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None], model: str,
            prompt: str, seconds: float) -> list[dict[str, Any]]:
-    bag, episode, number = batch.key
+    bag, episode, attempt, number = batch.key
     recorded, event = batch.source.episode, batch.event
     domain, spec, look = recorded.domain, recorded.spec, event.observation
     worded = all(domain.question(q.atom).text == q.text for q in event.questions)
     return [{
-        'bag': bag, 'episode': episode, 'batch': number, 'number': place,
-        'of': len(event.questions), 'split': spec.split, 'problem': problem_key(spec.problem),
+        'bag': bag, 'episode': episode, 'attempt': attempt, 'batch': number,
+        'number': place, 'of': len(event.questions), 'split': spec.split,
+        'problem': problem_key(spec.problem),
         'domain': domain.name, 'model': model,
         'questions_sha256': domain.question_hash if worded else '', 'prompt': prompt,
         'step': batch.step, 'image': look.image_id or f'stamp {look.stamp_ns}',
@@ -180,6 +181,20 @@ def _lines(batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None
         'text': new.text, 'truth': truth, 'seconds': round(seconds, 6)}
         for place, (question, old, new, truth) in enumerate(zip(
             event.questions, event.answers, answers, truths, strict=True))]
+
+
+def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, ...] | None:
+    """The answers to a batch that are there already; None if it was not asked yet.
+
+    Raises:
+        InputError: they are answers to other questions.
+    """
+    answers = done.get(batch.key)
+    asked = [question.atom for question in batch.event.questions]
+    if answers is not None and [answer.atom for answer in answers] != asked:
+        raise InputError(f'{ANSWERS}: batch {batch.number} of {batch.source.key} has answers to '
+                         f'other questions than the bag; choose another --out')
+    return answers
 
 
 def _said(answer: Answer) -> str | None:
@@ -198,7 +213,8 @@ def _read(raw: bytes, path: Path) -> tuple[dict[Key, tuple[Answer, ...]], int]:
         with contextlib.suppress(ValueError):
             entry = json.loads(piece)
         try:
-            key = (str(entry['bag']), str(entry['episode']), int(entry['batch']))
+            key = (str(entry['bag']), str(entry['episode']), int(entry['attempt']),
+                   int(entry['batch']))
             answer = parse_answer(entry, f'{path}:{number}')
             place, of = int(entry['number']), int(entry['of'])
         except (TypeError, KeyError, ValueError) as error:

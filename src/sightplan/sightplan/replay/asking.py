@@ -24,7 +24,7 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.replay.answers_store import Key
+from sightplan.replay.answers_store import Key, kept
 from sightplan.replay.batches import Batch, Source, batches
 from sightplan.vlm.api import Backend
 
@@ -183,7 +183,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         if chosen:
             begin(source)
         for batch in chosen:
-            known = done.get(batch.key)
+            known = kept(done, batch)
             if known is None or history:
                 if cancelled():
                     return
@@ -235,8 +235,9 @@ def _concurrently(sources: Iterable[Source], ask: Callable[[Batch, Observation],
                 for batch in batches(source, purposes):
                     if not looks.take(batch):
                         break
-                    if batch.key in done:
-                        yield Reply(batch, done[batch.key], fresh=False)
+                    known = kept(done, batch)
+                    if known is not None:
+                        yield Reply(batch, known, fresh=False)
                         continue
                     yield from collect(workers - 1)
                     if failure is not None or cancelled():

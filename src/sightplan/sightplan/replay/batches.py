@@ -32,15 +32,27 @@ class Source:
     Attributes:
         name: of the bag, unique among all that are replayed.
         episode: what the bag tells.
+        attempt: which one at this episode in the bag, from 0: one recording may be of several
+            methods, or arms, at the same problem, whose episodes have the same id.
+        settled: whether results of a run are about it: of several attempts at an episode the last
+            one, and none if they are from several namespaces.
     """
 
     name: str
     episode: RecordedEpisode
+    attempt: int = 0
+    settled: bool = True
 
     @property
     def key(self) -> str:
-        """Name of the episode, unique among all that are replayed."""
-        return f'{self.name}:{self.episode.spec.episode_id}'
+        """Name of the attempt, unique among all that are replayed."""
+        return f'{self.name}:{self.title}'
+
+    @property
+    def title(self) -> str:
+        """The episode's id, and which attempt at it, if there was one before in the bag."""
+        again = f' (attempt {self.attempt + 1})' if self.attempt else ''
+        return f'{self.episode.spec.episode_id}{again}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +61,7 @@ class Batch:
 
     Attributes:
         source: the episode.
-        number: of the batch in its episode, from 0.
+        number: of the batch in its attempt, from 0.
         step: number of actions before it.
         event: questions and recorded answers.
     """
@@ -60,9 +72,10 @@ class Batch:
     event: Asked
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        """Bag, episode and number: the same in every session."""
-        return self.source.name, self.source.episode.spec.episode_id, self.number
+    def key(self) -> tuple[str, str, int, int]:
+        """Bag, episode, attempt and number: the same in every session."""
+        source = self.source
+        return source.name, source.episode.spec.episode_id, source.attempt, self.number
 
 
 def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:
@@ -90,7 +103,8 @@ def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Sou
                 events.append(other)
         else:
             events.append(event)
-    return Source(source.name, dataclasses.replace(source.episode, events=tuple(events)))
+    return dataclasses.replace(
+        source, episode=dataclasses.replace(source.episode, events=tuple(events)))
 
 
 class Truth:

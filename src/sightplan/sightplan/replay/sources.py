@@ -98,7 +98,9 @@ class Sources:
         return self._lines.get(run, []) if run is not None else []
 
     def live(self, source: Source) -> Mapping[str, Any] | None:
-        """The line of results that was committed live for an episode, if there is one."""
+        """The line of results that was committed live for an attempt, if there is one."""
+        if not source.settled:
+            return None
         return self._live.get((source.name, source.episode.spec.episode_id))
 
     def read(self, bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
@@ -109,10 +111,10 @@ class Sources:
             self.unreadable.discard(bag.name)
             found = 0
             try:
-                for episode in read_episodes(bag.path):
+                for source in _attempts(bag.name, list(read_episodes(bag.path))):
                     found += 1
-                    complaints += _complaints(episode)
-                    yield Source(bag.name, episode)
+                    complaints += _complaints(source.episode)
+                    yield source
             except InputError as error:
                 complaints.append(str(error))
                 if not found:
@@ -126,6 +128,18 @@ class Sources:
     def digests(self) -> dict[str, str]:
         """SHA-256 over the content of each bag, first 16 hex digits, by name."""
         return {bag.name: _digest(bag.path) for bag in self.bags}
+
+
+def _attempts(name: str, episodes: Sequence[RecordedEpisode]) -> Iterator[Source]:
+    """The episodes of a bag, with the attempts at each numbered."""
+    spaces: dict[str, list[str]] = {}
+    for episode in episodes:
+        spaces.setdefault(episode.spec.episode_id, []).append(episode.namespace)
+    numbers = dict.fromkeys(spaces, 0)
+    for episode in episodes:
+        own, number = spaces[episode.spec.episode_id], numbers[episode.spec.episode_id]
+        numbers[episode.spec.episode_id] += 1
+        yield Source(name, episode, number, number == len(own) - 1 and len(set(own)) == 1)
 
 
 def _complaints(episode: RecordedEpisode) -> tuple[str, ...]:
@@ -179,10 +193,11 @@ def describe(source: Source) -> dict[str, Any]:
     """What a bag holds, as plain JSON data.
 
     Returns:
-        ``bag``, ``episode``, ``domain``, ``split``, ``method``, ``model`` ('' if none answered),
-        ``steps``, ``questions``, ``looks``, ``images`` (distinct ones), ``pictures`` (whether that
-        of the first look is there), ``truth`` (whether the bag has any), ``ended`` (why; '' if
-        the end is missing), ``complaints``.
+        ``bag``, ``episode``, ``attempt`` (from 0), ``namespace`` (of its topics), ``domain``,
+        ``split``, ``method``, ``model`` ('' if none answered), ``steps``, ``questions``,
+        ``looks``, ``images`` (distinct ones), ``pictures`` (whether that of the first look is
+        there), ``truth`` (whether the bag has any), ``ended`` (why; '' if the end is missing),
+        ``complaints``.
     """
     episode = source.episode
     events = episode.events
@@ -191,6 +206,7 @@ def describe(source: Source) -> dict[str, Any]:
     end = events[-1] if events else None
     return {
         'bag': source.name, 'episode': episode.spec.episode_id,
+        'attempt': source.attempt, 'namespace': episode.namespace,
         'domain': episode.domain.name, 'split': episode.spec.split,
         'method': episode.spec.method,
         'model': ', '.join(dict.fromkeys(event.model for event in asked if event.model)),
