@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -415,6 +420,66 @@ def test_no_bag_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / 'empty.db3').touch()
     with pytest.raises(InputError, match='nothing'):
         open_bag(tmp_path / 'empty.db3')
+
+
+@pytest.mark.parametrize('function', [find_bags, open_bag])
+def test_paths_at_which_nothing_can_be_are_an_error(tmp_path: Path, function: Any) -> None:
+    (tmp_path / 'round').symlink_to(tmp_path / 'round')
+    for path, words in ((tmp_path / ('x' * 300), 'File name too long'),
+                        (tmp_path / 'round' / 'b', 'Too many levels'),
+                        (f'{tmp_path}/a\0b', 'null')):
+        with pytest.raises(InputError, match=rf'{words}.*give another path'):
+            function(path)
+
+
+def _refuse(monkeypatch: pytest.MonkeyPatch, name: str, owner: Any, where: Path) -> None:
+    """Let a function refuse a path, as it does for everybody but root."""
+    real = getattr(owner, name)
+
+    def refusing(path: Any = '.', *rest: Any, **options: Any) -> Any:
+        if Path(path) == where:
+            raise PermissionError(errno.EACCES, 'Permission denied', str(path))
+        return real(path, *rest, **options)
+    monkeypatch.setattr(owner, name, refusing)
+
+
+def test_what_may_not_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                          ) -> None:
+    own_bag(tmp_path / 'b')
+    remedy = 'Permission denied.*chmod'
+    with monkeypatch.context() as patched:
+        _refuse(patched, 'scandir', os, tmp_path / 'b')
+        with pytest.raises(InputError, match=rf'b: cannot be read \({remedy}'):
+            find_bags(tmp_path)
+    with monkeypatch.context() as patched:
+        _refuse(patched, 'iterdir', Path, tmp_path / 'b')
+        with pytest.raises(InputError, match=rf'b: cannot be read \({remedy}'):
+            open_bag(tmp_path / 'b')
+    with monkeypatch.context() as patched:
+        _refuse(patched, 'open', Path, tmp_path / 'b' / 'b.mcap')
+        with pytest.raises(InputError, match=rf'b\.mcap: cannot be read \({remedy}'):
+            open_bag(tmp_path / 'b')
+    with monkeypatch.context() as patched:
+        _refuse(patched, 'stat', Path, tmp_path / 'b')
+        with pytest.raises(InputError, match=rf'may not be entered \({remedy}'):
+            open_bag(tmp_path / 'b')
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    written = own_bag(tmp_path / 'b')
+    os.mkfifo(tmp_path / 'b' / 'b_1.mcap')
+    script = ('import sys; from sightplan.records.bag_reading import open_bag\n'
+              'bag = open_bag(sys.argv[1]); print(len(list(bag.messages())), bag.complaints)')
+    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=60,
+                            capture_output=True, text=True, check=True).stdout
+    assert opened.startswith(f'{len(written.messages)} ')
+    assert 'b_1.mcap: is not a regular file' in opened
+    for function in (find_bags, open_bag):
+        with pytest.raises(InputError, match='not a regular file.*copy what it gives'):
+            function(tmp_path / 'b' / 'b_1.mcap')
+    (tmp_path / 'pipe').mkdir()
+    os.mkfifo(tmp_path / 'pipe' / METADATA)
+    assert find_bags(tmp_path) == [tmp_path / 'b']
 
 
 def test_images_keep_their_bytes(tmp_path: Path) -> None:

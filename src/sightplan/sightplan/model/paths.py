@@ -8,13 +8,28 @@ from sightplan.model.errors import InputError
 
 
 def user_path(given: Path | str) -> Path:
-    """The path with ``~`` and ``~name`` replaced by home directories.
+    """The path with ``~`` and ``~name`` replaced by home directories; nothing need be there.
 
     Raises:
-        InputError: there is no such user, or the home directory is not known.
+        InputError: there is no such user, the home directory is not known, or nothing can be at
+            the path: it is too long, goes round in links, or leads through a locked folder.
     """
     try:
-        return Path(given).expanduser()
+        path = Path(given).expanduser()
     except RuntimeError as error:
         raise InputError(f'{given}: its home directory is not known; give the path without '
                          f'"~"') from error
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except PermissionError as error:
+        raise InputError(f'{path}: a folder above it may not be entered ({error.strerror}); '
+                         f'allow it (chmod u+x FOLDER), or give another path') from error
+    except OSError as error:
+        raise InputError(f'{path}: there can be no such file or folder ({error.strerror}); '
+                         f'give another path') from error
+    except ValueError as error:
+        raise InputError(f'{str(given)!r}: there can be no such file or folder ({error}); '
+                         f'give another path') from error
+    return path

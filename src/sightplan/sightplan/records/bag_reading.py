@@ -11,6 +11,7 @@ import heapq
 import os
 import re
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -526,13 +527,13 @@ def find_bags(path: Path | str) -> list[Path]:
         ``b10``); hidden folders are skipped.
 
     Raises:
-        InputError: there is none; names the path and the remedy.
+        InputError: there is none, or a folder may not be read; names the path and the remedy.
     """
     path = _existing(path)
     if path.is_file():
         return [path]
     found: list[Path] = []
-    for folder, folders, files in os.walk(path):
+    for folder, folders, files in os.walk(path, onerror=_raise_unreadable):
         folders[:] = [name for name in folders if not name.startswith('.')]
         here = Path(folder)
         names = _bag_files(files)
@@ -558,15 +559,18 @@ def open_bag(path: Path | str) -> Bag:
     path = _existing(path)
     complaints: list[str] = []
     metadata = Metadata()
-    if path.is_file():
-        files = [path]
-    else:
-        if (path / METADATA).is_file():
-            try:
-                metadata = read_metadata(path / METADATA)
-            except InputError as error:
-                complaints.append(f'{error}; the files of the bag are read without it')
-        files = _files_of(path, metadata, complaints)
+    try:
+        if path.is_file():
+            files = [path]
+        else:
+            if (path / METADATA).is_file():
+                try:
+                    metadata = read_metadata(path / METADATA)
+                except InputError as error:
+                    complaints.append(f'{error}; the files of the bag are read without it')
+            files = _files_of(path, metadata, complaints)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     cache, storages, reasons = PieceCache(), [], []
     for file in files:
         try:
@@ -584,7 +588,23 @@ def _existing(given: Path | str) -> Path:
     path = user_path(given)
     if not path.exists():
         raise InputError(f'{path}: there is no such bag or folder')
+    if not path.is_dir() and not path.is_file():
+        raise _irregular(path)
     return path
+
+
+def _irregular(path: Path) -> InputError:
+    return InputError(f'{path}: is not a regular file (a pipe, socket or device cannot be read as '
+                      'a bag); copy what it gives into a file')
+
+
+def _unreadable(path: Path | str, error: OSError) -> InputError:
+    return InputError(f'{path}: cannot be read ({error.strerror}); allow it (chmod u+rX), or give '
+                      'another path')
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise _unreadable(str(error.filename), error) from error
 
 
 def _natural(text: str) -> list[Any]:
@@ -606,6 +626,8 @@ def _stem(name: str) -> str:
 
 def _describes_a_bag(path: Path) -> bool:
     try:
+        if not path.is_file():
+            return False
         with path.open('rb') as file:
             return _INFORMATION.encode() in file.read(4096)
     except OSError:
@@ -649,10 +671,12 @@ def _open_storage(path: Path, cache: PieceCache, complaints: list[str]) -> Stora
         InputError, InfrastructureError: nothing of it can be read.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block for ever
+            raise _irregular(path)
         with path.open('rb') as file:
             head = file.read(16)
     except OSError as error:
-        raise InputError(f'{path}: cannot be read: {error.strerror}') from error
+        raise _unreadable(path, error) from error
     label, suffixes = str(path), path.suffixes
     scratch = None
     if head.startswith(_ZSTD):
