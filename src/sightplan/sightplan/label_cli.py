@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightplan.model import AskPurpose, InputError
+from sightplan.model import AskPurpose, InputError, SightplanError
 from sightplan.pace import Pace
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ label, Enter goes on, ? shows all keys. Each label is on the disk before it is s
 Ctrl-C ends; the same command goes on. What models answered stays hidden, so that it does not sway
 you (--show-answers), and ground truth is never read. The page is served to this machine alone.
 
-exit codes: 0 done; 1 interrupted while bags were read; 2 bad usage, no pictures with questions,
-or a malformed file.
+exit codes: 0 done; 1 interrupted while bags were read, or failed; 2 bad usage, no pictures with
+questions, or a malformed file.
 """
 
 
@@ -89,6 +89,9 @@ def main(arguments: argparse.Namespace) -> int:
     except InputError as error:
         print(f'sightplan label: {error}', file=sys.stderr)
         return _USAGE
+    except SightplanError as error:
+        print(f'sightplan label: {error}', file=sys.stderr)
+        return _FAILED
     except KeyboardInterrupt:
         print('sightplan label: interrupted', file=sys.stderr)
         return _FAILED

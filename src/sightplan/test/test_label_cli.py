@@ -16,6 +16,7 @@ import pytest
 from labelling_case import IDS, ON
 from sightplan import cli
 from sightplan.labelling import Label, LabelValue, read_labels
+from sightplan.model import InfrastructureError
 
 HERE = Path(__file__).parent
 PROGRAM = """
@@ -102,3 +103,12 @@ def test_bad_usage_is_met_with_words(tmp_path, monkeypatch, capsys, arguments, w
     out, err = capsys.readouterr()
     assert words in err and not out
     assert not list(tmp_path.iterdir())
+
+
+def test_what_fails_is_met_with_words(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise InfrastructureError('the disk is on fire')
+    monkeypatch.setattr('sightplan.labelling.tasks.collect_bags', fail)
+    assert cli.main(['label', str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert err == 'sightplan label: the disk is on fire\n' and not out

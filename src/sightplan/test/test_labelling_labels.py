@@ -119,6 +119,17 @@ def test_among_files_the_later_time_counts_and_else_the_later_file(tmp_path):
     assert read_labels([hand, old]).of(IMAGE, ON)['cyd'] is NO
 
 
+def test_a_line_without_a_time_does_not_let_older_ones_win(tmp_path):
+    hour = datetime.timedelta(hours=1)
+    new = written(tmp_path / 'new', label(YES, 'ann', time=NOON))
+    hand = written(tmp_path / 'hand', label(NO, 'ann'))
+    old = written(tmp_path / 'old', label(UNCLEAR, 'ann', time=NOON - hour))
+    both = written(tmp_path / 'both', label(YES, 'ann', time=NOON), label(NO, 'ann'))
+    for order in ([new, hand, old], [new, old, hand], [old, new, hand], [both, old], [old, both]):
+        assert read_labels(order).of(IMAGE, ON) == {'ann': NO}, order
+    assert read_labels([hand, new, old]).of(IMAGE, ON) == {'ann': YES}
+
+
 @pytest.mark.parametrize(('values', 'truth'), [
     ([YES], True), ([NO], False), ([UNCLEAR], None), ([], None), ([YES, NO], None),
     ([YES, YES, NO], True), ([NO, UNCLEAR], None), ([NO, NO, UNCLEAR], False),
@@ -251,6 +262,30 @@ def test_a_line_added_by_hand_meanwhile_is_kept(tmp_path):
     file.append([label(NO, 'bob')])
     file.close()
     assert read_labels(path).people == ('ann', 'bob')
+
+
+def test_what_others_added_is_told_before_a_label_is_written(tmp_path):
+    path = tmp_path / 'labels.jsonl'
+    first, second = LabelFile(path), LabelFile(path)
+    first.append([label(YES, 'ann')])
+    told = []
+
+    def decide(others):
+        told.append([(other.who, other.value) for other in others])
+        return [label(NO, 'ann')] if len(told) == 1 else []
+    second.append_after(decide)
+    second.append_after(decide)
+    with path.open('a') as by_hand:
+        by_hand.write('rubbish\n' + label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
+    second.append_after(decide)
+    first.append_after(decide)
+    assert told == [[('ann', YES)], [], [('cyd', UNCLEAR)], [('ann', NO), ('cyd', UNCLEAR)]]
+    path.write_text('')  # shorter than what was read of it
+    first.append([label(YES, 'bob')])
+    second.append_after(decide)
+    assert told[-1] == [('bob', YES)]
+    first.close()
+    second.close()
 
 
 @pytest.mark.parametrize(('act', 'words'), [

@@ -211,6 +211,22 @@ def test_the_rest_of_a_group_is_no(page, path):
         assert marks(page) == ['yes', '', '', '', '']
 
 
+def test_the_time_left_is_told_late_and_follows_undo(page, path):
+    page.clock.install()
+    atoms = {Atom('on', (f'x{n}', 'g')): 'no' for n in range(10)}
+    with serving(path, episode(asked(0, atoms))) as server:
+        opened(page, server)
+        press(page, *'yyyyy')
+        saved(page, 5)
+        page.clock.run_for(20_000)
+        assert 'left' not in page.inner_text('#time')
+        page.clock.run_for(20_000)
+        assert page.inner_text('#time').endswith('about 0:40 left')
+        press(page, 'z')
+        saved(page, 4)
+        assert 'left' not in page.inner_text('#time')
+
+
 def test_a_recorded_text_is_no_markup(page, console, path):
     recorded = episode(asked(0, {ON: 'yes'}))
     object.__setattr__(recorded.events[-1].questions[0], 'text', '<img src=x onerror=alert(1)>?')

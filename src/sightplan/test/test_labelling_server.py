@@ -206,9 +206,36 @@ def test_malformed_labels_are_refused(server, path, body, headers, status):
     assert post(server)[0] == 200
 
 
-def test_other_methods_are_refused(server):
-    for method in ('PUT', 'DELETE', 'OPTIONS', 'PATCH'):
-        assert ask(server, 'label', method)[0] == 501
+@pytest.mark.parametrize('method', ['HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE'])
+def test_other_methods_are_refused(server, method):
+    status, headers, body = ask(server, 'label', method)
+    assert (status, headers['Allow']) == (405, 'GET, POST')
+    assert headers['Content-Security-Policy'].startswith("default-src 'none'")
+    assert bool(body) is (method != 'HEAD')
+    assert ask(server, 'label', method, token='wrong')[0] == 403
+    assert ask(server, 'label', method, Host='evil.example')[0] == 403
+
+
+@pytest.mark.parametrize(('method', 'where', 'status'), [
+    ('GET', 'x' * 70_000, 414), ('BREW', 'label', 501)])
+def test_what_is_no_request_is_refused_with_the_headers_of_all_replies(
+        server, method, where, status):
+    got, headers, body = ask(server, where, method)
+    assert got == status and set(json.loads(body)) == {'error'}
+    assert headers['Content-Security-Policy'].startswith("default-src 'none'")
+    assert headers['X-Content-Type-Options'] == 'nosniff' and 'x' * 100 not in str(body)
+
+
+def test_a_second_session_of_one_person_is_seen(path):
+    with serving(path, three_pictures()) as first, serving(path, three_pictures()) as second:
+        post(first, label='yes')
+        post(second, label='no')
+        (shown, *_), *_ = (i['questions'] for i in json.loads(ask(first, 'session')[2])['images'])
+        assert shown['label'] == 'no'
+        post(second, label='unclear')
+        assert post(first, label='no')[1]['label'] == 'no'  # what it knew before
+        assert [label.value for label in read_labels(path)] == [NO]
+        assert post(second, atom='clear r')[1]['labelled'] == 2
 
 
 def test_many_posts_at_once_are_all_written(path):

@@ -8,6 +8,7 @@ grows. Of what one person said about an atom in a picture, the last counts.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import enum
 import fcntl
@@ -15,7 +16,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -187,8 +188,9 @@ def _agreement(first: str, second: str, one: Mapping[Key, Label],
 def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     """Read one or several files of labels.
 
-    In a file, a later line of the same person about the same atom and picture wins; among files
-    the later time, or the later file where times are missing. A last line that was cut off is
+    In a file, a later line of the same person about the same atom and picture wins. Among files
+    a later one wins, unless the latest time that it says (of what is about the same atom and
+    picture) is before one that an earlier file said. A last line that was cut off is
     left out, and said in ``Labels.complaints``.
 
     Raises:
@@ -196,6 +198,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     """
     given = [paths] if isinstance(paths, (Path, str)) else list(paths)
     merged: dict[str, dict[Key, Label]] = {}
+    newest: dict[tuple[str, str, Atom], datetime.datetime] = {}
     complaints = []
     for path in map(user_path, given):
         try:
@@ -206,10 +209,19 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
         if torn:
             complaints.append(f'{path}: its last line was cut off and is left out: '
                               f'{_excerpt(torn)}')
-        for label in {(label.who, *label.key): label for label in lines}.values():
-            own = merged.setdefault(label.who, {})
-            if not _is_older(label, own.get(label.key)):
-                own[label.key] = label
+        last = {(label.who, *label.key): label for label in lines}
+        times: dict[tuple[str, str, Atom], datetime.datetime] = {}
+        for label in lines:
+            if label.time is not None:
+                told = label.who, *label.key
+                times[told] = max(label.time, times.get(told, label.time))
+        for told, label in last.items():
+            time, known = times.get(told), newest.get(told)
+            if time is not None and known is not None and time < known:
+                continue
+            merged.setdefault(label.who, {})[label.key] = label
+            if time is not None:
+                newest[told] = time
     counting = {who: {key: label for key, label in own.items() if label.value is not None}
                 for who, own in merged.items()}
     return Labels(counting, tuple(complaints))
@@ -219,11 +231,6 @@ def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputError(f'{path}: cannot be read ({reason}); give a file of labels as "sightplan '
                       f'label" writes it')
-
-
-def _is_older(label: Label, known: Label | None) -> bool:
-    return (known is not None and known.time is not None and label.time is not None
-            and label.time < known.time)
 
 
 def _excerpt(data: bytes) -> str:
@@ -357,6 +364,7 @@ class LabelFile:
         """
         self.path = user_path(path)
         self.complaints: list[str] = []
+        self._read = 0  # so many bytes are known
         try:
             self._file: IO[bytes] = self.path.open('ab+', buffering=0)
         except (OSError, ValueError) as error:
@@ -382,6 +390,7 @@ class LabelFile:
                                            f'removed: {_excerpt(torn)}')
                 elif data and not data.endswith(b'\n'):
                     self._file.write(b'\n')
+                self._read = self._file.seek(0, os.SEEK_END)
                 return labels
             finally:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -399,26 +408,56 @@ class LabelFile:
         Raises:
             InfrastructureError: they cannot be written; then the file is as it was before.
         """
-        data = ''.join(label.to_line() for label in labels).encode()
+        self.append_after(lambda others: labels)
+
+    def append_after(self, decide: Callable[[Sequence[Label]], Sequence[Label]]) -> None:
+        """Write labels that depend on what others have added since; nobody comes between.
+
+        Args:
+            decide: gets the labels that others have added since this file was opened, or since
+                it was last written to here, in order (lines that are malformed left out), and
+                returns what is to be written, which may be nothing.
+
+        Raises:
+            InfrastructureError: they cannot be written; then the file is as it was before.
+        """
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
                 self._check_place()
                 end = self._file.seek(0, os.SEEK_END)
-                if end and os.pread(self._file.fileno(), 1, end - 1) != b'\n':
-                    data = b'\n' + data  # somebody added a line by hand, without its end
-                try:
-                    if self._file.write(data) != len(data):
-                        raise OSError(0, 'not all could be written')
-                    os.fsync(self._file.fileno())
-                except OSError:
-                    self._file.truncate(end)
-                    raise
+                data = ''.join(label.to_line() for label in decide(self._added(end))).encode()
+                if data:
+                    self._write(data, end)
             finally:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
         except OSError as error:
             raise InfrastructureError(f'{self.path}: a label cannot be written '
                                       f'({error.strerror})') from error
+
+    def _added(self, end: int) -> list[Label]:
+        """The labels of whole lines between what is known and the end of the file."""
+        start = self._read if self._read <= end else 0
+        data = os.pread(self._file.fileno(), end - start, start)
+        *whole, last = data.split(b'\n')
+        self._read = start + len(data) - len(last)
+        labels = []
+        for line in (*whole, last):
+            with contextlib.suppress(InputError):
+                labels.append(parse_label(_parse_json(line, str(self.path)), str(self.path)))
+        return labels
+
+    def _write(self, data: bytes, end: int) -> None:
+        if end and os.pread(self._file.fileno(), 1, end - 1) != b'\n':
+            data = b'\n' + data  # somebody added a line by hand, without its end
+        try:
+            if self._file.write(data) != len(data):
+                raise OSError(0, 'not all could be written')
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(end)
+            raise
+        self._read = end + len(data)
 
     def _check_place(self) -> None:
         own = os.fstat(self._file.fileno())

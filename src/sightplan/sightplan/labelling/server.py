@@ -111,6 +111,22 @@ class _Handler(BaseHTTPRequestHandler):
         """Take labels."""
         self._answer(self._post)
 
+    def do_HEAD(self) -> None:
+        """Refuse: there is nothing that a page needs this for; likewise those below."""
+        self._answer(self._no_method)
+
+    do_OPTIONS = do_PUT = do_PATCH = do_DELETE = do_TRACE = do_CONNECT = do_HEAD
+
+    def _no_method(self, path: str) -> tuple[bytes, str]:
+        raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, 'only GET and POST are served')
+
+    def send_error(self, code: int, message: str | None = None,
+                   explain: str | None = None) -> None:
+        """Refuse what cannot be read as a request, with the headers of every reply."""
+        self.close_connection = True
+        status = HTTPStatus(code)
+        self._reply(status, _json({'error': status.phrase}), 'application/json')
+
     def _answer(self, work: Callable[[str], tuple[bytes, str]]) -> None:
         status, kind = HTTPStatus.OK, 'application/json'
         try:
@@ -126,6 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
             status, body = HTTPStatus.INTERNAL_SERVER_ERROR, _json({'error': 'internal error'})
         if status != HTTPStatus.OK:
             self.close_connection = True  # its body may not have been read
+        self._reply(status, body, kind)
+
+    def _reply(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
@@ -134,10 +153,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header('Content-Length', str(len(body)))
         picture = kind.startswith('image/')
         self.send_header('Cache-Control', 'private, max-age=3600' if picture else 'no-store')
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header('Allow', 'GET, POST')
         if self.close_connection:
             self.send_header('Connection', 'close')
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != 'HEAD':
+            self.wfile.write(body)
 
     def _admitted_path(self) -> str:
         """The path behind the secret, if this request may be served at all."""

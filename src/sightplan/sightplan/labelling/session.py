@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sightplan.labelling.labels import Key, Label, LabelFile, LabelValue, printable
 from sightplan.labelling.tasks import Pictures, TaskImage, TaskQuestion, Tasks
-from sightplan.model import Atom, InputError
+from sightplan.model import Atom, InfrastructureError, InputError
 from sightplan.report.failures_picture import encode_png
 
 
@@ -56,6 +57,13 @@ class LabellingSession:
         else:
             self._labels[key] = value
 
+    def _take_note(self, others: Sequence[Label]) -> list[Label]:
+        """Take over what this person said in another session; nothing is to be written."""
+        for other in others:
+            if other.who == self.who:
+                self._note(other.key, other.value)
+        return []
+
     @property
     def labelled(self) -> int:
         """Number of questions with a label of this person."""
@@ -63,6 +71,8 @@ class LabellingSession:
 
     def label(self, image_id: str, atom: str, value: LabelValue | None) -> dict[str, Any]:
         """Take one label; it is on the disk when this returns. To say it twice writes it once.
+
+        What the same person has labelled meanwhile in another session of the file is known then.
 
         Args:
             image_id: id of the picture.
@@ -81,13 +91,16 @@ class LabellingSession:
         except ValueError as error:
             raise KeyError(atom) from error
         image, question = self._questions[key]
+
+        def decide(others: Sequence[Label]) -> list[Label]:
+            self._take_note(others)
+            return [] if self._labels.get(key) is value else [Label(
+                *key, value, self.who, self._clock(), question.text,
+                printable(str(image.bag)), printable(image.episode),
+                image.observation.stamp_ns)]
         with self._labels_lock:
-            if self._labels.get(key) is not value:
-                self.file.append([Label(
-                    *key, value, self.who, self._clock(), question.text,
-                    printable(str(image.bag)), printable(image.episode),
-                    image.observation.stamp_ns)])
-                self._note(key, value)
+            self.file.append_after(decide)
+            self._note(key, value)
             return {'image': image_id, 'atom': str(question.atom),
                     'label': None if value is None else value.value, 'labelled': self.labelled}
 
@@ -108,6 +121,8 @@ class LabellingSession:
     def overview(self) -> dict[str, Any]:
         """All that the page needs, JSON-ready: pictures, questions, and this person's labels."""
         with self._labels_lock:
+            with contextlib.suppress(InfrastructureError):  # is said when a label is written
+                self.file.append_after(self._take_note)
             images = [{'id': image.image_id, 'episode': image.episode,
                        'questions': [self._shown(image.image_id, question)
                                      for question in image.questions]}

@@ -4,6 +4,7 @@
 
 const RETRY_MS = [500, 1000, 2000, 4000];
 const PATIENCE_MS = 10000;
+const LEAST_LABELS = 5, LEAST_SECONDS = 30;  // before the time that is left is estimated
 const WORDS = {yes: 'yes', no: 'no', unclear: 'cannot tell', null: 'not labelled'};
 const $ = (id) => document.getElementById(id);
 
@@ -18,7 +19,7 @@ let trouble = '';       // why labels cannot be saved just now
 let scale = 1;
 const progress = {all: 0, done: 0, images: 0};  // questions; confirmed labels; pictures left
 const seconds = new Map();  // picture -> how long it was looked at, here
-let labelledHere = 0;
+let begun = 0;          // labels that were there when the page began
 
 const questions = () => session.images[image].questions;
 const current = () => questions()[question];
@@ -107,6 +108,7 @@ function count() {
     progress.done += labelled;
     progress.images += each.left > 0;
   }
+  begun = progress.done;
 }
 
 window.addEventListener('beforeunload', (event) => {
@@ -120,7 +122,6 @@ function label(value) {
   if (wanted(q) !== value) {
     undoable.push([{image, question, label: wanted(q)}]);
     put(image, question, value);
-    if (value !== null) labelledHere += 1;
   }
   if (value === null) return show();
   const open = nextOpen(question);
@@ -153,7 +154,6 @@ function restAreNo() {
   });
   if (!changed.length) return say(`No question about ${group} is left.`);
   undoable.push(changed);
-  labelledHere += changed.length;
   say(`${changed.length} questions about ${group}: no`);
   const open = nextOpen(question);
   if (open !== -1) select(open);
@@ -322,8 +322,9 @@ function showProgress() {
   document.title = `${done}/${all} \u00b7 sightplan label`;
   const spent = [...seconds.values()].reduce((a, b) => a + b, 0);
   const here = `${clock(seconds.get(image) || 0)} on this picture`;
-  const left = labelledHere >= 5 && done < all
-    ? `, about ${clock(spent / labelledHere * (all - done))} left` : '';
+  const labelled = done - begun;
+  const left = labelled >= LEAST_LABELS && spent >= LEAST_SECONDS && done < all
+    ? `, about ${clock(spent / labelled * (all - done))} left` : '';
   $('time').textContent = here + left;
 }
 
