@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse: there is nothing that a page needs this for; likewise those below."""
         self._answer(self._no_method)
 
-    do_OPTIONS = do_PUT = do_PATCH = do_DELETE = do_TRACE = do_CONNECT = do_HEAD
+    do_OPTIONS = do_PUT = do_PATCH = do_DELETE = do_TRACE = do_CONNECT = do_HEAD  # noqa: N815
 
     def _no_method(self, path: str) -> tuple[bytes, str]:
         raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, 'only GET and POST are served')
