@@ -406,6 +406,26 @@ def test_a_split_bag_is_one(tmp_path: Path) -> None:
     assert find_bags(tmp_path) == [tmp_path / 'b']
 
 
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    disk, run = tmp_path / 'disk', tmp_path / 'run'
+    own_bag(disk / 'b1')
+    own_bag(run / 'b2')
+    (disk / 'back').symlink_to(run)
+    (run / 'a').symlink_to(run / 'b2')
+    (run / 'bags').symlink_to(disk)
+    (run / 'again').symlink_to(run)
+    (run / 'up').symlink_to(tmp_path)
+    (run / 'gone').symlink_to(tmp_path / 'gone')
+    assert find_bags(run) == [run / 'b2', run / 'bags' / 'b1']
+    assert find_bags(run / 'a') == [run / 'a']
+
+
+def test_a_bag_whose_file_is_gone_says_which(tmp_path: Path) -> None:
+    own_bag(tmp_path / 'b').path.unlink()
+    with pytest.raises(InputError, match=r'is no bag.*b\.mcap: is missing, though metadata\.yaml'):
+        open_bag(tmp_path / 'b')
+
+
 def test_no_bag_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / 'notes.txt').write_text('x')
     with pytest.raises(InputError, match=r'no bag in it.*metadata\.yaml.*\.db3'):

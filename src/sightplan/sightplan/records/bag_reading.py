@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import yaml
@@ -45,6 +45,7 @@ _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
 _BLOCK = 2**20
 _SPLIT = re.compile(r'_\d+$')
 _INFORMATION = 'rosbag2_bagfile_information'
+_File = TypeVar('_File', McapFile, sqlite_reading.SqliteFile)
 _QOS_NUMBERS = {
     # before version 9 metadata have the numbers of rmw
     'history': ('system_default', 'keep_last', 'keep_all', 'unknown'),
@@ -395,7 +396,25 @@ class Scratch:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-class McapStorage:
+class _FileStorage(Generic[_File]):
+    """A file of a bag, in whatever format."""
+
+    def __init__(self, file: _File, scratch: Scratch | None) -> None:
+        """Wrap a file.
+
+        Args:
+            file: the file.
+            scratch: where the file is, if it is a temporary one.
+        """
+        self._file, self._scratch = file, scratch
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong with it, in words; grows while it is read."""
+        return self._file.complaints
+
+
+class McapStorage(_FileStorage[McapFile]):
     """An MCAP file of a bag."""
 
     def __init__(self, file: McapFile, cache: PieceCache, scratch: Scratch | None = None,
@@ -407,12 +426,8 @@ class McapStorage:
             cache: of all files of the bag.
             scratch: where the file is, if it is a temporary one.
         """
-        self._file, self._cache, self._scratch = file, cache, scratch
-
-    @property
-    def complaints(self) -> list[str]:
-        """What is wrong with it, in words; grows while it is read."""
-        return self._file.complaints
+        super().__init__(file, scratch)
+        self._cache = cache
 
     @property
     def topics(self) -> Sequence[BagTopic]:
@@ -458,7 +473,7 @@ class McapStorage:
                                  (number, index, entry.begin, entry.end))
 
 
-class SqliteStorage:
+class SqliteStorage(_FileStorage[sqlite_reading.SqliteFile]):
     """An sqlite3 file of a bag."""
 
     def __init__(self, path: Path, label: str, scratch: Scratch | None = None) -> None:
@@ -469,17 +484,11 @@ class SqliteStorage:
             label: its name in complaints.
             scratch: where the file is, if it is a temporary one.
         """
-        self._scratch = scratch
         copy = None
         if sqlite_reading.waiting(path):
-            self._scratch = Scratch()
-            copy = self._scratch.folder
-        self._file = sqlite_reading.SqliteFile(path, label, copy)
-
-    @property
-    def complaints(self) -> list[str]:
-        """What is wrong with it, in words; grows while it is read."""
-        return self._file.complaints
+            scratch = Scratch()
+            copy = scratch.folder
+        super().__init__(sqlite_reading.SqliteFile(path, label, copy), scratch)
 
     @property
     def topics(self) -> Sequence[BagTopic]:
@@ -524,7 +533,9 @@ def find_bags(path: Path | str) -> list[Path]:
 
     Returns:
         Folders of bags, and files that are bags of their own, in natural order (``b2`` before
-        ``b10``); hidden folders are skipped.
+        ``b10``). Hidden folders are skipped. Links to folders are followed, but none to a folder
+        above the path, and each folder is given once, under its own name if that is below the
+        path.
 
     Raises:
         InputError: there is none, or a folder may not be read; names the path and the remedy.
@@ -533,9 +544,7 @@ def find_bags(path: Path | str) -> list[Path]:
     if path.is_file():
         return [path]
     found: list[Path] = []
-    for folder, folders, files in os.walk(path, onerror=_raise_unreadable):
-        folders[:] = [name for name in folders if not name.startswith('.')]
-        here = Path(folder)
+    for here, files in _folders(path):
         names = _bag_files(files)
         if METADATA in files and (names or _describes_a_bag(here / METADATA)):
             found.append(here)
@@ -548,6 +557,28 @@ def find_bags(path: Path | str) -> list[Path]:
                          f'or files {", ".join(f"*{suffix}" for suffix in SUFFIXES)}); record '
                          'one, or give another folder')
     return sorted(found, key=lambda bag: _natural(str(bag)))
+
+
+def _folders(top: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Each folder at or below a path, once, with the names of its files; links come last."""
+    above = {(found.st_dev, found.st_ino)
+             for found in (folder.stat() for folder in top.resolve().parents)}
+    seen: set[tuple[int, int]] = set()
+    starts = [top]
+    while starts:
+        for folder, folders, files in os.walk(starts.pop(0), onerror=_raise_unreadable):
+            here = Path(folder)
+            try:
+                found = here.stat()
+            except FileNotFoundError:  # it was removed just now
+                continue
+            folders[:] = [name for name in folders if not name.startswith('.')]
+            if (found.st_dev, found.st_ino) in seen | above:
+                folders[:] = []
+                continue
+            seen.add((found.st_dev, found.st_ino))
+            starts += sorted(here / name for name in folders if (here / name).is_symlink())
+            yield here, files
 
 
 def open_bag(path: Path | str) -> Bag:
@@ -578,9 +609,10 @@ def open_bag(path: Path | str) -> Bag:
         except (InfrastructureError, InputError) as error:
             reasons.append(str(error))
     if not storages:
-        raise InputError(f'{path}: nothing of it can be read: {"; ".join(reasons)}'
-                         if reasons else f'{path}: is no bag: there is no '
-                         f'{" or ".join(SUFFIXES)} file in it')
+        told = '; '.join([*complaints, *reasons])
+        raise InputError(f'{path}: nothing of it can be read: {told}' if files else
+                         f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in it'
+                         + (f' ({told})' if told else ''))
     return Bag(path, storages, metadata, [*complaints, *reasons])
 
 
@@ -604,7 +636,8 @@ def _unreadable(path: Path | str, error: OSError) -> InputError:
 
 
 def _raise_unreadable(error: OSError) -> None:
-    raise _unreadable(str(error.filename), error) from error
+    if not isinstance(error, FileNotFoundError):  # that was removed just now
+        raise _unreadable(str(error.filename), error) from error
 
 
 def _natural(text: str) -> list[Any]:
