@@ -84,20 +84,20 @@ def add_parser(subparsers: Any) -> None:
                      help='setting of the backend (repeatable)')
     ask.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
                      '--backend-option table=NAME')
-    ask.add_argument('--answers', choices=tuple(PARSERS), default=about['answers'].default,
-                     help=about['answers'].description)
-    ask.add_argument('--questions', choices=(RECORDED, TODAY), default=RECORDED,
+    ask.add_argument('--answers', choices=tuple(PARSERS), help=f'{about["answers"].description} '
+                     f'(default: {about["answers"].default})')
+    ask.add_argument('--questions', choices=(RECORDED, TODAY),
                      help="wording of the questions: the recorded one, or that of the domain's "
                      'files as they are now (default: recorded)')
     ask.add_argument('--purpose', action='append', default=[],
                      choices=[purpose.value for purpose in AskPurpose],
                      help='only questions that were asked for this (repeatable; default: all)')
-    ask.add_argument('--limit', type=int, default=0, metavar='N',
+    ask.add_argument('--limit', type=int, metavar='N',
                      help='stop after N images; more can be asked later with the same --out')
-    ask.add_argument('--seed', type=int, default=0, help='seed of a backend that has one')
+    ask.add_argument('--seed', type=int, help='seed of a backend that has one (default: 0)')
     ask.add_argument('--grounder-timeout-s', type=float,
-                     default=about['grounder_timeout_s'].default,
-                     help='wall-clock limit of the questions about one image [s]')
+                     help='wall-clock limit of the questions about one image [s] (default: '
+                     f'{about["grounder_timeout_s"].default:g})')
     think = parser.add_argument_group('estimators')
     think.add_argument('--method', nargs='+', default=[], metavar='NAME',
                        help='methods whose estimators are compared: ground, decode, belief')
@@ -150,19 +150,33 @@ def _check(arguments: argparse.Namespace) -> None:
             raise InputError(f'--table is for --backend noisy_oracle, not {arguments.backend}')
         arguments.backend = 'noisy_oracle'
     if arguments.backend is None:
-        given = [flag for flag, value in (
-            ('--model', arguments.model), ('--backend-option', arguments.backend_option),
-            ('--limit', arguments.limit), ('--purpose', arguments.purpose)) if value]
+        given = _given(arguments, 'model', 'backend_option', 'answers', 'questions', 'purpose',
+                       'limit', 'seed', 'grounder_timeout_s')
         if given:
-            raise InputError(f'{given[0]} needs --backend: which model is to be asked?')
-    if arguments.limit < 0:
+            raise InputError(f'{given} needs --backend: which model is to be asked?')
+    if arguments.limit is not None and arguments.limit < 0:
         raise InputError(f'--limit {arguments.limit}: must be 0 or more')
-    if arguments.seed < 0:
+    if arguments.seed is not None and arguments.seed < 0:
         raise InputError(f'--seed {arguments.seed}: must be 0 or more')
-    if not arguments.grounder_timeout_s > 0.0:
+    if arguments.grounder_timeout_s is not None and not arguments.grounder_timeout_s > 0.0:
         raise InputError(f'--grounder-timeout-s {arguments.grounder_timeout_s:g}: must be above 0')
     if not arguments.method and (arguments.calibration or arguments.method_option):
         raise InputError('--calibration and --method-option need --method: which estimators?')
+    given = _given(arguments, 'backend', 'method', 'labels', 'out') if arguments.list else ''
+    if given:
+        raise InputError(f'--list only says what the bags hold; leave out {given}')
+    if arguments.rerun is not None:
+        from sightplan.report.rerun_log import check_target
+        check_target(arguments.rerun)
+    if arguments.out is not None:
+        from sightplan.replay.answers_store import check_folder
+        check_folder(arguments.out)
+
+
+def _given(arguments: argparse.Namespace, *names: str) -> str:
+    """The first of some options that was given, as it is written; '' if none was."""
+    return next((f'--{name.replace("_", "-")}' for name in names
+                 if getattr(arguments, name) not in (None, [])), '')
 
 
 class _Command:
@@ -191,13 +205,13 @@ class _Command:
             result = self._metrics()
         else:
             result = self._compare()
-        if arguments.rerun:
-            self._rerun(arguments.rerun)
         result |= self._notes()
         if arguments.backend is not None:
             self._write(Path(result['out']), result)
-        elif arguments.out and not arguments.list:
+        elif arguments.out:
             self._write(Path(arguments.out), result)
+        if arguments.rerun:
+            self._rerun(arguments.rerun)
         return result, self._code
 
     # --- what can be done -----------------------------------------------------------------------
@@ -247,6 +261,8 @@ class _Command:
         if pairs:
             result['answers'] = compare(pairs)
             self._show_comparison('answers', result['answers'])
+            print('labels count in these tables of answers; the metrics above take the truth of '
+                  'the bags', file=self._stream)
         return result
 
     def _say_equal(self, summary: Mapping[str, Any]) -> None:
@@ -299,12 +315,15 @@ class _Command:
         pairs = list(arguments.backend_option)
         pairs += [f'{key}={value}' for key, value in (
             ('table', arguments.table), ('model', arguments.model)) if value is not None]
+        given = {name: value for name, value in (
+            ('answers', arguments.answers), ('wording', arguments.questions),
+            ('limit', arguments.limit), ('seed', arguments.seed),
+            ('timeout_s', arguments.grounder_timeout_s)) if value is not None}
         options = read_options(pairs, type(backend_settings(arguments.backend)),
                                '--backend-option')
         return AskSettings(
-            arguments.backend, options, arguments.answers, arguments.questions,
-            tuple(AskPurpose(p) for p in dict.fromkeys(arguments.purpose)), arguments.limit,
-            arguments.seed, arguments.grounder_timeout_s)
+            arguments.backend, options,
+            purposes=tuple(AskPurpose(p) for p in dict.fromkeys(arguments.purpose)), **given)
 
     def _ask(self, other: AnotherModel, keep: dict[Key, tuple[Answer, ...]] | None,
              ) -> dict[str, Any]:
@@ -342,6 +361,8 @@ class _Command:
             print(f'sightplan replay: {result["stopped_by"] or "stopped"}; {len(pairs)} answers '
                   f'are kept, and the same command with --out {result["out"]} goes on from there',
                   file=sys.stderr)
+        if not result['batches'] and not result['interrupted']:
+            print('the bags hold no such questions', file=self._stream)
         result['comparison'] = compare(pairs)
         self._show_comparison('comparison', result['comparison'])
         return result
@@ -394,6 +415,9 @@ class _Command:
             results['recorded'] = estimates.estimate(sources(False), estimators, self._truth)
         if other is not None:
             results['new'] = estimates.estimate(sources(True), estimators, self._truth)
+        if not any(found['moments'] for found in results.values()):
+            print('the bags hold no questions: there are no answers to estimate from',
+                  file=self._stream)
         table = estimates_table(results)
         self._tables.append(table)
         _print_table('estimators', (
@@ -402,7 +426,7 @@ class _Command:
             (row['answers'], row['estimator'], _interval(row, 'accuracy'),
              _interval(row, 'gain', 'gain_', '+'), _number(row.get('exact_states')),
              *(_number(row.get(key)) for key in ('brier', 'log_loss', 'ece')),
-             _number(row['agreement'])) for row in table.rows], self._stream, table.note)
+             _number(row.get('agreement'))) for row in table.rows], self._stream, table.note)
         return results
 
     def _show_comparison(self, name: str, comparison: Mapping[str, Any]) -> None:
@@ -442,9 +466,13 @@ class _Command:
 
     def _rerun(self, target: str) -> None:
         from sightplan.report.rerun_log import RerunLog, log_episode
-        with RerunLog(target) as log:
-            for source in self._sources.read():
-                log_episode(source.episode, log)
+        try:
+            with RerunLog(target) as log:
+                for source in self._sources.read():
+                    log_episode(source.episode, log)
+        except (InputError, InfrastructureError) as error:  # the result is told all the same
+            print(f'sightplan replay: {error}', file=sys.stderr)
+            self._code = _FAILED
 
     # --- what is said at the end ----------------------------------------------------------------
 

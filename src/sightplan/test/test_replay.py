@@ -139,8 +139,14 @@ def test_without_truth_models_are_compared_by_agreement(sources):
     same = sum(old.verdict is new.verdict for r in ask(bare, Eye())
                for old, new in zip(r.batch.event.answers, r.answers, strict=True))
     assert found['overall']['agreement']['same'] == same
+    assert {(r.answers, r.lacks) for r in ask(bare, *oracle(GPT))} == {(None, 'truth')}
+    mixed = [bare[0], sources[1]]
+    assert [r.lacks for r in ask(mixed, *oracle(GPT))] == [
+        *('truth' for _ in batches(bare[0])), *('' for _ in batches(sources[1]))]
+    current = CurrentTruth()
+    current.use(bare[0].episode)
     with pytest.raises(InputError, match='no ground truth'):
-        ask(bare, *oracle(GPT))
+        current.state()
 
 
 def test_questions_go_out_as_they_were_recorded(sources):
@@ -230,7 +236,7 @@ def commit(store, replies, truth=None):
     truth = truth or Truth()
     for r in replies:
         if r.fresh:
-            store.append(r.batch, r.answers, [truth.holds(
+            store.append(r.batch, r.questions, r.answers, [truth.holds(
                 r.batch.source, r.batch.event.observation, q.atom)
                 for q in r.batch.event.questions], 'x', r.prompt, r.seconds)
 

@@ -9,12 +9,12 @@ import time
 import pytest
 
 from fake_openai import FakeServer, chat, error
-from replay_doubles import recorded_run, without_truth
+from replay_doubles import hidden_run, recorded_run, without_truth
 from sightplan import cli
-from sightplan.model import EpisodeEnded, InputError
+from sightplan.model import EpisodeEnded, InputError, Privileged
 from sightplan.replay import sources as places
 from sightplan.replay.answers_store import ANSWERS, NAME
-from sightplan.replay.batches import Source, batches
+from sightplan.replay.batches import Source, batches, with_batches
 from sightplan.replay.tables import RESULT
 
 GEMMA = ('--table', 'gemma-3-27b-it', '--seed', '4')
@@ -273,10 +273,131 @@ def test_bags_that_no_result_names_are_left_out(replay, bags, capsys):
     (['--method', 'belief', '--calibration', 'nowhere.json'], 'nowhere.json'),
     (['--table', 'perfect', '--grounder-timeout-s', '0'], '--grounder-timeout-s'),
     (['--table', 'perfect', '--model', 'x'], "'model'"),
+    *((['--list', *more], more[0].replace('--table', '--backend')) for more in (
+        ['--backend', 'embedded'], ['--table', 'perfect'], ['--method', 'ground'],
+        ['--labels', 'labels.jsonl'])),
+    (['--list'], '--out'),
+    *((more, f'{more[0]} needs --backend') for more in (
+        ['--seed', '0'], ['--answers', 'strict'], ['--questions', 'recorded'],
+        ['--grounder-timeout-s', '9'])),
+    (['--table', 'perfect', '--rerun', 'episodes.txt'], '.rrd'),
 ])
 def test_bad_usage_is_met_with_the_remedy(replay, arguments, names):
     code, result, said = replay(*arguments)
     assert code == 2 and result is None and names in said
+
+
+@pytest.mark.parametrize('way', [('--table', 'perfect'), (), ('--method', 'ground')])
+def test_what_cannot_be_written_is_refused_before_anything_is_asked(
+        bags, capsys, tmp_path, monkeypatch, way):
+    def never(*_):
+        raise AssertionError('a bag was read')
+    monkeypatch.setattr(places, 'read_episodes', never)
+    (tmp_path / 'file').write_text('x')
+    (tmp_path / 'there.rrd').write_text('x')
+    run = bags[0] / 'run'
+    before = sorted(run.rglob('*'))
+    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+    bag = tmp_path / 'bag'
+    bag.mkdir()
+    (bag / 'x.mcap').touch()
+    for wrong, names in ((('--out', tmp_path / 'file' / 'out'), 'another --out'),
+                         (('--out', tmp_path / ('x' * 300)), 'File name too long'),
+                         (('--out', tmp_path / 'loop'), 'loop'),
+                         (('--out', run), 'of a run or a bag'), (('--out', bag), 'x.mcap'),
+                         (('--rerun', tmp_path / 'there.rrd'), 'exists already')):
+        code = cli.main(['replay', str(run), *way, *map(str, wrong)])
+        assert code == 2 and names in capsys.readouterr().err
+    assert sorted(run.rglob('*')) == before
+
+
+def test_a_viewer_that_fails_costs_no_result(replay, tmp_path, monkeypatch):
+    from sightplan.report import rerun_log
+
+    def gone(*_):
+        raise InputError('the viewer is not there')
+    monkeypatch.setattr(rerun_log, 'RerunLog', gone)
+    code, result, said = replay('--table', 'perfect', '--rerun', str(tmp_path / 'x.rrd'))
+    assert code == 1 and 'the viewer is not there' in said and result['answers'] > 0
+    assert json.loads((tmp_path / 'out' / RESULT).read_text()) == result
+
+
+def test_bags_without_questions_have_nothing_to_estimate(replay, bags, tmp_path):
+    for name, source in list(bags[1].items()):
+        bags[1][name] = with_batches(source, lambda batch: None)
+    code, result, said = replay('--method', 'belief')
+    assert code == 0 and result['estimates']['recorded']['moments'] == 0
+    assert 'the bags hold no questions' in said
+    code, result, said = replay('--method', 'belief', '--table', 'perfect', out='asked')
+    assert code == 0 and result['answers'] == 0 and 'no such questions' in said
+
+
+def test_answers_are_kept_with_the_words_that_were_asked(replay, bags, tmp_path):
+    def old(batch):
+        return dataclasses.replace(batch.event, questions=tuple(
+            dataclasses.replace(q, text=f'OLD {q.text}') for q in batch.event.questions))
+    for name, source in list(bags[1].items()):
+        bags[1][name] = with_batches(source, old)
+    domain = next(iter(bags[1].values())).episode.domain
+    for words, digest in (('recorded', ''), ('domain', domain.question_hash)):
+        assert replay('--table', 'perfect', '--questions', words, out=words)[0] == 0
+        lines = [json.loads(x) for x in (tmp_path / words / ANSWERS).read_text().splitlines()]
+        assert {line['question'].startswith('OLD ') for line in lines} == {words == 'recorded'}
+        assert {line['questions_sha256'] for line in lines} == {digest}
+
+
+def test_labels_that_come_later_are_written_beside_the_answers(replay, bags, tmp_path):
+    for name, source in list(bags[1].items()):
+        bags[1][name] = without_truth(source)
+    eye = ('--backend', 'scripted', '--backend-option', f'script={script(tmp_path)}')
+    path = tmp_path / 'out' / ANSWERS
+    assert replay(*eye)[1]['new'] > 0
+    before = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {line['truth'] for line in before} == {None}
+    labels = tmp_path / 'labels.jsonl'
+    labels.write_text(json.dumps({key: before[3][key] for key in ('image', 'atom')}
+                                 | {'label': 'yes'}) + '\n')
+    assert replay(*eye, '--labels', str(labels))[1]['new'] == 0
+    after = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [{**line, 'truth': None} for line in after] == before and after[3]['truth'] is True
+    assert {line['truth'] for line in after if line['image'] != before[3]['image']
+            or line['atom'] != before[3]['atom']} == {None}
+    assert list(path.parent.glob('.*')) == []
+    assert replay(*eye, '--labels', str(labels))[1]['new'] == 0  # it can still be taken up
+
+
+def test_an_oracle_leaves_out_bags_without_truth(replay, bags):
+    bags[1]['run/bags/p0'] = without_truth(bags[1]['run/bags/p0'])
+    code, result, said = replay('--table', 'perfect')
+    lost = sum(1 for _ in batches(bags[1]['run/bags/p0']))
+    assert code == 0 and result['without_truth'] == lost and 'lacks the truth' in said
+    assert result['answers'] == sum(len(b.event.questions) for b in asked(bags[1])
+                                    if b.source.name != 'run/bags/p0')
+
+
+def test_a_second_domain_is_known_before_the_first_question(replay, bags, tmp_path):
+    pantry, = hidden_run('ground', Privileged.ALWAYS)[:1]
+    bags[1]['run/bags/p2'] = Source('run/bags/p2', pantry.episode)
+    code, result, said = replay('--backend', 'embedded')
+    assert code == 2 and result is None and 'one domain at a time' in said
+    assert not (tmp_path / 'out').exists()
+    assert replay('--table', 'perfect', '--questions', 'domain')[0] == 0
+    identity = json.loads((tmp_path / 'out' / NAME).read_text())['identity']
+    names = {'blocksworld', pantry.episode.domain.name}
+    assert set(identity['questions']) == names
+    assert replay('--backend', 'scripted', '--backend-option', f'script={script(tmp_path)}',
+                  out='eye')[0] == 0
+    identity = json.loads((tmp_path / 'eye' / NAME).read_text())['identity']
+    assert set(identity['prompts']) == names
+
+
+def test_labels_say_where_they_count(replay, bags, tmp_path):
+    batch = next(batches(bags[1]['run/bags/p0']))
+    labels = tmp_path / 'labels.jsonl'
+    labels.write_text(json.dumps({'image': batch.event.observation.image_id, 'label': 'yes',
+                                  'atom': str(batch.event.questions[0].atom)}) + '\n')
+    code, _, said = replay('--labels', str(labels))
+    assert code in (0, 1) and 'labels count in these tables of answers' in said
 
 
 def test_no_bags_is_bad_usage(bags, tmp_path, capsys):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from sightplan.domains import Domain
 from sightplan.grounding import PARSERS
 from sightplan.model import (
     Answer,
@@ -22,9 +23,9 @@ from sightplan.model import (
     identity_values,
 )
 from sightplan.records import provenance
+from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.answers_store import AnswersStore, Key
 from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, ask_again
-from sightplan.replay.batches import Source
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
     Backend,
@@ -81,24 +82,39 @@ class AnotherModel:
         sources: the bags.
 
     Raises:
-        InputError: a setting is wrong, or an oracle is chosen and the bags have no truth.
+        InputError: a setting is wrong, an oracle is chosen and no bag has any truth, or the bags
+            are of several domains and the backend has a model for each.
         InfrastructureError: the model cannot be loaded, or no bag can be read.
     """
 
     def __init__(self, settings: AskSettings, sources: Sources) -> None:
         self._how, self._sources = settings, sources
-        first = next(iter(sources.read()), None)
-        if first is None:
+        self._domains: dict[str, Domain] = {}
+        known: RecordedEpisode | None = None
+        for source in sources.read():
+            episode = source.episode
+            if not self._domains:
+                options = resolved_options(settings.backend, settings.options, settings.seed,
+                                           None, episode.domain.name)
+                self._settings = backend_settings(settings.backend, options)
+            self._domains.setdefault(episode.domain.name, episode.domain)
+            if known is None and episode.truth is not None:
+                known = episode
+        if not self._domains:
             raise InfrastructureError('nothing could be read: ' + '; '.join(
                 f'{name}: {text}' for name, texts in sources.complaints.items()
                 for text in texts))
-        self._domain = first.episode.domain
-        options = resolved_options(settings.backend, settings.options, settings.seed, None,
-                                   self._domain.name)
-        self._settings = backend_settings(settings.backend, options)
+        if len(self._domains) > 1 and hasattr(self._settings, 'domain'):
+            raise InputError(f'the bags are of domains {", ".join(self._domains)}, and backend '
+                             f'{settings.backend} has a model for each: replay one domain at a '
+                             f'time')
         self._truth = CurrentTruth()
         if backend_needs_truth(settings.backend):
-            self._truth.use(first.episode)
+            if known is None:
+                raise InputError(f'the bags have no ground truth, which backend '
+                                 f'{settings.backend} answers from; choose one that looks at '
+                                 f'images')
+            self._truth.use(known)
         self._backend: Backend = make_backend(settings.backend, options, self._truth)
 
     @property
@@ -130,11 +146,12 @@ class AnotherModel:
             ``prompts_changed`` (texts by recorded prompt), ``interrupted``, ``stopped_by``.
 
         Raises:
-            InputError: the directory holds another replay, or a bag does not fit the backend.
+            InputError: the directory holds another replay.
         """
         backend, prompts = self._backend, PromptNotes()
         counts = dict.fromkeys(('batches', 'answers', 'new', 'without_image', 'without_truth'), 0)
         models: dict[str, None] = {}
+        earlier: dict[Key, list[bool | None]] = {}
         stopped_by = ''
         with ExitStack() as stack:
             close = getattr(backend, 'close', None)
@@ -154,11 +171,14 @@ class AnotherModel:
                         counts[f'without_{reply.lacks}'] += 1
                         continue
                     if reply.fresh:
-                        store.append(reply.batch, reply.answers, truths_of(reply), backend.model,
+                        store.append(reply.batch, reply.questions, reply.answers,
+                                     truths_of(reply), backend.model,
                                      reply.prompt if self.reads_prompt else '', reply.seconds)
                         counts['new'] += len(reply.answers)
                         spending.note()
                         watcher.answered(len(reply.answers), spending.total)
+                    else:
+                        earlier[reply.batch.key] = truths_of(reply)
                     counts['answers'] += len(reply.answers)
                     models[reply.batch.event.model] = None
                     taken(reply)
@@ -167,6 +187,8 @@ class AnotherModel:
             finally:
                 spending.note()
             seconds = time.monotonic() - began
+            if earlier:
+                store.retell(earlier)
         return {'out': str(store.folder), 'backend': self._how.backend, 'model': self.model,
                 'recorded_models': list(models), **counts, 'seconds': round(seconds, 3),
                 'spent': None if spending.total is None else dataclasses.asdict(spending.total),
@@ -177,7 +199,7 @@ class AnotherModel:
                  watcher: Watcher, cancelled: Callable[[], bool]) -> Iterator[Reply]:
         how = self._how
         return ask_again(
-            self._same_domain(self._sources.read()), self._backend, truth=self._truth,
+            self._sources.read(), self._backend, truth=self._truth,
             parse=PARSERS[how.answers], wording=how.wording, purposes=how.purposes,
             limit=how.limit, done=done, workers=getattr(self._settings, 'concurrency', 1),
             timeout_s=how.timeout_s, prompts=prompts,
@@ -185,25 +207,17 @@ class AnotherModel:
 
     def _identity(self) -> dict[str, Any]:
         """All that the answers depend on."""
-        how, domain = self._how, self._domain
+        how, domains = self._how, self._domains
         return {
             'bags': self._sources.digests(),
             'backend': {'name': how.backend, **identity_values(self._settings)},
             'model': self.model, 'answers': how.answers,
-            'questions': RECORDED if how.wording == RECORDED else domain.question_hash,
-            'prompts': ({name: domain.prompt_hash(name) for name in domain.prompt_names}
-                        if self.reads_prompt else {}),
+            'questions': (RECORDED if how.wording == RECORDED else
+                          {name: domains[name].question_hash for name in sorted(domains)}),
+            'prompts': {name: {prompt: domains[name].prompt_hash(prompt)
+                               for prompt in domains[name].prompt_names}
+                        for name in sorted(domains) if self.reads_prompt},
             'purposes': sorted(purpose.value for purpose in how.purposes)}
-
-    def _same_domain(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """Refuse episodes of several domains for a backend with a model for each."""
-        for source in sources:
-            other = source.episode.domain.name
-            if other != self._domain.name and hasattr(self._settings, 'domain'):
-                raise InputError(f'{source.name}: is of domain {other}, others are of '
-                                 f'{self._domain.name}; backend {self._how.backend} has a model '
-                                 f'for each: replay one domain at a time')
-            yield source
 
 
 class _Spending:

@@ -14,19 +14,51 @@ import contextlib
 import fcntl
 import json
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from sightplan.grounding.observation_model import problem_key
-from sightplan.model import Answer, InfrastructureError, InputError, Verdict, user_path
+from sightplan.model import (
+    Answer,
+    InfrastructureError,
+    InputError,
+    Question,
+    Verdict,
+    user_path,
+)
 from sightplan.records.answers_reading import parse_answer
+from sightplan.records.bag_reading import SUFFIXES
 from sightplan.replay.batches import Batch
 
 FORMAT = 2
 NAME, ANSWERS = 'replay.json', 'answers.jsonl'
+_OTHERS = ('bags', 'episodes.jsonl', 'metadata.yaml', 'run.json')
 Key = tuple[str, str, int, int]
 """Bag, episode, attempt and number of a batch."""
+
+
+def check_folder(folder: Path | str) -> Path:
+    """A directory that may take what a replay finds; nothing is made yet.
+
+    Raises:
+        InputError: it holds a run or a bag, cannot be written, or ``~name`` names no user.
+    """
+    try:
+        path = user_path(folder).resolve()
+        names = {file.name for file in path.iterdir()} if path.is_dir() else set()
+        other = next((name for name in sorted(names) if name in _OTHERS
+                      or name.endswith(SUFFIXES)), '')
+        if not other:
+            above = next(p for p in (path, *path.parents) if p.exists())
+            tempfile.TemporaryFile(dir=above).close()
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
+        why = getattr(error, 'strerror', None) or error
+        raise InputError(f'{folder}: cannot be written ({why}); choose another --out') from error
+    if other:
+        raise InputError(f'{path}: holds {other}, of a run or a bag; choose another --out')
+    return path
 
 
 class AnswersStore:
@@ -36,9 +68,9 @@ class AnswersStore:
         """Name the directory; nothing is touched.
 
         Raises:
-            InputError: ``~name`` names no user.
+            InputError: see ``check_folder``.
         """
-        self.folder = user_path(folder).resolve()
+        self.folder = check_folder(folder)
         self._file: int | None = None
         self._info: dict[str, Any] = {}
 
@@ -70,6 +102,8 @@ class AnswersStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._file), path.stat()):
+                raise BlockingIOError  # it has just been replaced
         except BlockingIOError as error:
             raise InputError(f'{self.folder}: another process is writing this replay; wait for '
                              f'it, or choose another --out') from error
@@ -103,12 +137,13 @@ class AnswersStore:
         self._info[key] = value
         self._write_info()
 
-    def append(self, batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None],
-               model: str, prompt: str, seconds: float) -> None:
+    def append(self, batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
+               truths: Sequence[bool | None], model: str, prompt: str, seconds: float) -> None:
         """Commit the answers of a batch; when this returns they are on disk.
 
         Args:
-            batch: the questions and recorded answers.
+            batch: the recorded questions and answers.
+            questions: as they were asked now; about the same atoms.
             answers: one per question.
             truths: whether each atom held; None: nobody knows.
             model: name of the model that answered.
@@ -121,7 +156,7 @@ class AnswersStore:
         if self._file is None:
             raise ValueError('the replay is not open')
         content = ''.join(json.dumps(line, allow_nan=False) + '\n' for line in _lines(
-            batch, answers, truths, model, prompt, seconds)).encode()
+            batch, questions, answers, truths, model, prompt, seconds)).encode()
         size = os.fstat(self._file).st_size
         try:
             if os.write(self._file, content) < len(content):
@@ -131,6 +166,43 @@ class AnswersStore:
             os.ftruncate(self._file, size)
             raise InfrastructureError(f'{self.folder}: answers could not be written '
                                       f'({error.strerror})') from error
+
+    def retell(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
+        """Write what is known by now to be true beside answers that are there already.
+
+        Args:
+            truths: of the batch of that key, per question; others stay as they are.
+
+        Returns:
+            the number of lines that were changed.
+
+        Raises:
+            InfrastructureError: they could not be written; the old ones are still there.
+        """
+        path, temporary = self.folder / ANSWERS, self.folder / f'.{ANSWERS}.new'
+        lines, changed = path.read_bytes().split(b'\n')[:-1], 0
+        for place, line in enumerate(lines):
+            entry = json.loads(line)
+            known = truths.get(_key(entry), ())
+            if entry['number'] < len(known) and entry.get('truth') != known[entry['number']]:
+                entry['truth'] = known[entry['number']]
+                lines[place] = json.dumps(entry, allow_nan=False).encode()
+                changed += 1
+        if not changed:
+            return 0
+        try:
+            file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it is the file of answers
+            with open(file, 'wb', closefd=False) as content:
+                content.write(b''.join(line + b'\n' for line in lines))
+            os.fsync(file)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
+        if self._file is not None:
+            os.close(self._file)
+        self._file = file
+        return changed
 
     def _read_info(self) -> dict[str, Any]:
         path = self.folder / NAME
@@ -162,12 +234,13 @@ class AnswersStore:
             raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
 
 
-def _lines(batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None], model: str,
-           prompt: str, seconds: float) -> list[dict[str, Any]]:
+def _lines(batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
+           truths: Sequence[bool | None], model: str, prompt: str, seconds: float,
+           ) -> list[dict[str, Any]]:
     bag, episode, attempt, number = batch.key
     recorded, event = batch.source.episode, batch.event
     domain, spec, look = recorded.domain, recorded.spec, event.observation
-    worded = all(domain.question(q.atom).text == q.text for q in event.questions)
+    worded = all(domain.question(q.atom).text == q.text for q in questions)
     return [{
         'bag': bag, 'episode': episode, 'attempt': attempt, 'batch': number,
         'number': place, 'of': len(event.questions), 'split': spec.split,
@@ -180,7 +253,7 @@ def _lines(batch: Batch, answers: Sequence[Answer], truths: Sequence[bool | None
         'recorded_p_no': old.p_no, 'answer': _said(new), 'p_yes': new.p_yes, 'p_no': new.p_no,
         'text': new.text, 'truth': truth, 'seconds': round(seconds, 6)}
         for place, (question, old, new, truth) in enumerate(zip(
-            event.questions, event.answers, answers, truths, strict=True))]
+            questions, event.answers, answers, truths, strict=True))]
 
 
 def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, ...] | None:
@@ -213,8 +286,7 @@ def _read(raw: bytes, path: Path) -> tuple[dict[Key, tuple[Answer, ...]], int]:
         with contextlib.suppress(ValueError):
             entry = json.loads(piece)
         try:
-            key = (str(entry['bag']), str(entry['episode']), int(entry['attempt']),
-                   int(entry['batch']))
+            key = _key(entry)
             answer = parse_answer(entry, f'{path}:{number}')
             place, of = int(entry['number']), int(entry['of'])
         except (TypeError, KeyError, ValueError) as error:
@@ -229,6 +301,10 @@ def _read(raw: bytes, path: Path) -> tuple[dict[Key, tuple[Answer, ...]], int]:
         if len(batch) == of:
             done[key], batch, good = tuple(batch), [], end
     return done, good
+
+
+def _key(entry: Mapping[str, Any]) -> Key:
+    return (str(entry['bag']), str(entry['episode']), int(entry['attempt']), int(entry['batch']))
 
 
 def _flat(data: Mapping[str, Any], prefix: str = '') -> dict[str, str]:

@@ -20,6 +20,7 @@ from sightplan.model import (
     InfrastructureError,
     InputError,
     Observation,
+    Question,
     State,
     prompt_id,
 )
@@ -41,20 +42,20 @@ class CurrentTruth:
         self._episode: RecordedEpisode | None = None
 
     def use(self, episode: RecordedEpisode) -> None:
-        """Tell of an episode from now on.
-
-        Raises:
-            InputError: its bag has no ground truth.
-        """
-        if episode.truth is None:
-            raise InputError(f'{episode.bag}: has no ground truth, which this backend answers '
-                             f'from; choose a backend that looks at images')
+        """Tell of an episode from now on."""
         self.episode_id, self._episode = episode.spec.episode_id, episode
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a recorded time; see ``RecordedTruth``."""
-        if self._episode is None or self._episode.truth is None:
+        """True atoms at a recorded time; see ``RecordedTruth``.
+
+        Raises:
+            InputError: the episode has no ground truth.
+        """
+        if self._episode is None:
             raise InputError('no episode is being replayed')
+        if self._episode.truth is None:
+            raise InputError(f'{self._episode.bag}: has no ground truth, which this backend '
+                             f'answers from; choose a backend that looks at images')
         return self._episode.truth.state(stamp_ns)
 
     def last_outcome(self) -> str:
@@ -70,6 +71,7 @@ class Reply:
         batch: the questions.
         answers: one per question, without the replies' texts if they come from the store; None if
             the bag lacks what the model needs.
+        questions: as they were asked now; none if the model was not.
         prompt: name and hash of the prompt that was used.
         seconds: wall-clock time of the call [s].
         fresh: whether the model was asked now.
@@ -78,6 +80,7 @@ class Reply:
 
     batch: Batch
     answers: tuple[Answer, ...] | None
+    questions: tuple[Question, ...] = ()
     prompt: str = ''
     seconds: float = 0.0
     fresh: bool = True
@@ -145,7 +148,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
 
     Raises:
         InfrastructureError: the backend failed, after all that was answered has been yielded.
-        InputError: the backend is an oracle and a bag has no truth.
+        InputError: answers in ``done`` are to other questions.
     """
     done = done or {}
     prompts = prompts or PromptNotes()
@@ -164,8 +167,8 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
                      tuple(episode.domain.question(q.atom) for q in event.questions))
         began = time.monotonic()
         answers = grounder.ground(look, questions, timeout_s, words)
-        return Reply(batch, tuple(answers), prompt_id(words.name, words.sha256),
-                     time.monotonic() - began)
+        return Reply(batch, tuple(answers), questions,
+                     prompt_id(words.name, words.sha256), time.monotonic() - began)
 
     def begin(source: Source) -> None:
         if backend.needs_truth and truth is not None:
