@@ -226,7 +226,8 @@ def test_markdown_is_rounded_aligned_and_cut(monkeypatch):
 @pytest.mark.parametrize(('value', 'kind', 'expected'), [
     ('x', 'text', 'x'), (3, 'text', '3'), (1, 'bool', None), (True, 'count', None),
     (2.0, 'count', None), (2 ** 63, 'count', None), (2, 'share', 2.0), ('2', 'seconds', None),
-    (None, 'text', None)])
+    (None, 'text', None), (math.nan, 'share', None), (-math.inf, 'number', None),
+    (10 ** 400, 'seconds', None)])
 def test_values_have_the_type_of_their_column(value, kind, expected):
     found = typed(value, kind)
     assert found == expected and type(found) is type(expected)

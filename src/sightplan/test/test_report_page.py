@@ -256,8 +256,8 @@ def test_complaints_are_shown(tmp_path):
 def test_lines_of_other_versions_are_shown_as_far_as_they_go(tmp_path):
     bare = {'episode_id': 'x', 'scored': True, 'solved': False, 'stop': 'budget'}
     odd = {**bare, 'episode_id': 'y', 'failure': {'cause': 'from the future'},
-           'actions': [{'status': 'executed'}], 'goal_unmet': [{}],
-           'wrong': [['effect'], ['effect', 'on a,b', 'yes', 0], ['x', 'on a,b', 'no', 99]],
+           'actions': [{'status': 'executed'}], 'goal_unmet': [{'literal': 'on a,b'}],
+           'wrong': [['effect', 'on a,b', 'yes', 0], ['x', 'on a,b', 'no', 99]],
            'plans': [{'status': 'crashed'}]}
     broken = {**bare, 'episode_id': 'z', 'scored': False, 'stop': 'error', 'error': 'no server'}
     folder = tmp_path / 'old'

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from doubles import MemoryWorld, SearchPlanner
-from report_cases import asked, counts, line, write_index, write_run
+from report_cases import SPLITS, asked, counts, line, write_index, write_run
 from sightplan.metrics.compounding import (
     Needed,
     check_sizes,
@@ -20,7 +20,6 @@ from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
 from sightplan.runner import RunSettings, run
 
-SPLITS = ('simple', 'medium', 'hard')
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
 
 
@@ -38,10 +37,8 @@ def model_run(folder, model, solved, episodes=5, method='ground', domain='blocks
     lines = [line(number, number < count, split=split, method=method, domain=domain,
                   episode_id=f'{domain}/{split}/p{number}#0')
              for split, count in zip(SPLITS, solved, strict=True) for number in range(episodes)]
-    every = {**{key: dict.fromkeys(SPLITS, value) for key, value in (
-        ('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none'))}, **fields}
-    return write_run(folder, lines, domain=domain, split='all', method=method,
-                     model=f'noisy_oracle({model}/plain, seed 0)', **every)
+    return write_run(folder, lines, domain=domain, split='all', **{
+        'method': method, 'model': f'noisy_oracle({model}/plain, seed 0)', **fields})
 
 
 # Success
@@ -278,6 +275,18 @@ def test_what_a_method_never_checks_needs_no_answers():
     assert needed(stuck, {}, check_sizes([stuck])) is None
 
 
+@pytest.mark.parametrize(('other', 'exact'), [
+    ({}, 1), ({'backend': 'scripted'}, 1), ({'prompt': {'name': 'p', 'sha256': 'x'}}, 1),
+    ({'privileged': {'simple': 'reset'}}, 0), ({'world': {'pictures': 'others'}}, 0),
+    ({'method': {'name': 'ground', 'most': 3}}, 0), ({'failure_probability': .1}, 0)])
+def test_error_free_episodes_count_where_as_much_is_asked(tmp_path, other, exact):
+    write_run(tmp_path / 'a', [line(0, False, **asked({'on': counts(8, 10)}, 4, 6, 2))])
+    write_run(tmp_path / 'b', [line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2))],
+              **{'model': 'gpt-4.1-mini@server', **other})
+    (mine,) = [row for row in rows(tmp_path, 'compounding', what='episodes') if not row['solved']]
+    assert mine['exact'] == exact
+
+
 def test_episodes_without_a_plan_stay_in_the_curve(tmp_path):
     stuck = [line(n, False, stop='no_plan', executed=0, **asked({'on': counts(8, 10)}))
              for n in range(3)]
@@ -401,8 +410,11 @@ def test_models_and_variants_are_compared_too(tmp_path):
     write_run(tmp_path / 'b', [line(0)], model='noisy_oracle(perfect, seed 0)')
     write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'looks': 2})
     write_index(tmp_path, 's', [(name, {'variant': name}) for name in 'abc'])
-    found = {row['compared']: row for row in rows(tmp_path, 'paired')}
-    assert set(found) == {'variant'}  # b differs from both in model and variant
+    made = rows(tmp_path, 'paired')
+    assert [(row['first_variant'], row['second_variant']) for row in made
+            if row['compared'] == 'model'] == [('a', 'b')]
+    found = {row['compared']: row for row in made}
+    assert len(made) == len(found) == 2  # b and c differ in both
     assert (found['variant']['first_variant'], found['variant']['second_variant']) == (
         'a, told: none', 'c, told: none')
 

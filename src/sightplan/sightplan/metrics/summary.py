@@ -228,7 +228,7 @@ def _usage(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     total: Usage | None = None
     for line in lines:
         if line.get('usage'):
-            total = (total or Usage()) + Usage(*(line['usage'][key] for key in _USAGE))
+            total = (total or Usage()) + Usage(*(line['usage'].get(key) for key in _USAGE))
     return None if total is None else dataclasses.asdict(total)
 
 

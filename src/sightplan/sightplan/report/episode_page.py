@@ -570,7 +570,8 @@ def _result(line: Mapping[str, Any]) -> str:
 def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield 'ended by', words(str(line.get('stop') or 'unknown')) + (
         f' ({line["message"]})' if line.get('message') else '')
-    steps = f'{line.get("steps", 0)} of {line.get("max_actions", "?")}'
+    budget = line.get('max_actions')
+    steps = f'{line.get("steps", 0)} of {"?" if budget is None else budget}'
     kinds = [f'{line[kind]} {kind}' for kind in ('executed', 'rejected', 'withheld', 'invalid')
              if line.get(kind)]
     yield 'actions', steps + (f' ({", ".join(kinds)})' if kinds else '')

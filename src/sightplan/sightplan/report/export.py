@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import math
 import os
 import re
 import tempfile
@@ -137,7 +138,10 @@ def typed(value: object, kind: Kind) -> Any:
         return None
     if kind == 'count':
         return value if isinstance(value, int) and abs(value) < _MOST_COUNT else None
-    return float(value)
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 # --------------------------------------------------------------------------------- formats
@@ -308,7 +312,8 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
           pq.ParquetWriter(parquet_path, schema, compression='zstd') as parquet):
         text.write(csv_row(map(clean, keys)))
         while batch:
-            cells = [[clean(row[key]) for row in batch] for key in keys]
+            cells = [[clean(typed(row[column.key], column.kind)) for row in batch]
+                     for column in table.columns]
             text.writelines(csv_row(row) for row in zip(*cells, strict=True))
             parquet.write_table(pa.table(
                 [pa.array(column, field.type)
@@ -339,13 +344,13 @@ def _origin(results: Results) -> dict[str, Any]:
 
 
 def _indexed(folder: Path) -> set[str]:
-    """Names of the tables that an earlier export wrote."""
+    """Names of the tables that an earlier export wrote, and that are still there."""
     try:
         names = {entry['name'] for entry in json.loads(
             (folder / INDEX).read_text('utf-8'))['tables']}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
-    return {name for name in names if isinstance(name, str) and Path(name).name == name}
+    return names & {path.stem for path in folder.iterdir() if path.suffix in _ENDINGS}
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from sightplan.metrics.compounding import (
     needed,
 )
 from sightplan.metrics.intervals import Share
+from sightplan.report.conditions import of_models
 from sightplan.report.results import Group, Line, Results, completed
 from sightplan.report.tables.common import (
     GROUP,
@@ -50,12 +50,14 @@ def compounding_table(results: Results) -> Table:
             families.setdefault((group.domain, group.method), []).append(group)
     for groups in families.values():
         lines = {id(group): [completed(line) for line in group.scored] for group in groups}
-        exact = error_free(line for group in groups if not group.failure_probability
-                           for line in lines[id(group)])
+        alike = {id(group): _asked_alike(group) for group in groups}
+        exact = {same: error_free(line for group in groups if alike[id(group)] == same
+                                  and not group.failure_probability for line in lines[id(group)])
+                 for same in alike.values()}
         sizes = check_sizes(line for each in lines.values() for line in each)
-        needs = {id(group): [(need, bool(line['solved'])) for line in lines[id(group)]
-                             if (need := needed(line, exact, sizes)) is not None]
-                 for group in groups}
+        needs = {key: [(need, bool(line['solved'])) for line in own
+                       if (need := needed(line, exact[alike[key]], sizes)) is not None]
+                 for key, own in lines.items()}
         lower = edges([need.answers for pairs in needs.values() for need, _ in pairs])
         for group in groups:
             found += _compounding_rows(group, lines[id(group)], needs[id(group)], lower)
@@ -63,16 +65,23 @@ def compounding_table(results: Results) -> Table:
                  _COMPOUNDING, tuple(found), (
         'Answers needed: what a grounder without any error is asked in an episode of the problem '
         'by the same method. "exact" counts the episodes for which an error-free one of the same '
-        'problem is among the results; for the others it is estimated from the enumerations '
-        'before the first action and the checks of as many actions as the shortest plan has; where '
-        'an episode checked nothing, a check has as many questions as one of other episodes of '
-        'its domain, method and split has on average (of all splits, if none of its split checked '
-        'anything). "one answer": the share of right answers of all purposes, unreadable ones wrong, which is '
+        'problem under the same conditions is among the results; for the others it is estimated '
+        'from the enumerations before the first action and the checks of as many actions as the '
+        'shortest plan has. Where an episode checked nothing, a check has as many questions as '
+        'the mean one of its domain, method and split (of all splits, if none of its split '
+        'checked anything). "one '
+        'answer": the share of right answers of all purposes, unreadable ones wrong, which is '
         'what a benchmark of single questions measures. "if errors were independent": mean over '
         'the episodes of accuracy to the power of the answers needed; success lies above it where '
         'errors are harmless, mended or come together. "left out", beside "one answer": scored '
         'episodes of which the number is not known, as without a known shortest plan, and how '
         f'many of these were solved. {WILSON} Of "one answer" it takes answers for independent.'))
+
+
+def _asked_alike(group: Group) -> tuple[Any, ...]:
+    """What the number of questions about a problem depends on, besides domain and method."""
+    return group.privileged, of_models(group.condition), tuple(
+        (name, value) for name, value in group.settings if not name.startswith('prompt'))
 
 
 def _compounding_rows(group: Group, lines: Sequence[Line],
@@ -177,8 +186,8 @@ def _answer_reliability(group: Group) -> Reliability | None:
 
 def yes_probability(p_yes: object, p_no: object) -> float | None:
     """P(yes) of an answer that is one of both; None if it cannot be told."""
-    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and math.isfinite(p)
-               and 0.0 <= p <= 1.0 for p in (p_yes, p_no)):
+    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and 0.0 <= p <= 1.0
+               for p in (p_yes, p_no)):
         return None
     assert isinstance(p_yes, (int, float)) and isinstance(p_no, (int, float))
     return p_yes / (p_yes + p_no) if p_yes + p_no else None
