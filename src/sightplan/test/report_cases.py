@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError
+from sightplan.report.conditions import laid_down
 from sightplan.runner import RunSettings, problems_sha256, select_problems
+
+SPLITS = ('simple', 'medium', 'hard')
 
 
 def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0) -> dict[str, int]:
@@ -82,16 +85,21 @@ def shipped(domain: str, split: str) -> str:
 def identity(**fields: Any) -> dict[str, Any]:
     """What a run's results depend on; ``method`` and ``backend`` may be names.
 
-    The problems are the shipped ones of domain and split, unless others are given.
+    Problems and rules are the shipped ones of domain and split, unless others are given.
     """
     found: dict[str, Any] = {
         'domain': 'blocksworld', 'domain_sha256': 'd0', 'questions_sha256': 'q0',
         'split': 'simple', 'method': 'ground',
         'backend': 'noisy_oracle', 'model': 'noisy_oracle(gpt-4.1/plain, seed 0)',
-        'prompt': {'name': 'ground', 'sha256': 'r0'}, 'seed': 0, 'max_actions': {'simple': 20},
-        'stop_at_goal': {'simple': False}, 'privileged': {'simple': 'none'},
-        'failure_probability': 0.0, 'world': {'pictures': 'none'}}
+        'prompt': {'name': 'ground', 'sha256': 'r0'}, 'seed': 0, 'failure_probability': 0.0,
+        'world': {'pictures': 'none'}}
     found.update(fields)
+    method = found['method'] if isinstance(found['method'], str) else found['method']['name']
+    splits = SPLITS if found['split'] == 'all' else (found['split'] or '-',)
+    for rule, other in (('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none')):
+        values = (laid_down(rule, found['domain'], method, split) for split in splits)
+        found.setdefault(rule, {split: other if value is None else value
+                                for split, value in zip(splits, values, strict=True)})
     found.setdefault('problems', {'count': 25, 'sha256': shipped(found['domain'], found['split'])})
     for key in ('method', 'backend'):
         if isinstance(found[key], str):

@@ -17,7 +17,7 @@ from typing import Any
 
 from sightplan.metrics import summarise
 from sightplan.metrics.scorer import BELIEF_BINS, COUNTS
-from sightplan.model import InputError, user_path
+from sightplan.model import InputError, StopReason, user_path
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.report import conditions
@@ -28,6 +28,9 @@ EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
 _SKIPPED = ('bags', 'calibrations', 'failures')
 _REMEDY = ('name a run directory that "sightplan run --out" wrote, a sweep directory, or a '
            'folder that holds some')
+
+UNKNOWN = 'unknown'
+"""Cause of a failure that its line does not tell."""
 
 Line = Mapping[str, Any]
 
@@ -193,9 +196,19 @@ def completed(line: Line) -> dict[str, Any]:
     """A line with the fields that its version did not write: as if nothing had been counted.
 
     For ``summarise`` and ``cause_of``; where an unknown number must not look like 0, read the
-    line itself.
+    line itself. A failure of which neither a cause nor actions nor answers were written has the
+    cause ``UNKNOWN``.
     """
-    return {**{name: default for name, (_, default) in _SHAPES.items()}, **line}
+    found = {**{name: default for name, (_, default) in _SHAPES.items()}, **line}
+    if (line['scored'] and not line['solved'] and line['stop'] != StopReason.CANCELLED.value
+            and not any(name in line for name in ('failure', 'actions', 'wrong'))):
+        found['failure'] = {'cause': UNKNOWN}
+    return found
+
+
+def known(lines: Iterable[Line], *names: str) -> bool:
+    """Whether a line has one of these fields: else their sums are not known."""
+    return any(name in line for line in lines for name in names)
 
 
 # ----------------------------------------------------------------------------------- one run
@@ -491,8 +504,8 @@ def gather(paths: Iterable[Path | str] | Path | str) -> Results:
             folders that hold some of either, or single files of episodes.
 
     Returns:
-        all that can be read. A torn last line is left out silently, as a resumed run repeats its
-        episode; anything else that is left out stands in ``complaints``.
+        all that can be read. A last line without a line end is not committed and left out
+        silently, as a resumed run repeats its episode; anything else that is left out stands in ``complaints``.
 
     Raises:
         InputError: a path does not exist, or not one episode can be read.
@@ -599,9 +612,9 @@ class _Reader:
 
     def _run(self, folder: Path, labels: Mapping[str, Any], planned: int | None,
              path: Path | None = None) -> None:
-        lines = self._lines(path or folder / EPISODES)
         info = self._info(folder) if path is None or path.name == EPISODES else {}
         identity = info.get('identity')
+        lines = self._lines(path or folder / EPISODES, _origin if not identity else None)
         for number, group in enumerate(
                 [lines] if identity else _by_origin(lines)):
             if group:
@@ -625,32 +638,35 @@ class _Reader:
                                    f'read, but what they were made with is not known')
         return info
 
-    def _lines(self, path: Path) -> list[dict[str, Any]]:
-        """The lines that can be used, each episode once."""
+    def _lines(self, path: Path, origin: Callable[[Line], Any] | None,
+               ) -> list[dict[str, Any]]:
+        """The lines that can be used, each episode once, or once from each origin."""
         try:
             raw = path.read_bytes()
         except OSError as error:
             self.complaints.append(f'{path}: cannot be read ({error.strerror}); left out')
             return []
         pieces = raw.split(b'\n')
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[Any, dict[str, Any]] = {}
         bad, repeated = [], []
         for number, piece in enumerate(pieces, start=1):
             if not piece.strip():
                 continue
+            if number == len(pieces):  # not committed: no line end follows
+                break
             try:
                 line = json.loads(piece)
                 wrong = wrong_field(line)
             except (ValueError, RecursionError):
-                if number == len(pieces):  # not committed: no line end follows
-                    continue
                 wrong = 'is not JSON'
             if wrong:
                 bad.append(f'{number} ({wrong})')
-            elif line['episode_id'] in found:
+                continue
+            key = line['episode_id'], origin and (origin(line), line.get('seed'))
+            if key in found:
                 repeated.append(line['episode_id'])
             else:
-                found[line['episode_id']] = line
+                found[key] = line
         if bad:
             self.complaints.append(f'{path}: {len(bad)} damaged line'
                                    f'{"s are" if len(bad) > 1 else " is"} left out, number '
@@ -676,16 +692,29 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
+def _origin(line: Line) -> tuple[Any, ...]:
+    """What a line says about the run that it is from, without model and seed."""
+    domain, method, split = str(line.get('domain')), str(line.get('method')), split_of(line)
+    return (domain, method, line.get('failure_probability'), *(
+        None if line.get(rule) == conditions.laid_down(rule, domain, method, split)
+        else str(line.get(rule)) for rule in RULES))
+
+
 def _by_origin(lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Lines of unknown runs, apart by domain, method and model."""
-    models = {(line.get('domain'), line.get('method')): line['model']
-              for line in lines if line.get('model')}
+    """Lines of unknown runs, apart by all that they say about their run.
+
+    The seed of an episode depends on that of the run and on the episode, so that it tells runs
+    apart only where an episode is there with several.
+    """
+    models = {_origin(line): line['model'] for line in lines if line.get('model')}
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    seeds: dict[tuple[Any, ...], dict[Any, int]] = {}
     for line in lines:
-        origin = (line.get('domain'), line.get('method'))
         # An episode that broke before the first answer does not know its model.
-        groups.setdefault((*origin, line.get('model') or models.get(origin),
-                           line.get('failure_probability')), []).append(line)
+        origin = (*_origin(line), line.get('model') or models.get(_origin(line)))
+        known = seeds.setdefault((*origin, line['episode_id']), {})
+        number = known.setdefault(line.get('seed'), len(known))
+        groups.setdefault((*origin, number), []).append(line)
     return list(groups.values())
 
 

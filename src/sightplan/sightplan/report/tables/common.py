@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sightplan.metrics.intervals import Share
-from sightplan.report.results import Group, Line
+from sightplan.report.conditions import RULES, kind_fits, laid_down
+from sightplan.report.results import Group, Line, Results
 from sightplan.report.tables.model import Column
 from sightplan.suites import Suite, load_suite, suite_for, suite_names
 
@@ -55,13 +56,47 @@ def unscored(lines: Iterable[Line]) -> int:
     return sum(not line['scored'] for line in lines)
 
 
+def groups_by_split(results: Results) -> Iterator[tuple[Group, str]]:
+    """Every group with each of its splits, in the order of suites."""
+    for group in results.groups:
+        for split in results.splits:
+            if split in group.splits:
+                yield group, split
+
+
 def published(group: Group, split: str, measure: str = 'success',
               ) -> tuple[float | None, float | None, str | None]:
-    """The paper's number for a group's model, its standard error and where it stands."""
+    """The paper's number for a group's model, its standard error and where it stands.
+
+    All None where there is none, or where ``unlike_published`` says why it is another thing.
+    """
     suite = suite_for(group.domain, split)
     found = suite.published(group.domain, group.method, group.model, split, measure,
                             group.failure_probability) if suite and group.model else None
-    return (None, None, None) if found is None else (found.value, found.sem, found.source)
+    if found is None or unlike_published(group, split):
+        return None, None, None
+    return found.value, found.sem, found.source
+
+
+def unlike_published(group: Group, split: str) -> str:
+    """In what episodes of a split differ from what their suite lays down; '' for nothing."""
+    if suite_for(group.domain, split) is None:
+        return 'no split of a suite'
+    found = []
+    for run in (run for run in group.runs if split in run.splits):
+        if run.problems is None:
+            found.append('problems not known')
+        elif run.problems:
+            found.append('not the shipped problems')
+        for rule in RULES:
+            value, wanted = (run.rules[rule].get(split),
+                             laid_down(rule, group.domain, group.method, split))
+            if value != wanted:
+                said = 'not known' if value is None else value
+                found.append(f'{rule} {said} instead of {wanted}')
+    if not kind_fits(group.exact_model, group.method, group.domain):
+        found.append('rates of answers that were asked for otherwise')
+    return ', '.join(dict.fromkeys(found))
 
 
 def suite_of(domain: str) -> Suite | None:

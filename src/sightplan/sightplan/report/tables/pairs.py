@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sightplan.metrics.paired import Agreement, agreement, holm
+from sightplan.report import conditions
 from sightplan.report.results import Group, Results, episode_key, split_of
 from sightplan.report.tables.common import row_of
 from sightplan.report.tables.model import Column, Table
@@ -35,7 +36,7 @@ _Key = tuple[Any, ...]
 
 
 def paired(results: Results) -> Table:
-    """Every pair of groups that differ in the method, the model or the variant alone."""
+    """Every pair of groups that differ in one thing alone, see ``difference``."""
     found: list[dict[str, Any]] = []
     solved = {id(group): _solved(group) for group in results.groups}
     problems = {id(group): _problems(group) for group in results.groups}
@@ -43,14 +44,16 @@ def paired(results: Results) -> Table:
         compared = difference(first, second)
         if not compared:
             continue
-        ours, theirs = solved[id(first)], solved[id(second)]
-        rows = [(split, agreement(own, theirs.get(split, {}), problems[id(first)]))
-                for split, own in ours.items()]
+        own, other = solved[id(first)], solved[id(second)]
+        ours = {split: _spread(own[split], other.get(split, {})) for split in own}
+        theirs = {split: _spread(other[split], own.get(split, {})) for split in other}
+        known = problems[id(first)] | problems[id(second)]
+        rows = [(split, agreement(each, theirs.get(split, {}), known))
+                for split, each in ours.items()]
         rows = [(split, row) for split, row in rows if row is not None]
         if len(rows) > 1:
             splits = [split for split, _ in rows]
-            rows.append((ALL, agreement(_joined(ours, splits), _joined(theirs, splits),
-                                       problems[id(first)])))
+            rows.append((ALL, agreement(_joined(ours, splits), _joined(theirs, splits), known)))
         found += [_cells(compared, first, second, split, row)
                   for split, row in rows if row is not None]
     for whole in (True, False):
@@ -58,9 +61,16 @@ def paired(results: Results) -> Table:
         for row, p in zip(family, holm([row['p'] for row in family]), strict=True):
             row['p_holm'] = p
     return Table('paired', 'Paired comparisons', _PAIRED, tuple(found), (
-        'Groups of the same domain and failing actions that differ in the method, the model (or '
-        'its backend) or the variant alone, on episodes of the same problem, round and seed that '
-        'both have scored. Difference: success of the first minus that of the second, with a 95 % '
+        'Groups of the same domain and failing actions, on episodes of the same problem, round '
+        'and seeds that both have scored. They differ in one thing alone. "model": the exact '
+        'model, with what its backend needs. "variant": settings or calibration of the method, or '
+        'what is told. "condition": one field of the conditions, which is named. "method": the '
+        'method with its settings and prompt, and what only one of them has (a model, a planner, '
+        'a rule for answers); its rates are those after reasoning if it asks for reasons. The '
+        'suite gives methods whose model plans other budgets, and ends their episodes at the '
+        "goal; these rules stay each method's own. All other conditions are equal: versions, "
+        'hashes, world, backend. A method without seeds of a backend is set against each seed of '
+        'the other. Difference: success of the first minus that of the second, with a 95 % '
         'bootstrap interval over problems; empty where all pairs are of one problem. p: '
         'two-sided exact McNemar test, which takes pairs for independent: with several rounds of '
         'a problem read the interval. Holm: adjusted for the number of comparisons, of rows of '
@@ -68,23 +78,46 @@ def paired(results: Results) -> Table:
 
 
 def difference(first: Group, second: Group) -> str:
-    """In what two groups differ, if that can be compared: method, model or variant; else ''."""
+    """In what two groups differ, if that can be compared; else ''.
+
+    One of method, model, variant (settings, calibration, what is told) and condition (one field).
+    """
     if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
         return ''
-    same_model = (first.backend, first.model) == (second.backend, second.model)
-    same_variant = _variant(first) == _variant(second)
-    if first.method == second.method:
-        if same_model and not same_variant:
-            return 'variant'
-        return 'model' if same_variant and not same_model else ''
-    # A method without a model can be set against any; settings of methods are not comparable,
-    # but what is told is.
-    alike = same_model or not first.model or not second.model
-    return 'method' if alike and first.privileged == second.privileged else ''
+    told = first.privileged == second.privileged
+    apart = conditions.differing(first.condition, second.condition)
+    if first.method != second.method:
+        # Settings of methods are not comparable, but what is told is.
+        return 'method' if told and _model_for_both(first, second) and conditions.for_methods(
+            *(tuple(field for field in group.condition if field[0] not in _same_rules(
+                first, second)) for group in (first, second))) else ''
+    same_settings = told and (first.settings, first.calibrated) == (second.settings,
+                                                                    second.calibrated)
+    if (first.backend, first.exact_model) == (second.backend, second.exact_model):
+        if apart:
+            return 'condition' if same_settings and len(apart) == 1 else ''
+        return 'variant'
+    if first.backend != second.backend:
+        apart = conditions.differing(*map(conditions.of_models,
+                                          (first.condition, second.condition)))
+    return 'model' if same_settings and not apart else ''
 
 
-def _variant(group: Group) -> tuple[object, ...]:
-    return group.variant, group.privileged, group.calibrated
+def _model_for_both(first: Group, second: Group) -> bool:
+    """Whether methods have the same model, or one of them none."""
+    return not first.model or not second.model or (
+        first.backend == second.backend and conditions.without_kind(first.exact_model)
+        == conditions.without_kind(second.exact_model))
+
+
+def _same_rules(first: Group, second: Group) -> list[str]:
+    """Rules that are the same for both, whether a suite's or not."""
+    def rules(group: Group, name: str) -> dict[str, Any]:
+        return {split: value for run in group.runs for split, value in run.rules[name].items()}
+
+    return [name for name in conditions.RULES if all(
+        value == rules(second, name).get(split, value)
+        for split, value in rules(first, name).items())]
 
 
 def _solved(group: Group) -> dict[str, dict[_Key, bool]]:
@@ -95,6 +128,12 @@ def _solved(group: Group) -> dict[str, dict[_Key, bool]]:
             if line['scored']:
                 found.setdefault(split_of(line), {})[episode_key(run, line)] = line['solved']
     return found
+
+
+def _spread(own: dict[_Key, bool], other: dict[_Key, bool]) -> dict[_Key, bool]:
+    """Episodes, those without a seed of the backend as often as the other has such seeds."""
+    return own | {key: own[base] for key in other
+                  if key not in own and (base := (*key[:-1], None)) in own}
 
 
 def _problems(group: Group) -> dict[_Key, tuple[str, str]]:
@@ -109,6 +148,8 @@ def _joined(solved: dict[str, dict[_Key, bool]], splits: Iterable[str]) -> dict[
 def _cells(compared: str, first: Group, second: Group, split: str, found: Agreement,
            ) -> dict[str, Any]:
     known = found.gain.groups > 1
+    apart = (conditions.differing(first.condition, second.condition)
+             if compared == 'condition' else ())
     cells: dict[str, Any] = {
         'compared': compared, 'domain': first.domain,
         'failure_probability': first.failure_probability, 'split': split, 'n': found.n,
@@ -122,13 +163,16 @@ def _cells(compared: str, first: Group, second: Group, split: str, found: Agreem
     for side, group in (('first', first), ('second', second)):
         cells |= {f'{side}_method': group.method, f'{side}_model': group.model or None,
                   f'{side}_backend': group.backend or None,
-                  f'{side}_variant': _words(group, compared) or None}
+                  f'{side}_variant': _words(group, compared, apart) or None}
     return row_of(_PAIRED, cells)
 
 
-def _words(group: Group, compared: str) -> str:
-    """The variant, with what else can tell variants apart."""
+def _words(group: Group, compared: str, apart: Iterable[str]) -> str:
+    """The variant, with what else can tell variants and conditions apart."""
     more = {None: '', True: 'calibrated', False: 'not calibrated'}[group.calibrated]
     told = f'told: {group.privileged}' if group.privileged else ''
-    return ', '.join(filter(None, (group.variant, *((more, told) if compared == 'variant'
-                                                    else ()))))
+    fields = dict(group.condition)
+    return ', '.join(dict.fromkeys(filter(None, (
+        group.variant, *((more, told) if compared == 'variant' else ()),
+        *(f'{name} {fields.get(name, "-")}' for name in apart
+          if f'{name} ' not in group.variant)))))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -12,25 +13,30 @@ from sightplan.metrics import mean_sem
 from sightplan.metrics.intervals import Share, errors_apart, mean_over
 from sightplan.model import AskPurpose, InputError
 from sightplan.records.evidence import file_name
+from sightplan.report import conditions
+from sightplan.report.conditions import Fields
 from sightplan.report.results import Group, Results
 from sightplan.report.tables.common import (
     GROUP,
     UNSCORED,
     WILSON,
     group_cells,
+    groups_by_split,
     published,
     row_of,
     share_cells,
     share_columns,
     solved,
     suite_of,
+    unlike_published,
     unscored,
 )
 from sightplan.report.tables.model import Column, Table
 
 ALL = 'all'
 _PERFECT = 'perfect'
-_ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'calibrated', 'variant')
+_ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'privileged', 'calibrated')
+_SETTINGS_OF_DOMAIN = ('constraints',)
 _FIVE = 'mean of five'
 _CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans'),
             'grounder_average': (needs_grounder, 'methods whose model answers questions')}
@@ -54,6 +60,10 @@ class _Row:
         theirs: likewise what the paper has of the same; values are None where it has nothing.
         method: as the suite's published means are called.
         unscored: number of episodes.
+        settings: of the method, or those that all methods have in common.
+        condition: see ``Group.condition``.
+        named: what sweeps call the variant.
+        as_published: whether all episodes are what the suite lays down.
     """
 
     cells: Mapping[str, Any]
@@ -62,6 +72,10 @@ class _Row:
     theirs: Mapping[_Pair, Mapping[str, float | None]]
     method: str
     unscored: int
+    settings: Fields
+    condition: Fields
+    named: frozenset[str]
+    as_published: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,55 +105,109 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """One row for each domain and method, what differs besides the model told apart."""
+    """One row for each domain, method, settings and condition: its models."""
     parts: dict[tuple[Any, ...], list[Group]] = {}
     for group in results.groups:
         cells = group_cells(group)
-        own = group.model if group.model == _PERFECT else ''
-        parts.setdefault((*(cells[column.key] for column in GROUP if column.key != 'model'), own),
-                         []).append(group)
+        parts.setdefault((*(cells[key] for key in _ALIKE), group.settings, group.condition,
+                          group.model == _PERFECT), []).append(group)
     rows = []
     for groups in parts.values():
         first = groups[0]
         present = {split for group in groups for split in group.splits}
+        names = dict(zip(map(id, groups), _model_names(groups), strict=True))
         rows.append(_Row(
             {**group_cells(first), 'model': None},
             tuple(split for split in results.splits if split in present),
-            {(group.method, group.model): {
+            {(group.method, names[id(group)]): {
                 split: solved(group.of_split(split)) for split in group.splits}
              for group in groups},
-            {(group.method, group.model): {
+            {(group.method, names[id(group)]): {
                 split: published(group, split)[0] for split in group.splits}
              for group in groups}, first.method,
-            sum(unscored(group.lines) for group in groups)))
-    return rows
+            sum(unscored(group.lines) for group in groups), first.settings, first.condition,
+            frozenset(name for group in groups for name in group.named),
+            not any(unlike_published(group, split) for group in groups
+                    for split in group.splits)))
+    return _told_apart(rows)
 
 
-def _kin(row: _Row, *left_out: str) -> tuple[Any, ...]:
-    """What rows must have in common to be averaged."""
-    return (*(row.cells[key] for key in _ALIKE if key not in left_out), _PERFECT in row.names)
+def _model_names(groups: Sequence[Group]) -> list[str]:
+    """Short names, exact ones for what shares a short one, so that none is there twice."""
+    short, exact = (Counter(names) for names in (
+        [group.model for group in groups], [group.exact_model for group in groups]))
+    return [group.model if short[group.model] == 1 else group.exact_model
+            if exact[group.exact_model] == 1 else f'{group.exact_model}, {group.variant}'
+            for group in groups]
+
+
+def _told_apart(rows: Iterable[_Row]) -> list[_Row]:
+    """Rows with the variant that tells them from others, which look alike without it."""
+    found = list(rows)
+    parts: dict[tuple[Any, ...], list[int]] = {}
+    for number, row in enumerate(found):
+        parts.setdefault((*(row.cells[key] for key in _ALIKE), _PERFECT in row.names),
+                         []).append(number)
+    for numbers in parts.values():
+        texts = conditions.texts_apart([(found[number].named, {
+            **dict(found[number].settings), **dict(found[number].condition)})
+            for number in numbers])
+        for number, text in zip(numbers, texts, strict=True):
+            found[number] = replace(found[number], cells={**found[number].cells,
+                                                          'variant': text or None})
+    return found
+
+
+def _families(rows: Iterable[_Row], what: Callable[[_Row], Any], kin: Callable[[_Row], Any],
+              close: Callable[[_Row], Any]) -> list[list[_Row]]:
+    """Rows that can be averaged over what they differ in, each value of it once.
+
+    Where one is there several times, those belong together that are closer; what is ambiguous
+    even then is left out.
+    """
+    def parts(key: Callable[[_Row], Any], among: Iterable[_Row]) -> list[list[_Row]]:
+        found: dict[Any, list[_Row]] = {}
+        for row in among:
+            found.setdefault(key(row), []).append(row)
+        return list(found.values())
+
+    def single(members: Sequence[_Row]) -> bool:
+        return len({what(row) for row in members}) == len(members)
+
+    families = [part for members in parts(kin, rows)
+                for part in ([members] if single(members) else parts(close, members))]
+    return [members for members in families if len(members) > 1 and single(members)]
+
+
+def _settings(row: _Row, *left_out: str) -> Fields:
+    """Settings of the method without its prompt, of which each method has its own."""
+    return tuple((name, value) for name, value in row.settings
+                 if not name.startswith('prompt') and name not in left_out)
 
 
 def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
     """Averages over the methods of a class, of those that the suite publishes."""
     found = []
     for name, (belongs, words) in _CLASSES.items():
-        parts: dict[tuple[Any, ...], list[_Row]] = {}
-        for row in rows:
-            suite = suite_of(str(row.cells['domain']))
-            if suite and suite.publishes(row.method) and _is(belongs, row.method):
-                parts.setdefault(_kin(row, 'method'), []).append(row)
-        for members in parts.values():
-            if len({row.method for row in members}) < 2:
-                continue
+        mine = [row for row in rows if (suite := suite_of(str(row.cells['domain'])))
+                and suite.publishes(row.method) and _is(belongs, row.method)]
+        for members in _families(
+                mine, lambda row: row.method,
+                lambda row: (*(row.cells[key] for key in _ALIKE if key != 'method'),
+                             row.condition, _PERFECT in row.names),
+                lambda row: (_settings(row), row.named)):
             splits = [row.splits for row in members]
             common = tuple(s for s in splits[0] if all(s in other for other in splits))
             found.append(_Row(
                 {**members[0].cells, 'method': f'mean of {len(members)} {words}'}, common,
                 {pair: rates for row in members for pair, rates in row.rates.items()},
                 {pair: theirs for row in members for pair, theirs in row.theirs.items()}, name,
-                sum(row.unscored for row in members)))
-    return found
+                sum(row.unscored for row in members),
+                tuple(field for field in members[0].settings
+                      if all(field in row.settings for row in members)), members[0].condition,
+                members[0].named if len({row.named for row in members}) == 1 else frozenset(),
+                all(row.as_published for row in members)))
+    return _told_apart(found)
 
 
 def _is(belongs: Any, method: str) -> bool:
@@ -150,13 +218,34 @@ def _is(belongs: Any, method: str) -> bool:
 
 
 def _combined_rows(rows: Sequence[_Row]) -> list[tuple[_Row, list[_Row]]]:
-    """Rows of several domains whose means can be averaged model by model."""
-    parts: dict[tuple[Any, ...], list[_Row]] = {}
-    for row in rows:
-        parts.setdefault(_kin(row, 'domain'), []).append(row)
-    return [(members[0], members) for members in parts.values()
-            if 1 < len(members) == len({row.cells['domain'] for row in members})
-            and _common(members)]
+    """Rows of several domains whose means can be averaged model by model.
+
+    The first of each pair names them. What a domain has of its own may differ: its hashes, its
+    world, the settings of the backend for it, and what is told, if that is what the suite grants.
+    """
+    families = [members for members in _families(
+        rows, lambda row: row.cells['domain'],
+        lambda row: (*(row.cells[key] for key in ('method', 'backend', 'failure_probability',
+                                                  'calibrated')), _told(row),
+                     conditions.for_domains(row.condition),
+                     _settings(row, *_SETTINGS_OF_DOMAIN), _PERFECT in row.names),
+        lambda row: (row.named, tuple(field for field in row.condition
+                                      if not field[0].endswith('sha256'))))
+        if _common(members)]
+    names = _told_apart(
+        replace(members[0], cells={**members[0].cells, 'domain': ALL, 'privileged': None},
+                settings=_settings(members[0], *_SETTINGS_OF_DOMAIN),
+                named=frozenset.union(*(row.named for row in members)),
+                as_published=all(row.as_published for row in members)) for members in families)
+    return list(zip(names, families, strict=True))
+
+
+def _told(row: _Row) -> object:
+    """What is told about what is hidden, None if the suite grants just that."""
+    told = row.cells['privileged']
+    domain = str(row.cells['domain'])
+    return None if all(conditions.laid_down('privileged', domain, row.method, split) == told
+                       for split in row.splits) else told
 
 
 def _common(members: Sequence[_Row]) -> list[_Pair]:
@@ -199,7 +288,9 @@ def success(results: Results) -> Table:
         'of the models in the row, where it has all. "its five models": table 1 and figure 5 of '
         'the paper. Domain "all": mean of the domains, model by model. A mean over splits is that '
         'of the splits named, over the models (of a mean of methods: models and methods), as many '
-        f'as "of" says, that have scored episodes of all of them. {UNSCORED}'))
+        'as "of" says, that have scored episodes of all of them. A row has models under the same '
+        'conditions and settings only; versions of a model count as models, by their exact names. '
+        f'Why numbers of the paper are left out, table "models" says. {UNSCORED}'))
 
 
 def _success_cells(row: _Row) -> dict[str, Any]:
@@ -227,15 +318,16 @@ def _success_cells(row: _Row) -> dict[str, Any]:
     if suite and set(row.splits) == set(suite.domains[str(row.cells['domain'])].splits):
         cells['paper_mean'], cells['paper_sem'] = mean_over(
             list(row.their_means().values()))
-        cells |= _five(str(row.cells['domain']), row)
+        cells |= _five(str(row.cells['domain']), str(row.cells['domain']), row)
     return cells
 
 
-def _five(domain: str, row: _Row) -> dict[str, Any]:
-    """The paper's mean over its five models."""
-    suite = suite_of(str(row.cells['domain']))
+def _five(domain: str, of: str, row: _Row) -> dict[str, Any]:
+    """The paper's mean over its five models, of a domain or of all of its suite."""
+    suite = suite_of(of)
     found = suite.published(domain, row.method, _FIVE, ALL, 'success',
-                            row.cells['failure_probability']) if suite else None
+                            row.cells['failure_probability']
+                            ) if suite and row.as_published else None
     return {} if found is None else {'paper_five': found.value, 'paper_five_sem': found.sem}
 
 
@@ -244,7 +336,7 @@ def _combined_cells(first: _Row, members: Sequence[_Row]) -> dict[str, Any]:
     names = list(dict.fromkeys(model for _, model in common if model))
     shares = [row.rates[pair][split] for row in members for pair in common
               for split in row.splits]
-    cells = {**first.cells, 'domain': ALL, 'privileged': None, 'models': len(names),
+    cells = {**first.cells, 'models': len(names),
              'names': ', '.join(names) or None, 'mean_of': len(common),
              'unscored': sum(row.unscored for row in members),
              'mean_n': sum(share.n for share in shares),
@@ -256,7 +348,7 @@ def _combined_cells(first: _Row, members: Sequence[_Row]) -> dict[str, Any]:
     if all(pair in means for means in theirs for pair in common):
         cells['paper_mean'], cells['paper_sem'] = mean_over(
             [fmean(means[pair] for means in theirs) for pair in common])
-    return {**cells, **_five(ALL, first)}
+    return {**cells, **_five(ALL, members[0].cells['domain'], first)}
 
 
 def figure5(results: Results) -> Table:
@@ -273,7 +365,8 @@ def figure5(results: Results) -> Table:
         for split in row.splits:
             suite = suite_of(str(row.cells['domain']))
             five = suite.published(str(row.cells['domain']), row.method, _FIVE, split, 'success',
-                                   row.cells['failure_probability']) if suite else None
+                                   row.cells['failure_probability']
+                                   ) if suite and row.as_published else None
             count = sum(split in rates and rates[split].n > 0 for rates in row.rates.values())
             found.append(row_of(columns, {
                 **cells, 'split': split, 'models': count if row.names else 0,
@@ -307,15 +400,14 @@ _MODELS = (
     Column('paper_accuracy', 'accuracy', 'share', 'paper: accuracy'),
     Column('paper_accuracy_sem', 'SE', 'share', 'paper: accuracy'),
     Column('accuracy_errors', 'difference / SE', 'number', 'paper: accuracy'),
-    Column('paper_source', 'paper: where'))
+    Column('paper_source', 'paper: where'), Column('paper_apart', 'paper: not compared'),
+    Column('exact_model', 'exact model'))
 
 
 def models(results: Results) -> Table:
     """All scores of every group and split."""
-    found = []
-    for group in results.groups:
-        for split in (s for s in results.splits if s in group.splits):
-            found.append(row_of(_MODELS, {**group_cells(group), **_model_cells(group, split)}))
+    found = [row_of(_MODELS, {**group_cells(group), **_model_cells(group, split)})
+             for group, split in groups_by_split(results)]
     return Table('models', 'Scores by model, method and split', _MODELS, tuple(found), (
         f'{WILSON} SE of a share p: sqrt(p (1 - p) / n), as in the paper; it is 0 at 0 and 1. '
         'Accuracy: share of right ones of the readable answers to enumeration questions. Action '
@@ -323,7 +415,11 @@ def models(results: Results) -> Table:
         'the actions taken and those still planned. Executable: share of the actions decided on '
         'that the world carried out. "difference / SE": ours minus that of the paper, in standard '
         'errors of the difference; episodes and answers taken for independent. With backend '
-        f'noisy_oracle the model stands for its published rates of errors. {UNSCORED}'))
+        'noisy_oracle the model stands for its published rates of errors. The paper is compared '
+        'with where budget, end at the goal and what is told are those of the suite, the problems '
+        "are the shipped ones (which are not the paper's own), and rates are of the kind that "
+        'the method asks for; "not compared" says what is not so. A model is taken for the one '
+        f'that its server or folder says it is: see its exact name. {UNSCORED}'))
 
 
 def _model_cells(group: Group, split: str) -> dict[str, Any]:
@@ -347,7 +443,8 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'success_errors': errors_apart(share.rate, share.sem, theirs, their_sem),
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
         'accuracy_errors': errors_apart(accuracy['overall'], accuracy['sem'], right, right_sem),
-        'paper_source': source}
+        'paper_source': source, 'exact_model': group.exact_model or None,
+        'paper_apart': (unlike_published(group, split) or None) if group.model else None}
 
 
 def model_table(results: Results) -> Table:
@@ -389,14 +486,13 @@ _PREDICATES = (
 
 def predicates(results: Results) -> Table:
     """Accuracy by predicate, of enumeration questions."""
-    found = []
-    for group in results.groups:
-        for split in (s for s in results.splits if s in group.splits):
-            table = group.summaries[split]['predicates'].get(AskPurpose.ENUMERATION.value, {})
-            for predicate, counts in table.items():
-                found.append(row_of(_PREDICATES, {
-                    **group_cells(group), 'split': split,
-                    **_predicate_cells(group, split, predicate, counts)}))
+    found: list[dict[str, Any]] = []
+    for group, split in groups_by_split(results):
+        table = group.summaries[split]['predicates'].get(AskPurpose.ENUMERATION.value, {})
+        found += [row_of(_PREDICATES, {
+            **group_cells(group), 'split': split,
+            **_predicate_cells(group, split, predicate, counts)})
+            for predicate, counts in table.items()]
     return Table('predicates', 'Accuracy by predicate', _PREDICATES, tuple(found), (
         'Answers to enumeration questions. Accuracy counts readable answers; of true and false '
         'atoms unreadable ones count as wrong. Low and high: 95 % Wilson interval, which takes '
