@@ -14,7 +14,7 @@ from bag_cases import STRING, known_types, texts
 from sightplan.model import InputError
 from sightplan.records.bag import BagWriter, MessageTypes, Qos, TopicType
 from sightplan.records.bag_reading import BagMessage, BagTopic, open_bag
-from sightplan.records.bag_schedule import Offer, Schedule, choose, offer
+from sightplan.records.bag_schedule import LEAST_ROUND_S, Offer, Schedule, choose, offer
 
 SECOND = 10**9
 BEGIN = 1000 * SECOND
@@ -77,12 +77,11 @@ def test_paused_time_stands() -> None:
 def test_begins_again() -> None:
     played = schedule([0.0, 1.0], loop=True)
     assert given_until(played, 0.0) == [0.0]
-    played.advance(1.0)
-    message = played.take()
-    assert message is not None
+    assert given_until(played, 0.9) == []
+    assert given_until(played, 1.0) == [1.0, 0.0]
     assert played.time_ns == BEGIN
     assert not played.done
-    assert given_until(played, 1.5) == [0.0]
+    assert given_until(played, 1.5) == []
 
 
 def test_whoever_was_asleep_does_not_run() -> None:
@@ -100,12 +99,75 @@ def test_nothing_to_play() -> None:
         assert given_until(played, 1.0) == []
 
 
-@given(seconds=st.lists(st.floats(0, 5), max_size=20).map(sorted),
+@pytest.mark.parametrize('seconds', [[0.0], [0.0, 0.0]])
+def test_a_loop_over_no_time_waits(seconds: list[float]) -> None:
+    played = schedule(seconds, loop=True, rate=3.0)
+    played.advance(0.0)
+    assert [played.take() is not None for _ in range(4)] == [
+        n < len(seconds) for n in range(4)]
+    assert played.wait_s() == pytest.approx(LEAST_ROUND_S)
+    assert given_until(played, 0.09) == []
+    assert [played.take() is not None for _ in range(2)] == [False, False]
+    played.advance(0.11)
+    assert [played.take() is not None for _ in range(4)] == [
+        n < len(seconds) for n in range(4)]
+
+
+def test_the_duration_is_waited_out() -> None:
+    played = schedule([0.0, 1.0, 9.0], duration_s=3.0)
+    assert given_until(played, 0.0) == [0.0]
+    assert given_until(played, 1.0) == [1.0]
+    assert (played.done, played.wait_s()) == (False, 2.0)
+    played.advance(2.0)
+    assert played.time_ns == BEGIN + 2 * SECOND
+    assert given_until(played, 3.0) == []
+    assert played.done
+    for seconds in ([0.0, 1.0, 9.0], [0.0, 1.0]):
+        played = schedule(seconds, duration_s=3.0, loop=True)
+        assert [given_until(played, now) for now in (0, 1, 2, 2.9, 3, 4)] == [
+            [0.0], [1.0], [], [], [0.0], [1.0]]
+
+
+def test_a_duration_longer_than_the_bag_ends_with_it() -> None:
+    played = schedule([0.0, 1.0], duration_s=3.0)
+    assert given_until(played, 0.0) == [0.0]
+    assert given_until(played, 1.0) == [1.0]
+    assert played.done
+
+
+def test_what_lasts_is_given_first() -> None:
+    """The last latched messages before the start come at it, in their order; again each round."""
+    topics = ['/plan', '/b', '/log', '/log', '/plan', '/log', '/b', '/plan', '/b']
+
+    def messages() -> Iterator[BagMessage]:
+        return iter([BagMessage(topic, BEGIN + n * SECOND, b'')
+                     for n, topic in enumerate(topics)])
+    played = Schedule(messages, start_s=5.5, loop=True, latched={'/plan': 1, '/log': 2})
+    for now, end in ((0, []), (2.5, [8.0])):
+        assert given_until(played, now) == [*end, 3.0, 4.0, 5.0]
+        assert played.time_ns == BEGIN + 5.5 * SECOND
+        assert given_until(played, now + 0.5) == [6.0]
+        played.advance(now + 1.5)
+        assert played.take() == BagMessage('/plan', BEGIN + 7 * SECOND, b'')
+    assert Schedule(messages, start_s=100.0, latched={'/plan': 1}).done
+
+
+def test_why_there_is_nothing_to_play() -> None:
+    assert schedule([0.0, 2.5], start_s=2.5).nothing == ''
+    assert 'comes 2.5 s after the first, play begins at 3 s' in schedule(
+        [0.0, 2.5], start_s=3.0).nothing
+    assert schedule([]).nothing == 'there is no message'
+    gap = schedule([0.0, 2.5], start_s=1.0, duration_s=0.5)
+    assert gap.nothing == 'there is no message in the 0.5 s from 1 s on'
+    assert gap.done
+
+
+@given(seconds=st.lists(st.floats(0, 5), max_size=20),
        steps=st.lists(st.floats(0, 0.9), max_size=40), rate=st.sampled_from([0.5, 1.0, 3.0]))
 def test_time_never_goes_back_nor_ahead(seconds: list[float], steps: list[float],
                                         rate: float) -> None:
     played = schedule(seconds, rate=rate)
-    now, times, got = 0.0, [0], []
+    now, times, got, highest = 0.0, [0], [], 0
     for step in steps:
         now += step
         played.advance(now)
@@ -114,7 +176,8 @@ def test_time_never_goes_back_nor_ahead(seconds: list[float], steps: list[float]
             message = played.take()
             if message is None:
                 break
-            assert message.log_ns >= times[-1]
+            highest = max(highest, message.log_ns)
+            assert highest >= times[-1]
             got.append(message)
     assert times == sorted(times)
     assert got == [BagMessage('/a', BEGIN + int(s * SECOND), b'') for s in seconds[:len(got)]]

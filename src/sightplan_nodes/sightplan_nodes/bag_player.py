@@ -36,10 +36,10 @@ class BagPlayerSettings:
     bag: str = param('', 'Bag to play: a folder, or a single .mcap or .db3 file; a damaged one is '
                          'played as far as it can be read')
     rate: float = param(1.0, 'Seconds of the bag per second', low=0.001, high=100_000.0)
-    start_s: float = param(0.0, 'Seconds of the bag to leave out at its beginning', low=0.0,
-                           high=1e9)
+    start_s: float = param(0.0, 'Seconds of the bag to leave out at its beginning; what latched '
+                                'topics held then comes first', low=0.0, high=1e9)
     duration_s: float = param(0.0, 'Seconds of the bag to play; 0: to its end', low=0.0, high=1e9)
-    loop: bool = param(False, 'Begin again at the end; /clock goes back then')
+    loop: bool = param(False, 'Begin again at the end, or after duration_s; /clock goes back then')
     topics: str = param('', 'Topics to play, as they are named in the bag, separated by commas; '
                             'empty: all whose types are installed')
     wait_for: str = param('', 'Topics, separated by commas, that must have a subscriber before '
@@ -57,7 +57,8 @@ class BagPlayer(Node):
     publishes the topics of the bag under their names without the leading slash, so that a
     namespace and remappings apply, with the bag's quality of service, byte for byte. Topics of
     services and actions, ground truth, types that are not installed and types that were recorded
-    in another version are left out, which the log tells.
+    in another version are left out, which the log tells. Where play begins late (``start_s``),
+    the last messages before on latched topics come first, so that whoever listens knows them.
 
     ``/clock``: a bag that holds ``/clock`` is played with it. For any other one its log times are
     published: the times at which messages were recorded, at which they come again here. Stamps in
@@ -73,7 +74,11 @@ class BagPlayer(Node):
             raise InputError(f'{NAME}: no bag is given; give one with bag:=FOLDER_OR_FILE')
         self._bag = open_bag(settings.bag)
         self._told = 0
-        topics, left_out = choose(self._bag, _names(settings.topics), settings.truth)
+        wanted = _names(settings.topics)
+        if settings.topics and not wanted:
+            raise InputError(f'{NAME}: topics:={settings.topics!r} names no topic; there are '
+                             f'{self._topics_there()}')
+        topics, left_out = choose(self._bag, wanted, settings.truth)
         self._by_topic: dict[str, Publisher] = {}
         for name, topic in topics.items():
             kind = _message_class(topic.type)
@@ -84,7 +89,9 @@ class BagPlayer(Node):
         for name, reason in left_out.items():
             self._say(f'{name} is not played: {reason}')
         if not self._by_topic:
-            raise InputError(f'{self._bag.path}: none of its topics can be played')
+            raise InputError(f'{self._bag.path}: none of its topics can be played'
+                             f'{" that were wanted" if wanted else ""}; there are '
+                             f'{self._topics_there()}')
         self._time = (self.create_publisher(Clock, CLOCK_TOPIC, qos.CLOCK)
                        if settings.clock_hz and CLOCK_TOPIC not in self._by_topic else None)
         self._tick_every_s = 1.0 / (settings.clock_hz or 1.0)
@@ -97,8 +104,13 @@ class BagPlayer(Node):
         self._closing = False
         self._schedule = Schedule(
             lambda: self._bag.messages(self._by_topic), settings.rate, settings.start_s,
-            settings.duration_s, settings.loop, settings.start_paused)
+            settings.duration_s, settings.loop, settings.start_paused,
+            {name: offered.depth for name in self._by_topic
+             if (offered := offer(topics[name])).latched})
         self._tell_complaints()
+        if self._schedule.nothing:
+            self._say(f'{self._bag.path}: nothing is played: on {", ".join(self._by_topic)} '
+                      f'{self._schedule.nothing}; there are the topics {self._topics_there()}')
         self.create_service(Trigger, '~/pause', self._serve(True))
         self.create_service(Trigger, '~/resume', self._serve(False))
         self.get_logger().info(conversions.text(
@@ -113,6 +125,9 @@ class BagPlayer(Node):
             self._closing = True
             self._changed.notify_all()
         self._thread.join(2 * _ACKNOWLEDGED_S)
+
+    def _topics_there(self) -> str:
+        return ', '.join(sorted(self._bag.topics)) or 'none'
 
     def _publisher(self, topic: BagTopic, kind: type) -> Publisher:
         wanted = offer(topic)
@@ -173,6 +188,7 @@ class BagPlayer(Node):
                 schedule.advance(now_s)
                 if schedule.done:
                     break
+                time_ns = schedule.time_ns
                 message = schedule.take()
                 if message is None:
                     due_s = schedule.wait_s()
@@ -181,7 +197,6 @@ class BagPlayer(Node):
                         wait_s = min(wait_s, max(0.0, tick_s - now_s))
                     if wait_s:
                         self._changed.wait(wait_s)
-                time_ns = message.log_ns if message is not None else schedule.time_ns
             if self._time is not None and now_s >= tick_s:
                 tick_s = now_s + self._tick_every_s
                 self._time.publish(Clock(clock=conversions.time_to_msg(time_ns)))

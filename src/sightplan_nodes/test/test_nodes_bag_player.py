@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from std_srvs.srv import Trigger
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.model import InputError
 from sightplan.records.bag import BagWriter, MessageTypes, Qos
+from sightplan.records.bag_reading import Bag, BagMessage
 from sightplan_nodes import qos
 from sightplan_nodes.bag_player import BagPlayer
 from sightplan_nodes.calls import ServiceCaller
@@ -99,6 +101,35 @@ def test_a_part_of_the_bag_and_of_its_topics(bag: Path) -> None:
     assert list(node._by_topic) == ['/count']
 
 
+def test_a_late_start_knows_what_lasts(bag: Path) -> None:
+    listener, _ = play(bag, rate=100.0, start_s=2.5)
+    assert listener.got == {'count': list(range(25, COUNT)), 'arm/latched': [20, 30, 40]}
+
+
+@pytest.mark.parametrize('values', [{'start_s': 60.0}, {'start_s': 0.05, 'duration_s': 0.01}])
+def test_nothing_to_play_is_told(bag: Path, capfd: pytest.CaptureFixture[str],
+                                 values: dict[str, float]) -> None:
+    listener, _ = play(bag, wait_for='', topics='count', **values)
+    assert listener.got['count'] == []
+    err = capfd.readouterr().err
+    assert 'nothing is played: on /count' in err
+    assert f'{4.9 if len(values) == 1 else 0.01:g} s' in err
+    assert 'there are the topics /arm/latched, /count' in err
+
+
+def test_the_clock_does_not_go_back(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that come out of order do not take the clock with them."""
+    def mixed(self: Bag, topics: object = None) -> Iterator[BagMessage]:
+        messages = list(messages_of(self, {'/count'}))
+        return iter([*messages[:20], messages[40], *messages[20:40]])
+    messages_of = Bag.messages
+    monkeypatch.setattr(Bag, 'messages', mixed)
+    listener, _ = play(bag, rate=10.0, clock_hz=1000.0)
+    assert listener.got['count'] == [*range(20), 40, *range(20, 40)]
+    assert listener.times == sorted(listener.times)
+    assert listener.times[-1] == pytest.approx(BEGIN_S + 4.0)
+
+
 def test_a_torn_bag_is_played_up_to_the_tear(bag: Path, capfd: pytest.CaptureFixture[str],
                                              ) -> None:
     (file,) = bag.glob('*.mcap')
@@ -170,7 +201,7 @@ def test_types_that_are_not_installed_are_left_out(tmp_path: Path, types: Messag
     writer = BagWriter(tmp_path / 'bag')
     writer.write(writer.add_topic('/own', own), 1, serialize_message(Int32(data=1)))
     writer.close()
-    with pytest.raises(InputError, match='none of its topics can be played'):
+    with pytest.raises(InputError, match='none of its topics can be played; there are /own'):
         player(writer.folder)
     assert '/own is not played: my_msgs/msg/Own is not installed' in capfd.readouterr().err
 
@@ -178,7 +209,8 @@ def test_types_that_are_not_installed_are_left_out(tmp_path: Path, types: Messag
 @pytest.mark.parametrize(('values', 'words'), [
     ({'bag': ''}, 'no bag is given'), ({'bag': '/nowhere/at/all'}, 'no such bag'),
     ({'rate': 0.0}, 'rate'), ({'topics': '/walk'}, 'no topic /walk; there are /arm/latched'),
-    ({'wait_for': '/walk'}, '/walk is not played')])
+    ({'wait_for': '/walk'}, '/walk is not played'),
+    ({'topics': ' , '}, 'names no topic; there are /arm/latched, /count')])
 def test_wrong_parameters_are_named(bag: Path, values: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         player(bag, **values)

@@ -45,7 +45,7 @@ _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
 _BLOCK = 2**20
 _SPLIT = re.compile(r'_\d+$')
 _INFORMATION = 'rosbag2_bagfile_information'
-_File = TypeVar('_File', McapFile, sqlite_reading.SqliteFile)
+_File = TypeVar('_File', bound=McapFile | sqlite_reading.SqliteFile)
 _QOS_NUMBERS = {
     # before version 9 metadata have the numbers of rmw
     'history': ('system_default', 'keep_last', 'keep_all', 'unknown'),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sightplan.model import InputError
@@ -11,6 +13,9 @@ from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, type_s
 from sightplan.records.topics import RECORDED, TRUTH
 
 CLOCK_TOPIC = '/clock'
+LEAST_ROUND_S = 0.1
+"""A round of a loop takes at least that long [s of the player], however short the bag."""
+
 _NOT_MESSAGES = ('/_action/', '/_service_event')
 
 
@@ -19,86 +24,117 @@ class Schedule:
 
     The time of the bag runs ``rate`` times as fast as the player's own, stands while play is
     paused, and never runs ahead of a message that is not given yet: whoever is late holds up the
-    bag's clock, too, so nothing comes before its time.
+    bag's clock, too, so nothing comes before its time. It goes back only where a loop begins
+    again: a message that was recorded out of order is due with the one before it.
+
+    Attributes:
+        nothing: why there is not one message to play; '' if there is one.
     """
 
     def __init__(self, messages: Callable[[], Iterator[BagMessage]], rate: float = 1.0,
                  start_s: float = 0.0, duration_s: float = 0.0, loop: bool = False,
-                 paused: bool = False) -> None:
+                 paused: bool = False, latched: Mapping[str, int] | None = None) -> None:
         """Prepare to play; time runs from the first ``advance`` on.
 
         Args:
             messages: gives all messages, in the order of their times, each time it is called.
             rate: seconds of the bag per second.
             start_s: seconds of the bag to leave out at its beginning.
-            duration_s: seconds of the bag to play; 0: to its end.
-            loop: begin again at the end.
-            paused: wait for ``resume``.
+            duration_s: seconds of the bag to play; 0: to its end. A loop lasts that long even if
+                the bag ends before.
+            loop: begin again at the end; a round takes at least ``LEAST_ROUND_S``.
+            paused: wait until ``paused`` is set to False.
+            latched: topic to how many of its messages last; that many of the last ones before
+                ``start_s`` are given first, at once.
         """
         self._messages, self._rate, self._loop = messages, rate, loop
         self._start_ns, self._duration_ns = int(start_s * 1e9), int(duration_s * 1e9)
+        self._latched = dict(latched or {})
         self.paused = paused
         self._played_ns = 0.0  # time of the bag since its first message that is played
         self._last_s: float | None = None
         self._first_ns = 0  # log time of the first message that is played
         self._rest: Iterator[BagMessage] = iter(())
         self._next: BagMessage | None = None
+        self._due_ns = 0.0  # when the next message is due, or the end; as _played_ns
         self._rewind()
 
     @property
     def done(self) -> bool:
-        """Whether all has been given."""
-        return self._next is None
+        """Whether all has been given, and its time is over."""
+        return self._next is None and (
+            bool(self.nothing) or (not self._loop and self._played_ns >= self._due_ns))
 
     @property
     def time_ns(self) -> int:
         """The time of the bag [ns since 1970]."""
-        time_ns = self._first_ns + int(self._played_ns)
-        return time_ns if self._next is None else min(time_ns, self._next.log_ns)
+        return self._first_ns + int(min(self._played_ns, self._due_ns))
 
     def advance(self, now_s: float) -> None:
         """Let the player's time go on to ``now_s`` [s], of any clock that never goes back."""
         if self._last_s is not None and not self.paused:
-            self._played_ns += (now_s - self._last_s) * 1e9 * self._rate
-            if self._next is not None and self._played_ns - self._due_ns > self._rate * 1e9:
-                # More than a second late: what is lost is not made up for at a run.
-                self._played_ns = self._due_ns + self._rate * 1e9
+            # More than a second late: what is lost is not made up for at a run.
+            self._played_ns = min(self._played_ns + (now_s - self._last_s) * 1e9 * self._rate,
+                                  self._due_ns + self._rate * 1e9)
         self._last_s = now_s
 
     def take(self) -> BagMessage | None:
         """The next message, if its time has come."""
-        message = self._next
-        if message is None or self.paused or self._played_ns < self._due_ns:
+        if self.done or self.paused or self._played_ns < self._due_ns:
             return None
+        if self._next is None:
+            self._rewind()
+            return self.take()
+        message = self._next
         self._step()
         return message
 
     def wait_s(self) -> float | None:
-        """How long until a message is due [s]; None: none will be, or play is paused."""
-        if self._next is None or self.paused:
+        """How long until a message or the end is due [s]; None: none will be, or it is paused."""
+        if self.done or self.paused:
             return None
         return max(0.0, (self._due_ns - self._played_ns) / 1e9 / self._rate)
 
-    @property
-    def _due_ns(self) -> int:
-        assert self._next is not None
-        return self._next.log_ns - self._first_ns
-
     def _rewind(self) -> None:
         self._rest = self._messages()
-        first = next(self._rest, None)
-        begin_ns = 0 if first is None else first.log_ns + self._start_ns
-        while first is not None and first.log_ns < begin_ns:
-            first = next(self._rest, None)
-        self._next, self._played_ns = first, 0.0
-        self._first_ns = 0 if first is None else begin_ns
+        self._next, self._played_ns, self._due_ns = None, 0.0, 0.0
+        message = next(self._rest, None)
+        if message is None:
+            self.nothing = 'there is no message'
+            return
+        begin_ns = last_ns = message.log_ns
+        self._first_ns = begin_ns + self._start_ns
+        before: dict[str, deque[BagMessage]] = {
+            topic: deque(maxlen=depth) for topic, depth in self._latched.items()}
+        while message is not None and message.log_ns < self._first_ns:
+            last_ns = max(last_ns, message.log_ns)
+            if message.topic in before:
+                before[message.topic].append(message)
+            message = next(self._rest, None)
+        if message is None:
+            self.nothing = (f'the last message comes {(last_ns - begin_ns) / 1e9:g} s after the '
+                            f'first, play begins at {self._start_ns / 1e9:g} s')
+            return
+        lasting = sorted(itertools.chain(*before.values()), key=lambda m: m.log_ns)
+        self._rest = itertools.chain(lasting, [message], self._rest)
+        self._step()
+        self.nothing = '' if self._next is not None else (
+            f'there is no message in the {self._duration_ns / 1e9:g} s from '
+            f'{self._start_ns / 1e9:g} s on')
 
     def _step(self) -> None:
         self._next = next(self._rest, None)
-        if self._next is not None and self._duration_ns and self._due_ns > self._duration_ns:
+        goes_on = self._next is not None
+        if self._next is not None:
+            due_ns = max(self._due_ns, self._next.log_ns - self._first_ns)
+            if not self._duration_ns or due_ns <= self._duration_ns:
+                self._due_ns = due_ns
+                return
             self._next = None
-        if self._next is None and self._loop:
-            self._rewind()
+        if goes_on or self._loop:
+            self._due_ns = max(self._due_ns, self._duration_ns)
+        if self._loop:
+            self._due_ns = max(self._due_ns, LEAST_ROUND_S * self._rate * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
