@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from report_cases import line, write_index, write_run
+from report_cases import identity, line, write_index, write_run
 from sightplan.model import InputError
+from sightplan.records import RunStore
 from sightplan.report.results import completed, gather, short_model, wrong_field
 from sightplan.report.tables import make_tables
 
@@ -97,12 +98,16 @@ def test_a_damaged_run_in_a_folder_is_named_and_the_rest_is_used(tmp_path):
     assert 'run.json' in said and 'none: has no finished episode' in said
 
 
-def test_a_torn_last_line_is_left_out(tmp_path):
+@pytest.mark.parametrize('missing', [20, 1])
+def test_a_last_line_without_its_end_is_not_committed(tmp_path, missing):
     run = write_run(tmp_path / 'run', [line(0), line(1)])
     raw = (run / 'episodes.jsonl').read_bytes()
-    (run / 'episodes.jsonl').write_bytes(raw[:-20])
+    (run / 'episodes.jsonl').write_bytes(raw[:-missing])
     results = gather(run)
     assert len(results.runs[0].lines) == 1 and results.complaints == ()
+    store = RunStore(run)
+    assert store.open(identity(), resume=True) == {line(0)['episode_id']}
+    store.close()
 
 
 @given(st.data())
@@ -114,7 +119,7 @@ def test_cut_anywhere_all_before_is_read(tmp_path, data):
     offset = data.draw(st.integers(0, len(raw)))
     path = tmp_path / 'cut.jsonl'
     path.write_bytes(raw[:offset])
-    whole = raw[:offset].count(b'\n') + (raw[offset:offset + 1] == b'\n')
+    whole = raw[:offset].count(b'\n')
     if whole:
         assert len(gather(path).runs[0].lines) == whole
     else:

@@ -1,5 +1,6 @@
 """The tables of a report, against numbers computed by hand."""
 
+import json
 import math
 
 import pytest
@@ -25,6 +26,10 @@ TABLE = {'name': 'noisy_oracle', 'table': 'x'}
 
 def tables(path):
     return {table.name: table for table in make_tables(gather(path))}
+
+
+def tables_of(*paths):
+    return {table.name: table for table in make_tables(gather(paths))}
 
 
 def rows(path, name, **wanted):
@@ -113,6 +118,141 @@ def test_means_are_over_models_that_have_all_splits_in_all_domains(tmp_path):
     (row,) = rows(tmp_path, 'success', domain='all')
     assert (row['names'], row['mean'], row['mean_sem'], row['mean_of'], row['mean_n']) == (
         'GPT-4.1', pytest.approx(.4), None, 1, 30)
+
+
+def test_other_sweeps_in_a_report_change_no_row(tmp_path):
+    model_run(tmp_path / 'a' / 'gpt', 'gpt-4.1', (5, 4, 3))
+    model_run(tmp_path / 'a' / 'gemma', 'gemma-3-27b-it', (2, 1, 0))
+    (alone,) = rows(tmp_path, 'success')
+    # One of the models once more, by another version.
+    model_run(tmp_path / 'b', 'gpt-4.1', (0, 0, 0), sightplan='9.9')
+    beside, other = rows(tmp_path, 'success')
+    assert {**beside, 'variant': None} == alone
+    assert (beside['variant'], other['variant'], other['names'], other['mean']) == (
+        'sightplan -', 'sightplan 9.9', 'GPT-4.1', 0.0)
+
+
+@pytest.mark.parametrize('fields', [
+    {'answers': 'lenient'}, {'max_actions': dict.fromkeys(SPLITS, 50)},
+    {'problems': {'count': 75, 'sha256': 'mine'}}, {'method': {'name': 'ground', 'looks': 2}},
+    {'privileged': dict.fromkeys(SPLITS, 'always')},
+    {'backend': {'name': 'noisy_oracle', 'repeat': .1}}])
+def test_models_under_other_conditions_are_not_averaged(tmp_path, fields):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 5, 5))
+    model_run(tmp_path / 'b', 'gemma-3-27b-it', (0, 0, 0), **fields)
+    found = rows(tmp_path, 'success')
+    assert sorted(row['mean'] for row in found) == [0.0, 1.0]
+    assert len({(row['variant'], row['privileged']) for row in found}) == 2
+
+
+def test_two_versions_of_a_model_are_two_models_with_their_exact_names(tmp_path):
+    for name, solved in (('api.openai.com/v1', (5, 5, 5)), ('localhost:8000/v1', (0, 0, 0))):
+        model_run(tmp_path / name[:3], 'x', solved, model=f'gpt-4.1@{name}', backend='openai')
+    (row,) = rows(tmp_path, 'success')
+    assert (row['models'], row['mean'], row['names']) == (
+        2, .5, 'gpt-4.1@api.openai.com/v1, gpt-4.1@localhost:8000/v1')
+    assert [(row['exact_model'], row['paper_success']) for row in rows(
+        tmp_path, 'models', split='simple')] == [
+        ('gpt-4.1@api.openai.com/v1', 1.0), ('gpt-4.1@localhost:8000/v1', 1.0)]
+    (pair,) = rows(tmp_path, 'paired', split='all')
+    assert (pair['compared'], pair['only_first'], pair['n']) == ('model', 15, 15)
+
+
+def test_means_of_a_class_keep_what_is_told_and_each_method_once(tmp_path):
+    for told, counts_ in (('always', {'ground': (5, 5, 5), 'ground_mem': (5, 5, 5)}),
+                          ('none', {'ground': (0, 0, 0), 'ground_mem': (1, 1, 1)})):
+        for method, solved in counts_.items():
+            model_run(tmp_path / f'{told}{method}', 'gpt-4.1', solved, method=method,
+                      domain='household', privileged=dict.fromkeys(SPLITS, told))
+    average = 'mean of 2 methods whose model answers questions'
+    found = {row['privileged']: row for row in rows(tmp_path, 'success', method=average)}
+    assert {told: (row['mean'], row['mean_of']) for told, row in found.items()} == {
+        'always': (1.0, 2), 'none': (pytest.approx(.1), 2)}
+    # What the suite grants is compared with the paper, the other is not.
+    assert found['always']['paper_five'] is not None and found['none']['paper_five'] is None
+
+
+def test_variants_of_methods_are_averaged_with_their_like_or_not_at_all(tmp_path):
+    for method in ('ground', 'ground_mem'):
+        for looks, solved in ((1, (5, 5, 5)), (2, (0, 0, 0))):
+            model_run(tmp_path / f'{method}{looks}', 'gpt-4.1', solved,
+                      method={'name': method, 'looks': looks})
+    average = 'mean of 2 methods whose model answers questions'
+    assert [(row['variant'], row['mean']) for row in rows(tmp_path, 'success', method=average)
+            ] == [('looks 1', 1.0), ('looks 2', 0.0)]
+    model_run(tmp_path / 'prompt', 'gpt-4.1', (0, 0, 0), method={'name': 'ground', 'looks': 1},
+              prompt={'name': 'ground', 'sha256': 'other'})
+    assert [row['mean'] for row in rows(tmp_path, 'success', method=average)] == [0.0]
+
+
+def test_domains_are_averaged_by_what_is_told(tmp_path):
+    model_run(tmp_path / 'b', 'gpt-4.1', (5, 5, 5))
+    for told, solved in (('always', (0, 0, 0)), ('none', (5, 5, 5))):
+        model_run(tmp_path / told, 'gpt-4.1', solved, domain='household',
+                  privileged=dict.fromkeys(SPLITS, told))
+    # The suite tells all in household, nothing in blocksworld.
+    (row,) = rows(tmp_path, 'success', domain='all')
+    assert (row['mean'], row['paper_five']) == (.5, .25)
+
+
+# What the paper's numbers stand beside
+
+
+@pytest.mark.parametrize(('fields', 'reason'), [
+    ({'max_actions': dict.fromkeys(SPLITS, 99)}, 'max_actions 99 instead of 20'),
+    ({'stop_at_goal': dict.fromkeys(SPLITS, True)}, 'stop_at_goal True instead of False'),
+    ({'privileged': dict.fromkeys(SPLITS, 'always')}, 'privileged always instead of none'),
+    ({'privileged': {}}, 'privileged not known instead of none'),
+    ({'problems': {'count': 75, 'sha256': 'mine'}}, 'not the shipped problems'),
+    ({'problems': {}}, 'problems not known'),
+    ({'model': 'noisy_oracle(gpt-4.1/cot, repeat 0.45, seed 0)'},
+     'rates of answers that were asked for otherwise')])
+def test_the_papers_numbers_stand_beside_what_its_suite_lays_down(tmp_path, fields, reason):
+    answers = asked({'on': counts(9, 10)})
+    for name, more in (('as_published', {}), ('other', fields)):
+        model_run(tmp_path / name, 'gpt-4.1', (5, 4, 3), **more)
+        path = tmp_path / name / 'episodes.jsonl'
+        path.write_text(''.join(json.dumps({**json.loads(text), **answers}) + '\n'
+                                for text in path.read_text().splitlines()))
+    for name, said in (('as_published', None), ('other', reason)):
+        made = tables(tmp_path / name)
+        known = said is None
+        for row in made['models'].rows:
+            assert row['paper_apart'] == said
+            assert all((row[key] is not None) == known for key in (
+                'paper_success', 'paper_accuracy', 'paper_source', 'success_errors'))
+        assert all((row['paper'] is not None) == known for row in made['predicates'].rows)
+        assert (made['model_table'].rows[0]['hard_paper_success'] is not None) == known
+        (row,) = made['success'].rows
+        assert all((row[key] is not None) == known for key in (
+            'simple_paper', 'paper_mean', 'paper_five'))
+        assert all((row['paper_five'] is not None) == known for row in made['figure5'].rows)
+
+
+def test_runs_without_their_file_are_not_compared_with_the_paper(tmp_path):
+    model_run(tmp_path, 'gpt-4.1', (5, 4, 3), method='ground')
+    path = tmp_path / 'episodes.jsonl'
+    path.write_text(''.join(json.dumps({**json.loads(text), 'model': 'gpt-4.1@server'}) + '\n'
+                            for text in path.read_text().splitlines()))
+    (tmp_path / 'run.json').unlink()
+    for row in rows(tmp_path, 'models'):
+        assert row['model'] == 'GPT-4.1' and row['paper_success'] is None
+        assert row['paper_apart'] == 'problems not known'
+
+
+def test_a_mean_of_the_paper_needs_all_models_of_the_row(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
+    model_run(tmp_path / 'b', 'unheard-of-3b', (5, 4, 3))
+    (row,) = rows(tmp_path, 'success')
+    assert row['models'] == 2 and row['paper_mean'] is None
+    assert [row[f'{split}_paper'] for split in SPLITS] == [None] * 3
+
+
+def test_means_of_the_paper_are_of_the_same_failing_actions(tmp_path):
+    model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3), failure_probability=.1)
+    (row,) = rows(tmp_path, 'success')
+    assert row['failure_probability'] == .1 and row['paper_five'] is None
+    assert [row['paper_five'] for row in rows(tmp_path, 'figure5')] == [None] * 3
 
 
 def test_figure_5_has_a_row_for_each_method_and_split(tmp_path):
@@ -302,6 +442,21 @@ def test_episodes_without_a_plan_stay_in_the_curve(tmp_path):
         assert all(row['left_out'] is None for row in bins)
 
 
+def test_error_free_episodes_are_those_under_the_same_conditions(tmp_path):
+    perfect = line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2))
+    failed = line(0, False, **asked({'on': counts(9, 10)}, 2, 3, 1))
+    other = {'model': 'noisy_oracle(gemma-3-27b-it/plain, seed 0)'}
+    write_run(tmp_path / 'ours', [failed])
+    for fields in ({'failure_probability': .1}, {'answers': 'lenient'},
+                   {'privileged': {'simple': 'always'}}):
+        write_run(tmp_path / 'perfect', [perfect], **other, **fields)
+        made = rows(tmp_path, 'compounding', what='episodes', model='GPT-4.1')
+        assert [(row['exact'], row['solved']) for row in made] == [(0, 0)]
+    write_run(tmp_path / 'perfect', [perfect], **other)
+    (row,) = rows(tmp_path, 'compounding', what='episodes', model='GPT-4.1')
+    assert (row['exact'], row['answers']) == (1, 20.0)
+
+
 # Failures, stops, calibration, cost
 
 
@@ -346,6 +501,16 @@ def test_calibration_of_beliefs_and_answers(tmp_path):
     assert len(empty) == 17 and all(row['mean_p'] is None for row in empty)
 
 
+def test_answers_of_unscored_episodes_do_not_count(tmp_path):
+    write_run(tmp_path, [line(0), line(1, False, scored=False, stop='error', error='x')])
+    (tmp_path / 'answers.jsonl').write_text(''.join(
+        f'{{"episode": "blocksworld/simple/p{n}#0", "atom": "on a,b", "answer": "yes", '
+        f'"p_yes": 0.9, "p_no": 0.1, "truth": {truth}}}\n'
+        for n, truth in ((0, 'true'), (1, 'false'))))
+    (answer,) = rows(tmp_path, 'calibration_error')
+    assert (answer['n'], answer['episodes'], answer['ece']) == (1, 1, pytest.approx(.1))
+
+
 @pytest.mark.parametrize(('p_yes', 'p_no', 'p'), [
     (.3, .1, .75), (0.0, 0.0, None), (None, .5, None), (1, 0, 1.0), (2, 0, None),
     (True, .5, None), (float('nan'), .5, None), ('1', 0, None)])
@@ -367,6 +532,22 @@ def test_costs_per_episode(tmp_path):
 
 
 # Pairs
+
+
+def test_what_earlier_versions_did_not_write_is_not_zero(tmp_path):
+    bare = [{'episode_id': f'e{n}', 'scored': True, 'solved': n > 1, 'stop': 'x'}
+            for n in range(4)]
+    write_run(tmp_path / 'a', bare)
+    write_run(tmp_path / 'b', [{**line(5, False), 'failure': None}], seed=1)
+    (row,) = rows(tmp_path / 'a', 'cost')
+    assert (row['unreadable_n'], row['unreadable_mean'], row['n']) == (0, None, 4)
+    (row,) = rows(tmp_path / 'a', 'models')
+    assert row['actions_n'] is None and row['success'] == .5
+    assert rows(tmp_path / 'a', 'runs')[0]['seconds'] is None
+    found = {row['cause']: row['count'] for row in rows(tmp_path, 'failures', split='simple')}
+    assert found == {'budget': 1}
+    (row,) = rows(tmp_path / 'a', 'failures')
+    assert (row['cause'], row['count'], row['share_n']) == ('unknown', 2, 2)
 
 
 def test_methods_are_compared_on_the_same_problems(tmp_path):
@@ -403,6 +584,75 @@ def test_own_problems_of_other_folders_are_other_problems(tmp_path):
                   problems={'count': 1, 'sha256': sha})
     assert [(row['first_method'], row['second_method']) for row in rows(tmp_path, 'paired')] == [
         ('ground', 'decode')]
+
+
+@pytest.mark.parametrize('fields', [
+    {'sightplan': '9.9'}, {'answers': 'lenient'}, {'questions_sha256': 'q1'},
+    {'problems': {'count': 25, 'sha256': 'other'}}, {'world': {'pictures': 'rendered'}},
+    {'backend': {'name': 'noisy_oracle', 'repeat': .1}},
+    {'backend': {'name': 'noisy_oracle', 'cot': 'yes'}}, {'max_actions': {'simple': 99}},
+    {'privileged': {'simple': 'always'}}, {'planner': {'search': 'other'}}])
+def test_methods_and_models_are_compared_under_equal_conditions_only(tmp_path, fields):
+    given = {'answers': 'strict', 'planner': {'search': 'x'}}
+    write_run(tmp_path / 'a', [line(0)], **given)
+    for name, what in (('b', {'method': 'belief'}),
+                       ('c', {'model': 'noisy_oracle(perfect, seed 0)'})):
+        write_run(tmp_path / name, [line(0, method=what.get('method', 'ground'))],
+                  **{**given, **fields, **what})
+        assert 'paired' not in tables_of(tmp_path / 'a', tmp_path / name)
+        write_run(tmp_path / name, [line(0)], **given, **what)
+        assert 'paired' in tables_of(tmp_path / 'a', tmp_path / name)
+
+
+def test_methods_are_compared_by_the_rules_of_the_suite_for_each(tmp_path):
+    alike = {'backend': 'scripted', 'model': 'scripted(x.yaml@1)', 'sightplan': '1'}
+    write_run(tmp_path / 'a', [line(0)], answers='strict', planner={'search': 'x'}, **alike)
+    write_run(tmp_path / 'b', [line(0, method='plan')], method='plan', answers=None, planner=None,
+              **alike)
+    write_run(tmp_path / 'c', [line(0, method='oracle')], method='oracle', answers=None,
+              planner={'search': 'x'}, backend=None, model='', sightplan='1')
+    assert [(row['compared'], row['first_method'], row['second_method'])
+            for row in rows(tmp_path, 'paired')] == [
+        ('method', 'ground', 'plan'), ('method', 'ground', 'oracle'), ('method', 'plan', 'oracle')]
+    # A budget that is set for both is the same, though the suite has another for one.
+    for name, method in (('a', 'ground'), ('b', 'plan')):
+        write_run(tmp_path / name, [line(0, method=method)], method=method,
+                  max_actions={'simple': 20}, **alike)
+    assert [row['first_method'] for row in tables_of(tmp_path / 'a', tmp_path / 'b')['paired'].rows
+            ] == ['ground']
+
+
+def test_reasons_are_rates_of_the_same_model(tmp_path):
+    for method, kind in (('ground', 'plain'), ('ground_cot', 'cot')):
+        write_run(tmp_path / method, [line(0, method=method)], method=method,
+                  model=f'noisy_oracle(gpt-4.1/{kind}, repeat 0.45, seed 0)',
+                  backend={'name': 'noisy_oracle', 'cot': 'yes' if kind == 'cot' else 'no'})
+    assert [row['compared'] for row in rows(tmp_path, 'paired')] == ['method']
+
+
+def test_one_condition_apart_is_a_comparison_and_two_are_none(tmp_path):
+    write_run(tmp_path / 'a', [line(0)], answers='strict', sightplan='1')
+    write_run(tmp_path / 'b', [line(0)], answers='lenient', sightplan='1')
+    write_run(tmp_path / 'c', [line(0)], answers='lenient', sightplan='2')
+    assert [(row['compared'], row['first_variant'], row['second_variant'])
+            for row in rows(tmp_path, 'paired')] == [
+        ('condition', 'answers strict, sightplan 1', 'answers lenient, sightplan 1'),
+        ('condition', 'answers lenient, sightplan 1', 'answers lenient, sightplan 2')]
+
+
+def test_a_method_without_a_model_is_set_against_every_seed_of_the_backend(tmp_path):
+    for seed, solved in ((0, True), (7, False)):
+        write_run(tmp_path / str(seed), [line(0, solved)],
+                  model=f'noisy_oracle(gpt-4.1/plain, seed {seed})',
+                  backend={'name': 'noisy_oracle', 'seed': seed})
+    write_run(tmp_path / 'blind', [line(0, method='blind')], method='blind', backend=None, model='')
+    write_run(tmp_path / 'other', [line(0, method='belief')], method='belief',
+              model='noisy_oracle(gpt-4.1/plain, seed 7)',
+              backend={'name': 'noisy_oracle', 'seed': 7})
+    found = {(row['first_method'], row['second_method']): row for row in rows(tmp_path, 'paired')}
+    row = found['ground', 'blind']
+    assert (row['n'], row['problems'], row['both'], row['only_second']) == (2, 1, 1, 1)
+    assert found['ground', 'belief']['n'] == 1 and found['ground', 'belief']['only_second'] == 1
 
 
 def test_models_and_variants_are_compared_too(tmp_path):

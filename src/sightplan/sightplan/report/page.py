@@ -21,7 +21,15 @@ from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.report import episode_page, plots
 from sightplan.report.failures_picture import for_page
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
-from sightplan.report.results import Group, Line, Results, RunResults, completed, split_of
+from sightplan.report.results import (
+    Group,
+    Line,
+    Results,
+    RunResults,
+    are_known,
+    completed,
+    split_of,
+)
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
 
@@ -247,8 +255,9 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
             'variant': _group_label(one.group, ()),
             'split': split_of(line), 'mark': '✓' if solved else '✗' if line['scored'] else '·',
             'result': 'solved' if solved else words(cause) if cause else words(line['stop']),
-            'actions': str(line['steps']), 'questions': str(line['questions']),
-            'seconds': f'{line["seconds"]:.1f}'})
+            'actions': str(one.line.get('steps', NONE)),
+            'questions': str(one.line.get('questions', NONE)),
+            'seconds': f'{line["seconds"]:.1f}' if 'seconds' in one.line else NONE})
     most = rows
     if len(rows) > MOST_LISTED:
         most = sorted(rows, key=lambda row: (not row['key'], row['result'] == 'solved'))
@@ -568,8 +577,8 @@ def _cost_plots(results: Results) -> Iterator[Mapping[str, str]]:
         groups = results.groups if len(results.groups) <= _MOST_ROWS else ()
         for group in groups:
             for split in group.splits:
-                values = sorted(float(completed(line)[key]) for line in group.of_split(split)
-                                if line['scored'])
+                values = sorted(float(line[key]) for line in group.of_split(split)
+                                if line['scored'] and key in line)
                 if values and any(values):
                     points.append(plots.Dot(
                         _label(group, len(results.domains)), split, _quantile(values, 0.5),
@@ -631,7 +640,8 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
         tiles.append((f'{len(lines) - len(scored):,}', 'not scored'))
     questions = sum(completed(line)['questions'] for line in lines)
     tiles += [(f'{questions:,}', 'questions')] if questions else []
-    tiles.append((seconds(sum(completed(line)['seconds'] for line in lines)), 'in episodes'))
+    if are_known(lines, 'seconds'):
+        tiles.append((seconds(sum(completed(line)['seconds'] for line in lines)), 'in episodes'))
     return tiles
 
 

@@ -206,7 +206,7 @@ def completed(line: Line) -> dict[str, Any]:
     return found
 
 
-def known(lines: Iterable[Line], *names: str) -> bool:
+def are_known(lines: Iterable[Line], *names: str) -> bool:
     """Whether a line has one of these fields: else their sums are not known."""
     return any(name in line for line in lines for name in names)
 
@@ -504,8 +504,9 @@ def gather(paths: Iterable[Path | str] | Path | str) -> Results:
             folders that hold some of either, or single files of episodes.
 
     Returns:
-        all that can be read. A last line without a line end is not committed and left out
-        silently, as a resumed run repeats its episode; anything else that is left out stands in ``complaints``.
+        all that can be read. A last line without a line end is not committed: it is left out
+        silently, as a resumed run repeats its episode. Anything else that is left out stands in
+        ``complaints``.
 
     Raises:
         InputError: a path does not exist, or not one episode can be read.

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sightplan.metrics.intervals import Share
-from sightplan.report.results import Group, Line, Results, completed
+from sightplan.report.results import UNKNOWN, Group, Line, Results, are_known, completed
 from sightplan.report.tables.common import (
     GROUP,
     UNSCORED,
@@ -52,7 +52,8 @@ def failures(results: Results) -> Table:
     return Table('failures', 'Why episodes failed', _FAILURES, tuple(found), (
         'Each failed episode has one cause, by the rules of "sightplan failures --rules"; '
         'episodes that ended in an infrastructure error are among them, with a cause of their '
-        f'own. {WILSON}'))
+        f'own. "{UNKNOWN}": an earlier version wrote neither a cause nor what the rules need. '
+        f'{WILSON}'))
 
 
 def stops(results: Results) -> Table:
@@ -81,7 +82,9 @@ def _usage(name: str) -> Callable[[Line], float | None]:
 
 
 def _unreadable(line: Line) -> float | None:
-    """Unreadable answers, and unreadable replies of a model that plans."""
+    """Unreadable answers, and unreadable replies of a model that plans; None: not known."""
+    if not are_known([line], 'predicates', 'proposals'):
+        return None
     answers = sum(int(counts['unparsed']) for table in completed(line)['predicates'].values()
                   for counts in table.values())
     return answers + int(line.get('proposals', {}).get('unparsed', 0))

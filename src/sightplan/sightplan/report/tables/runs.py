@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sightplan.report.results import Results, RunResults
+from sightplan.report.results import Results, RunResults, are_known
 from sightplan.report.tables.model import Column, Table
 
 _COLUMNS = (
@@ -61,7 +61,8 @@ def _row(run: RunResults) -> dict[str, Any]:
         'questions_sha256': _text(identity.get('questions_sha256')),
         'prompt_sha256': _hash(identity.get('prompt')),
         'problems_sha256': _hash(identity.get('problems')),
-        'seconds': summary['seconds'], 'cost_usd': usage.get('cost_usd'),
+        'seconds': summary['seconds'] if are_known(run.lines, 'seconds') else None,
+        'cost_usd': usage.get('cost_usd'),
         'folder': str(run.folder)}
 
 

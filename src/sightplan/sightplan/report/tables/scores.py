@@ -15,7 +15,7 @@ from sightplan.model import AskPurpose, InputError
 from sightplan.records.evidence import file_name
 from sightplan.report import conditions
 from sightplan.report.conditions import Fields
-from sightplan.report.results import Group, Results
+from sightplan.report.results import Group, Results, are_known
 from sightplan.report.tables.common import (
     GROUP,
     UNSCORED,
@@ -438,7 +438,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'macro_accuracy': accuracy['macro'], 'all_accuracy': accuracy['all_questions'],
         'action_accuracy': summary['action_accuracy'], 'executable': summary['executable'],
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
-        if share.n else None,
+        if share.n and are_known(lines, 'executed', 'rejected', 'invalid') else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,
         'success_errors': errors_apart(share.rate, share.sem, theirs, their_sem),
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
