@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_cases import identity, line, write_index, write_run
 from sightplan.model import InputError
 from sightplan.records import RunStore
-from sightplan.report.results import completed, gather, short_model, wrong_field
+from sightplan.report.results import completed, episode_key, gather, short_model, wrong_field
 from sightplan.report.tables import make_tables
 
 
@@ -23,6 +23,14 @@ def test_a_run_directory(tmp_path):
     assert run.summary['success_rate'] == .5 and run.commits == ('c0ffee',)
     assert run.labels == {'domain': 'blocksworld', 'split': 'simple', 'method': 'ground',
                           'model': 'GPT-4.1', 'failure_probability': 0.0}
+
+
+def test_a_backend_with_a_setting_called_name_keeps_its_name(tmp_path):
+    run = write_run(tmp_path, [line(0)], backend={'name': ''}, model='gpt-4.1@localhost:8000/v1')
+    info = json.loads((run / 'run.json').read_text())
+    info['sessions'][-1]['settings']['backend'] = 'openai'
+    (run / 'run.json').write_text(json.dumps(info))
+    assert gather(run).runs[0].backend == 'openai'
 
 
 def test_a_single_file_and_one_without_its_run(tmp_path):
@@ -188,6 +196,24 @@ def test_runs_of_unknown_seed_are_told_apart_by_their_episodes(tmp_path):
     assert len(results.runs) == 2 and 'counted once' in results.complaints[-1]
 
 
+def test_lines_of_unknown_runs_are_told_apart_by_what_they_were_made_under(tmp_path):
+    path = tmp_path / 'mixed.jsonl'
+    made = [line(0, seed=1), line(0, seed=1), line(0, False, seed=2), line(1),
+            line(2, privileged='always'), line(3, max_actions=50), line(4, stop_at_goal=True),
+            line(5, split='hard')]
+    path.write_text(''.join(json.dumps(one) + '\n' for one in made))
+    results = gather(path)
+    assert [[(one['problem'], one['seed']) for one in run.lines] for run in results.runs] == [
+        [('p0', 1), ('p1', 1001), ('p5', 1005)], [('p0', 2)], [('p2', 1002)], [('p3', 1003)],
+        [('p4', 1004)]]
+    assert '1 repeated line is left out' in results.complaints[-1]
+    assert [(group.label, group.privileged, len(group.lines)) for group in results.groups] == [
+        ('ground, max_actions of the suite, stop_at_goal of the suite', 'none', 4),
+        ('ground, max_actions 50, stop_at_goal of the suite', 'none', 1),
+        ('ground, max_actions of the suite, stop_at_goal True', 'none', 1),
+        ('ground', 'always', 1)]
+
+
 def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
     for path, reason in ((tmp_path / 'missing', 'does not exist'),
                          (tmp_path, 'not one finished episode')):
@@ -232,6 +258,78 @@ def test_what_results_depend_on_tells_groups_apart(tmp_path, fields, text):
     labels = [label for label, _, _ in labels_of(tmp_path)]
     assert len(set(labels)) == 2
     assert any(text in label for label in labels)
+
+
+@pytest.mark.parametrize(('first', 'second'), [
+    ('embedded_model/blocksworld@7c81', 'embedded_model/blocksworld@0aff'),
+    ('Qwen/Qwen2.5-VL-7B-Instruct@aaaaa bfloat16', 'Qwen/Qwen2.5-VL-7B-Instruct@bbbbb bfloat16'),
+    ('gpt-4.1@api.openai.com/v1', 'gpt-4.1@localhost:8000/v1')])
+@pytest.mark.parametrize('known', [True, False])
+def test_versions_of_a_model_are_models_of_their_own(tmp_path, first, second, known):
+    for name, model, solved in (('a', first, True), ('b', second, False)):
+        run = write_run(tmp_path / name, [line(0, solved, model=model)], model=model,
+                        backend='other')
+        if not known:
+            (run / 'run.json').unlink()
+    groups = gather(tmp_path).groups
+    assert [(group.exact_model, group.variant, len(group.lines)) for group in groups] == [
+        (first, f'model {first}', 1), (second, f'model {second}', 1)]
+    assert groups[0].model == groups[1].model
+
+
+def test_seeds_of_a_backend_are_other_runs_of_the_same_group(tmp_path):
+    for name, seed in (('a', 0), ('b', 7), ('c', 7)):
+        write_run(tmp_path / name, [line(0, seed == 0)],
+                  model=f'noisy_oracle(gpt-4.1/plain, seed {seed})',
+                  backend={'name': 'noisy_oracle', 'seed': seed})
+    results = gather(tmp_path)
+    (group,) = results.groups
+    assert (len(group.lines), group.exact_model) == (2, 'noisy_oracle(gpt-4.1/plain)')
+    assert len({episode_key(run, run.lines[0]) for run in group.runs}) == 2
+    assert ['c: 1 of its episodes' in text for text in results.complaints] == [True]
+
+
+@pytest.mark.parametrize('fields', [
+    {'privileged': {'simple': 'always'}}, {'answers': 'lenient'}, {'sightplan': '9.9'},
+    {'backend': {'name': 'noisy_oracle', 'repeat': .1}},
+    {'backend': {'name': 'noisy_oracle', 'cot': 'yes'}}, {'planner': {'search': 'other'}}])
+def test_runs_under_other_conditions_are_another_group_and_lose_nothing(tmp_path, fields):
+    write_run(tmp_path / 'a', [line(0)])
+    write_run(tmp_path / 'b', [line(0, False)], **fields)
+    results = gather(tmp_path)
+    assert [len(group.lines) for group in results.groups] == [1, 1]
+    assert results.complaints == ()
+    first, second = results.groups
+    assert (first.condition != second.condition) == ('privileged' not in fields)
+    assert hash(first.condition) != hash(second.condition) or 'privileged' in fields
+
+
+def test_what_a_group_is_depends_on_no_other(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    (alone,) = gather(tmp_path / 'a').groups
+    for number, fields in enumerate(({'sightplan': '9.9'}, {'max_actions': {'simple': 50}},
+                                     {'problems': {'count': 1, 'sha256': 'other'}})):
+        write_run(tmp_path / str(number), [line(0)], **fields)
+    groups = gather(tmp_path).groups
+    (beside,) = (group for group in groups if group.runs[0].name == 'a')
+    assert (alone.condition, alone.settings) == (beside.condition, beside.settings)
+    assert alone.variant != beside.variant and len({g.condition for g in groups}) == 4
+    # The suite gives planners other budgets; rates after reasoning are those that are asked for.
+    for method, fields in (
+            ('plan', {}), ('ground_cot', {'backend': {'name': 'noisy_oracle', 'cot': 'yes'}})):
+        write_run(tmp_path / method, [line(0, method=method)], method=method, **fields)
+        assert gather(tmp_path / method).groups[0].condition == alone.condition
+
+
+def test_calibrations_of_a_sweep_stay_together_beside_another_sweep(tmp_path):
+    for sweep in ('one', 'two'):
+        for split in ('simple', 'hard'):
+            write_run(tmp_path / sweep / split, [line(0, split=split)], split=split,
+                      method={'name': 'belief', 'calibration': f'{split}@{sweep}'})
+    groups = gather(tmp_path).groups
+    assert [(len(group.runs), group.splits) for group in groups] == [(2, ('hard', 'simple'))] * 2
+    assert [group.variant for group in groups] == [
+        f'calibration hard@{sweep}, simple@{sweep}' for sweep in ('one', 'two')]
 
 
 def test_time_limits_do_not(tmp_path):

@@ -37,9 +37,11 @@ def rows(path, name, **wanted):
             if all(row[key] == value for key, value in wanted.items())]
 
 
-def model_run(folder, model, solved, episodes=5, method='ground', domain='blocksworld', **fields):
+def model_run(folder, model, solved, /, episodes=5, method='ground', domain='blocksworld',
+              **fields):
     """A run on all splits: ``solved`` episodes of each."""
-    lines = [line(number, number < count, split=split, method=method, domain=domain,
+    name = method if isinstance(method, str) else method['name']
+    lines = [line(number, number < count, split=split, method=name, domain=domain,
                   episode_id=f'{domain}/{split}/p{number}#0')
              for split, count in zip(SPLITS, solved, strict=True) for number in range(episodes)]
     return write_run(folder, lines, domain=domain, split='all', **{
@@ -645,7 +647,8 @@ def test_a_method_without_a_model_is_set_against_every_seed_of_the_backend(tmp_p
         write_run(tmp_path / str(seed), [line(0, solved)],
                   model=f'noisy_oracle(gpt-4.1/plain, seed {seed})',
                   backend={'name': 'noisy_oracle', 'seed': seed})
-    write_run(tmp_path / 'blind', [line(0, method='blind')], method='blind', backend=None, model='')
+    write_run(tmp_path / 'blind', [line(0, method='blind')], method='blind', backend=None,
+              model='')
     write_run(tmp_path / 'other', [line(0, method='belief')], method='belief',
               model='noisy_oracle(gpt-4.1/plain, seed 7)',
               backend={'name': 'noisy_oracle', 'seed': 7})

@@ -52,6 +52,7 @@ def condition_of(identity: Mapping[str, Any], domain: str, method: str,
     backend = identity.get('backend')
     if isinstance(backend, dict):
         reasons = _reasons(method, domain)
+        found['backend'] = True  # there is one, even without settings
         fits = (None, 'auto', *(() if reasons is None else ('yes' if reasons else 'no',)))
         found |= _flat('backend', {
             name: value for name, value in backend.items() if name not in _CHOOSE_A_MODEL

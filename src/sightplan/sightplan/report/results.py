@@ -739,6 +739,10 @@ def _run_results(folder: Path, info: Mapping[str, Any], lines: Sequence[dict[str
         float(failing or 0.0) if _is_number(failing) else 0.0, seed if _is_seed(seed) else None,
         _by_split(privileged), bool(method['calibration']) if 'calibration' in method else None,
         planned)
+    # A backend's own setting of that name can hide its name in the identity.
+    named = _section(run.sessions[-1], 'settings').get('backend') if run.sessions else None
+    if backend and isinstance(named, str) and named:
+        run = replace(run, backend=named)
     return replace(run, labels=dict(labels) or {
         'domain': run.domain, 'split': '+'.join(run.splits), 'method': run.method,
         **({'model': run.model} if run.model else {}),
