@@ -20,13 +20,13 @@ import errno
 import fcntl
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from sightplan.model import InfrastructureError, InputError, user_path
+from sightplan.records.whole_files import replacing
 
 FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
@@ -418,20 +418,5 @@ def _short(value: object) -> str:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file so that a crash leaves either the old or the new content."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-    try:
-        with os.fdopen(handle, 'wb') as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with replacing(path, synced=True) as temporary:
+        temporary.write_bytes(content)

@@ -7,14 +7,11 @@ spreadsheet would take for a formula stands an apostrophe.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import sightplan
 from sightplan.metrics import cause_of
 from sightplan.model import InputError
+from sightplan.records.whole_files import replacing
 from sightplan.report.results import Results, RunResults, completed
 from sightplan.report.tables import Column, Kind, Table, make_tables
 
@@ -307,7 +305,7 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
     if not batch:
         return [], 0
     shown, count = batch[:MOST_ROWS], 0
-    with (_replacing(paths[0]) as csv_path, _replacing(paths[1]) as parquet_path,
+    with (replacing(paths[0]) as csv_path, replacing(paths[1]) as parquet_path,
           csv_path.open('w', encoding='utf-8', newline='') as text,
           pq.ParquetWriter(parquet_path, schema, compression='zstd') as parquet):
         text.write(csv_row(map(clean, keys)))
@@ -354,20 +352,5 @@ def _indexed(folder: Path) -> set[str]:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         temporary.write_text(clean(text), 'utf-8')
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A file to write that takes its place when it is whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
