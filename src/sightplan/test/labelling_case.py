@@ -102,3 +102,16 @@ def serving(path, recorded, who='ann', port=0, **options):
             thread.join()
             server.server_close()
             file.close()
+
+
+@pytest.fixture(name='path')
+def path_fixture(tmp_path):
+    """File of labels of ``server``."""
+    return tmp_path / 'labels.jsonl'
+
+
+@pytest.fixture(name='server')
+def server_fixture(path):
+    """A server for three pictures with two questions each."""
+    with serving(path, three_pictures()) as server:
+        yield server

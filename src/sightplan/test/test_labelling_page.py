@@ -7,19 +7,19 @@ import re
 
 import pytest
 
-from labelling_case import CLEAR, IDS, ON, Atom, asked, episode, serving, three_pictures
+from labelling_case import (  # noqa: F401
+    CLEAR,
+    IDS,
+    ON,
+    Atom,
+    asked,
+    episode,
+    path_fixture,
+    server_fixture,
+    serving,
+    three_pictures,
+)
 from sightplan.labelling import read_labels
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / 'labels.jsonl'
-
-
-@pytest.fixture
-def server(path):
-    with serving(path, three_pictures()) as server:
-        yield server
 
 
 def said(path):

@@ -12,13 +12,15 @@ import time
 import numpy as np
 import pytest
 
-from labelling_case import (
+from labelling_case import (  # noqa: F401
     CLEAR,
     IDS,
     ON,
     asked,
     episode,
+    path_fixture,
     picture,
+    server_fixture,
     serving,
     three_pictures,
 )
@@ -26,17 +28,6 @@ from sightplan.labelling import LabelValue, read_labels
 from sightplan.model import InputError
 
 YES, NO, UNCLEAR = LabelValue
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / 'labels.jsonl'
-
-
-@pytest.fixture
-def server(path):
-    with serving(path, three_pictures()) as server:
-        yield server
 
 
 def ask(server, where, method='GET', body=None, token=None, **headers):
