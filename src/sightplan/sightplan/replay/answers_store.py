@@ -53,9 +53,9 @@ def check_folder(folder: Path | str) -> Path:
         if not other:
             above = next(p for p in (path, *path.parents) if p.exists())
             tempfile.TemporaryFile(dir=above).close()
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
-        why = getattr(error, 'strerror', None) or error
-        raise InputError(f'{folder}: cannot be written ({why}); choose another --out') from error
+    except OSError as error:
+        raise InputError(f'{folder}: cannot be written ({error.strerror}); choose another '
+                         f'--out') from error
     if other:
         raise InputError(f'{path}: holds {other}, of a run or a bag; choose another --out')
     return path

@@ -15,11 +15,12 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
+from sightplan.agent.methods._believing import hide_unseen, make_filter, relevant_atoms
 from sightplan.agent.methods._estimators import Estimators
+from sightplan.agent.methods.ground import take_answer
 from sightplan.agent.policy import Context
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.grounding.estimator import FAINT, EstimatorSettings, Evidence
-from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
+from sightplan.grounding.estimator import FAINT, Evidence
 from sightplan.metrics.calibration import reliability
 from sightplan.metrics.intervals import wilson
 from sightplan.metrics.paired import paired_bootstrap
@@ -45,10 +46,11 @@ from sightplan.replay.batches import Source, Truth
 RAW = 'ground'
 """The estimator with which all others are compared: answers are taken as they are."""
 
-NOTE = ('Compared after each batch of answers, over all atoms that may hold. An exact state has '
-        'every atom right. Brier score, log loss [nats] and expected calibration error (ECE) are '
-        'those of the probabilities; an estimator that has none for an atom counts as almost '
-        'sure. Intervals are bootstraps over whole episodes.')
+NOTE = ('Compared after each batch of answers, over the atoms that can matter: those of '
+        'conditions of actions and of the goal (others that may be asked about are left out). An '
+        'exact state has every one of them right. Brier score, log loss [nats] and expected '
+        'calibration error (ECE) are those of the probabilities; an estimator that has none for '
+        'an atom counts as almost sure. Intervals are bootstraps over whole episodes.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,11 @@ class _Setting:
     domain: Domain
     problem: Problem
     model: InstantiatedModel
+
+
+def _setting(episode: RecordedEpisode) -> _Setting:
+    return _Setting(episode.domain, episode.spec.problem,
+                    episode.domain.model(episode.spec.problem))
 
 
 class Tracker(Protocol):
@@ -96,14 +103,8 @@ class _Raw:
 
     def answer(self, event: Asked) -> None:
         for answer in event.answers:
-            if answer.verdict is Verdict.UNPARSED:
-                continue
-            self._belief[answer.atom] = answer.verdict is Verdict.YES
-            self._probabilities.pop(answer.atom, None)
-            if answer.p_yes is not None and answer.p_no is not None:
-                mass = answer.p_yes + answer.p_no
-                if mass > 0.0:
-                    self._probabilities[answer.atom] = answer.p_yes / mass
+            if answer.verdict is not Verdict.UNPARSED:
+                take_answer(answer, self._belief, self._probabilities)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         if status is FeedbackStatus.EXECUTED:
@@ -156,13 +157,10 @@ class _Decoded(_Raw):
 
 
 class _Filtered:
-    """As the methods ``belief``: a Bayes filter on joint states, here of all atoms."""
+    """As the method ``belief``: a Bayes filter on joint states of the atoms that can matter."""
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
-        estimator = estimators.get(cast(Context, setting), EstimatorSettings(
-            k=settings.k, window=settings.window, limit=2 * settings.k))
-        self._filter: BeliefFilter = FILTERS[settings.inference](
-            estimator, setting.model, FilterSettings(k=settings.k, repeats=settings.repeats))
+        self._filter = make_filter(cast(Context, setting), estimators, settings)
         self._atoms = frozenset(self._filter.atoms)
         self._begun = False
 
@@ -170,8 +168,7 @@ class _Filtered:
         self._filter.look(look.image_id)
         self._filter.tell(look.told)
         if not self._begun and not moved:
-            self._filter.hide(atom for atom in self._filter.atoms
-                              if not look.in_view(atom) and atom not in look.told)
+            hide_unseen(self._filter, look)
         self._begun = True
 
     def answer(self, event: Asked) -> None:
@@ -217,8 +214,7 @@ class Estimating:
 
     def track(self, episode: RecordedEpisode) -> Tracker:
         """Begin an episode."""
-        setting = _Setting(episode.domain, episode.spec.problem,
-                           episode.domain.model(episode.spec.problem))
+        setting = _setting(episode)
         if self._estimators is None:
             return _Raw(setting)
         return (_Decoded(setting, self._estimators) if self.method == 'decode'
@@ -255,6 +251,7 @@ class _Sums:
     exact: list[bool] = field(default_factory=list)  # per moment with all atoms known
     same: int = 0  # atoms as the raw answers have them
     compared: int = 0
+    left_out: int = 0
 
 
 def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
@@ -270,7 +267,9 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
 
     Returns:
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
-        ``atoms`` (compared with a known truth), ``accuracy``, ``interval95`` (over episodes),
+        ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
+        asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
+        ``interval95`` (over episodes),
         ``exact_states`` (share of the moments with every atom right; None where the truth of some
         is not known), ``exact_interval95`` (Wilson), ``brier``, ``log_loss``, ``ece``,
         ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of
@@ -301,7 +300,10 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
     episode = source.episode
     if not any(isinstance(event, Asked) for event in episode.events):
         return 0
-    atoms = episode.domain.worth_asking(episode.spec.problem)
+    setting = _setting(episode)
+    matter = relevant_atoms(cast(Context, setting))
+    every = episode.domain.worth_asking(episode.spec.problem)
+    atoms = [atom for atom in every if atom in matter]
     trackers = [estimator.track(episode) for estimator in estimators]
     moved, moments, seen = False, 0, (-1, '')
     for event in episode.events:
@@ -316,6 +318,8 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
                 estimator.check(episode, event)
                 tracker.answer(event)
             _compare(source, event.observation, atoms, estimators, trackers, truth, sums)
+            for own in sums.values():
+                own.left_out += len(every) - len(atoms)
             moments += 1
         elif isinstance(event, Stepped) and event.action is not None:
             for tracker in trackers:
@@ -358,7 +362,7 @@ def _scores(own: _Sums, base: _Sums, resamples: int, seed: int) -> dict[str, Any
     scores: dict[str, Any] = dict.fromkeys((
         'accuracy', 'interval95', 'exact_states', 'exact_interval95', 'brier', 'log_loss', 'ece',
         'ece_interval95', 'gain'))
-    scores |= {'atoms': len(own.right), 'predicates': {},
+    scores |= {'atoms': len(own.right), 'left_out': own.left_out, 'predicates': {},
                'agreement': own.same / own.compared if own.compared else None}
     if own.exact:
         scores['exact_states'] = sum(own.exact) / len(own.exact)

@@ -39,7 +39,8 @@ _COMPARISON = (
     Column('yes_new', 'yes, new', 'share', 'agreement'))
 _ESTIMATES = (
     Column('answers', 'answers'), Column('estimator', 'estimator'),
-    Column('atoms', 'atoms', 'count'), Column('accuracy', 'accuracy', 'share', 'atoms'),
+    Column('atoms', 'atoms', 'count'), Column('left_out', 'left out', 'count'),
+    Column('accuracy', 'accuracy', 'share', 'atoms'),
     Column('low', 'low', 'share', 'atoms'), Column('high', 'high', 'share', 'atoms'),
     Column('gain', 'gain', 'share', 'over ground'), Column('gain_low', 'low', 'share',
                                                            'over ground'),

@@ -21,6 +21,7 @@ from sightplan.model import (
     Atom,
     Feedback,
     FeedbackStatus,
+    Observation,
     PlanningStatus,
     Privileged,
     State,
@@ -66,6 +67,29 @@ class BelievingSettings:
                           low=0.5, high=100.0)
 
 
+def relevant_atoms(context: Context) -> frozenset[Atom]:
+    """The atoms that can matter in an episode: of conditions of actions and of the goal."""
+    return (context.model.conditions() | {
+        literal.atom for literal in context.problem.goal}).intersection(
+            context.domain.worth_asking(context.problem))
+
+
+def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
+                ) -> BeliefFilter:
+    """The belief of an episode, over the atoms that can matter, before anything is seen."""
+    estimator = estimators.get(
+        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
+        relevant_atoms(context))
+    return FILTERS[settings.inference](
+        estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
+
+
+def hide_unseen(belief: BeliefFilter, look: Observation) -> None:
+    """Say, of the first look of an episode, what was out of view."""
+    belief.hide(atom for atom in belief.atoms
+                if not look.in_view(atom) and atom not in look.told)
+
+
 class BelievingPolicy:
     """Act on the most probable joint state; ask what can change the plan.
 
@@ -108,15 +132,11 @@ class BelievingPolicy:
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._looks = self._trials = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
-        self._relevant = (context.model.conditions() | {
-            literal.atom for literal in context.problem.goal}).intersection(
-                context.domain.worth_asking(context.problem))
-        self._filter = self._make_filter(context)
+        self._relevant = relevant_atoms(context)
+        self._filter = make_filter(context, self._estimators, self._settings)
         self._look(context)
         if self.needs_grounder:
-            look = self._observation
-            self._filter.hide(atom for atom in self._filter.atoms
-                              if not look.in_view(atom) and atom not in look.told)
+            hide_unseen(self._filter, self._observation)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
@@ -331,14 +351,6 @@ class BelievingPolicy:
         return tuple(result.plan)
 
     # --- the belief -----------------------------------------------------------------------------
-
-    def _make_filter(self, context: Context) -> BeliefFilter:
-        settings = self._settings
-        estimator = self._estimators.get(
-            context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
-            self._relevant)
-        return FILTERS[settings.inference](
-            estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
     def _publish(self, context: Context) -> None:
         context.believe(self._filter.state, self._filter.marginals())

@@ -195,10 +195,16 @@ class Policy:
                     raise _UnreadableError(f'answer about {answer.atom}: {answer.text!r}')
                 self._belief.setdefault(answer.atom, False)
                 continue
-            self._belief[answer.atom] = answer.verdict is Verdict.YES
-            self._probabilities.pop(answer.atom, None)
-            if answer.p_yes is not None and answer.p_no is not None:
-                mass = answer.p_yes + answer.p_no
-                if mass > 0.0:
-                    self._probabilities[answer.atom] = answer.p_yes / mass
+            take_answer(answer, self._belief, self._probabilities)
         context.believe(self._state(), self._probabilities)
+
+
+def take_answer(answer: Answer, belief: dict[Atom, bool], probabilities: dict[Atom, float],
+                ) -> None:
+    """Write a readable answer into a belief, with its probability if there is one."""
+    belief[answer.atom] = answer.verdict is Verdict.YES
+    probabilities.pop(answer.atom, None)
+    if answer.p_yes is not None and answer.p_no is not None:
+        mass = answer.p_yes + answer.p_no
+        if mass > 0.0:
+            probabilities[answer.atom] = answer.p_yes / mass
