@@ -26,18 +26,34 @@ def test_there_are_commands():
     assert sum(c.startswith('.venv/bin/sightplan ') for c in COMMANDS) >= 5
 
 
+@pytest.fixture(scope='module')
+def place(tmp_path_factory):
+    """Where a reader stands: a checkout in which nothing has been run yet."""
+    folder = tmp_path_factory.mktemp('readme')
+    (folder / 'config').symlink_to(ROOT / 'config')
+    return folder
+
+
 @pytest.mark.parametrize('command', COMMANDS)
-def test_command_works(command, tmp_path):
+def test_command_works(command, place):
+    for earlier in COMMANDS[:COMMANDS.index(command)]:
+        made = re.search(r'--out (\S+)', earlier)
+        if made and made[1] in command.split() and not (place / made[1]).exists():
+            run(earlier, place)
+    run(command, place)
+
+
+def run(command, place):
     words = SHORTENED.get(command) or shlex.split(command)
     if words[0] == 'make':
-        words[1:1] = ['-C', str(ROOT)]
+        words = [words[0], '-C', str(ROOT), *words[1:]]
         if command == 'make demo':
-            words[-1] += f' out:={tmp_path}/run'
+            words[-1] += f' out:={place}/run'
     else:
         assert words[0] == '.venv/bin/sightplan', f'the test does not know how to run {command!r}'
         words[0] = str(ROOT / words[0])
     env = {k: os.environ[k] for k in ('HOME', 'PATH', 'LANG') if k in os.environ}
-    process = subprocess.Popen(words, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, text=True,
+    process = subprocess.Popen(words, cwd=place, env=env, stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:
