@@ -273,7 +273,8 @@ class _Command:
             self._code = _FAILED
             print(f'differs from the live run: {key}: {"; ".join(found)}', file=sys.stderr)
         if summary['without_bag']:
-            print(f'{summary["without_bag"]} episodes of the run have no bag', file=self._stream)
+            print(f'{summary["without_bag"]} episodes of the run have no bag that can be '
+                  f'read', file=self._stream)
 
     def _recorded(self, source: Source) -> Iterator[Pair]:
         from sightplan.replay.batches import batches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import random
 import shutil
 import signal
@@ -16,6 +17,7 @@ from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import FakeServer, chat
 from replay_doubles import THREE_BLOCKS
 from sightplan import cli
+from sightplan.model import InputError
 from sightplan.records import topics
 from sightplan.records.bag import BagWriter
 from sightplan.records.bag_reading import open_bag
@@ -156,6 +158,38 @@ def test_bags_without_their_run_are_scored_alone(replay, folder, tmp_path):
     one = next(loose.rglob('*.mcap'))
     code, result, _ = replay(one)
     assert code == 0 and result['episodes'] == 1
+
+
+def test_episodes_without_bag_are_counted_where_the_whole_run_is_asked_for(replay, folder):
+    bags = sorted((folder / 'bags').iterdir())
+    for some in (bags[:1], bags[:2]):
+        code, result, said = replay(*some)
+        assert code == 0 and result['compared'] == len(some) and result['without_bag'] == 0
+        assert 'have no bag' not in said
+    shutil.rmtree(bags[0])
+    for whole in (folder, folder.parent):
+        code, result, said = replay(whole)
+        assert code == 0 and result['compared'] == 2 and result['without_bag'] == 1
+        assert '1 episodes of the run have no bag' in said
+
+
+def test_files_that_cannot_be_read_are_named(folder, monkeypatch):
+    def locked(path, *arguments, **named):
+        if path.suffix == '.mcap' and arguments == ('rb',):
+            raise PermissionError(13, 'Permission denied', str(path))
+        return opened(path, *arguments, **named)
+    opened = pathlib.Path.open
+    found = Sources.find([folder])
+    monkeypatch.setattr(pathlib.Path, 'open', locked)
+    with pytest.raises(InputError, match=r'\.mcap: cannot be read \(Permission denied\)'):
+        found.digests()
+
+
+@pytest.mark.parametrize('name', ['x' * 300, 'loop', 'nul\0'])
+def test_paths_at_which_nothing_can_be_are_bad_usage(tmp_path, capsys, name):
+    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+    assert cli.main(['replay', str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.startswith('sightplan replay: ')
 
 
 def test_several_runs_are_scored_one_by_one(replay, tmp_path):

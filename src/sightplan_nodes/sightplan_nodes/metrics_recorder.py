@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -35,6 +34,7 @@ from sightplan.model import (
 from sightplan.records import RunStore, topics
 from sightplan.records.assembly import Arrival, Assembly
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
+from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types
 from sightplan.records.truth import NotedTruth, Told
 from sightplan_nodes import conversions, names, qos
@@ -143,7 +143,7 @@ class EpisodeRecording:
         message = started.message
         _, problem = conversions.read_problem(message)
         self.spec = conversions.spec_from_msg(message, problem)
-        self.folder = _fresh_folder(folder, self.spec.episode_id)
+        self.folder = folder / fresh_name(folder, self.spec.episode_id)
         self._truth = NotedTruth(truth, self._write_truth)
         self._scorer = EpisodeScorer(self._truth)
         self._events = EventReader()
@@ -474,16 +474,6 @@ class MetricsRecorder(Node):
         self._results.publish(msg.EpisodeResult(
             episode_id=recording.episode_id, scored=bool(line['scored']),
             solved=bool(line['solved']), result_json=json.dumps(line)))
-
-
-def _fresh_folder(parent: Path, episode_id: str) -> Path:
-    """A folder for an episode's bag; earlier attempts keep theirs."""
-    name = re.sub(r'[^A-Za-z0-9_.-]+', '_', episode_id).strip('_') or 'episode'
-    folder, attempt = parent / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = parent / f'{name}.{attempt}'
-    return folder
 
 
 def main(args: Sequence[str] | None = None) -> None:

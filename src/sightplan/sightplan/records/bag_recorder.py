@@ -35,7 +35,7 @@ from sightplan.model import (
 )
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
-from sightplan.records.evidence import file_name
+from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, Told
 
@@ -199,10 +199,8 @@ class _UnderWay:
         except OSError as error:
             raise InfrastructureError(f'{parent}: no bag can be written there '
                                       f'({error.strerror})') from error
-        name, attempt = file_name(episode_id), 1
-        while (parent / _numbered(name, attempt)).exists():  # a recorder on ROS keeps attempts
-            attempt += 1
-        self.writer = BagWriter(self._hidden / _numbered(name, attempt), compression,
+        # A recorder on ROS keeps attempts.
+        self.writer = BagWriter(self._hidden / fresh_name(parent, episode_id), compression,
                                 {'episode_id': episode_id, **_MARK})
         self.topics = {topic: self.writer.add_topic(f'/{topic}', cdr.types.get(name),
                                                     topics.bag_qos(topic))
@@ -241,10 +239,6 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
                 if folder.exists():
                     return folder, lock
             os.close(lock)
-
-
-def _numbered(name: str, attempt: int) -> str:
-    return name if attempt == 1 else f'{name}.{attempt}'
 
 
 def _is_ours(folder: Path) -> bool:

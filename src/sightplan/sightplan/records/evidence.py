@@ -86,6 +86,16 @@ def file_name(episode_id: str) -> str:
     return re.sub(r'[^A-Za-z0-9_.-]+', '_', episode_id).strip('_') or 'episode'
 
 
+def fresh_name(parent: Path, episode_id: str) -> str:
+    """A name of a file or folder for an episode that is not there yet: attempts are numbered."""
+    name = found = file_name(episode_id)
+    attempt = 1
+    while (parent / found).exists():
+        attempt += 1
+        found = f'{name}.{attempt}'
+    return found
+
+
 def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
     """The captioned picture of a failed episode, as PNG.
 

@@ -24,7 +24,8 @@ class RunAgain:
         lines: of results, in the order of the live ones where there are any.
         compared: number of whole episodes that have a live line.
         differing: episode to what differs from its live line, in words.
-        without_bag: live episodes that no bag was recorded of.
+        without_bag: live episodes of which there is no bag that can be read; 0 where only some
+            bags of the run were asked for.
     """
 
     run: Path | None
@@ -87,5 +88,5 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
             scored(source, line)
         order = {line['episode_id']: place for place, line in enumerate(sources.lines(run))}
         again.lines.sort(key=lambda line: order.get(line['episode_id'], len(order)))
-        again.without_bag = len(order.keys() - seen) if len(bags) >= len(seen) else 0
+        again.without_bag = len(order.keys() - seen) if run in sources.whole else 0
         yield again

@@ -42,12 +42,14 @@ class Sources:
             repeated later.
         complaints: name of a bag to what is wrong with it, in words; grows while they are read.
         unreadable: names of the bags of which nothing could be read.
+        whole: runs whose every bag was asked for, not some of them.
     """
 
     bags: tuple[BagPlace, ...]
     left_out: tuple[Path, ...] = ()
     complaints: dict[str, list[str]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
+    whole: frozenset[Path] = frozenset()
     _lines: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
     _live: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
@@ -63,8 +65,8 @@ class Sources:
         runs: dict[Path, _Lines] = {}
         names: dict[str, int] = {}
         live: dict[tuple[str, str], dict[str, Any]] = {}
-        for given in paths:
-            root = user_path(given).resolve()
+        roots = [user_path(given).resolve() for given in paths]
+        for root in roots:
             for bag in (path.resolve() for path in find_bags(root)):
                 if bag in places:
                     continue
@@ -86,6 +88,8 @@ class Sources:
                              f'episode ({len(left_out)} of episodes that were broken off; name '
                              f'such a bag itself to replay it)')
         return cls(tuple(places.values()), tuple(dict.fromkeys(left_out)),
+                   whole=frozenset(run for run in runs if any(
+                       root in (run, *run.parents) for root in roots)),
                    _lines={run: lines.every for run, lines in runs.items()}, _live=live)
 
     @property
@@ -126,7 +130,11 @@ class Sources:
                 self.complaints[bag.name] = list(dict.fromkeys(complaints))
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 over the content of each bag, first 16 hex digits, by name."""
+        """SHA-256 over the content of each bag, first 16 hex digits, by name.
+
+        Raises:
+            InputError: a file of a bag cannot be read.
+        """
         return {bag.name: _digest(bag.path) for bag in self.bags}
 
 
@@ -178,14 +186,18 @@ def _name(bag: Path, root: Path, run: Path | None) -> str:
 
 
 def _digest(bag: Path) -> str:
-    files = [bag] if bag.is_file() else sorted(
-        file for file in bag.rglob('*') if file.is_file() and not file.name.startswith('.'))
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
-        with file.open('rb') as content:
-            while chunk := content.read(_CHUNK):
-                digest.update(chunk)
+    try:
+        files = [bag] if bag.is_file() else sorted(
+            file for file in bag.rglob('*') if file.is_file() and not file.name.startswith('.'))
+        for file in files:
+            digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
+            with file.open('rb') as content:
+                while chunk := content.read(_CHUNK):
+                    digest.update(chunk)
+    except OSError as error:
+        raise InputError(f'{error.filename or bag}: cannot be read ({error.strerror}); make it '
+                         f'readable, or leave its bag out') from error
     return digest.hexdigest()[:16]
 
 
