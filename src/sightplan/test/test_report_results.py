@@ -251,7 +251,8 @@ def test_splits_and_seeds_belong_together(tmp_path):
     ({'questions_sha256': 'q1'}, 'questions_sha256 q1'),
     ({'world': {'pictures': 'rendered'}}, 'world.pictures rendered'),
     ({'max_actions': {'simple': 99}}, 'max_actions 99'),
-    ({'problems': {'count': 3, 'sha256': 'p1'}}, 'problems p1')])
+    ({'problems': {'count': 3, 'sha256': 'p1'}}, 'problems p1'),
+    ({'problems': {}}, 'problems not known')])
 def test_what_results_depend_on_tells_groups_apart(tmp_path, fields, text):
     write_run(tmp_path / 'a', [line(0)])
     write_run(tmp_path / 'b', [line(0, False)], **fields)

@@ -411,7 +411,7 @@ class Group:
         It depends on nothing but the group's own runs. Seeds, and rules that are the suite's, are
         not in it; problems only where they are not the shipped ones.
         """
-        own = {run.problems for run in self.runs if run.problems}
+        own = {'not known' if run.problems is None else run.problems for run in self.runs} - {''}
         more = (('problems', ', '.join(sorted(own))),) if own else ()
         return tuple(sorted((*self.runs[0].condition, *more), key=lambda item: item[0]))
 
