@@ -24,6 +24,7 @@ from sightplan.records import topics
 from sightplan.records.bag import BagWriter
 from sightplan.records.bag_reading import find_bags, open_bag
 from sightplan.records.bag_recorder import BagRecorder
+from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
 from sightplan.records.rescoring import differences, rescore
@@ -270,3 +271,11 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     recorder.record(EpisodeEnded(None))  # nothing is open, nothing happens
     recorder.close()
     assert os.listdir(tmp_path) == ['bags']
+
+
+def test_bags_have_plain_names_and_attempts_are_numbered(tmp_path):
+    assert fresh_name(tmp_path, 'blocksworld/-/my problem#0') == 'blocksworld_-_my_problem_0'
+    assert '/' not in fresh_name(tmp_path, '../..') and fresh_name(tmp_path, '///') == 'episode'
+    for name in ('a_0', 'a_0.2', 'a_0.3'):
+        assert fresh_name(tmp_path, 'a#0') == name
+        (tmp_path / name).mkdir()

@@ -55,7 +55,7 @@ from sightplan.records.rescoring import differences, rescore
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
-from sightplan_nodes.metrics_recorder import MetricsRecorder, Ring, _fresh_folder
+from sightplan_nodes.metrics_recorder import MetricsRecorder, Ring
 from sightplan_nodes.ports import RosRecorder
 
 DOMAIN, FIRST = problem()
@@ -573,10 +573,3 @@ def test_ring_keeps_the_newest_and_waits_for_what_is_on_its_way() -> None:
     assert ring.find(4, 0.0) is None
     threading.Timer(0.05, ring.add, (data(4), 40)).start()
     assert ring.find(4, LIMIT_S) == (data(4), 40)
-
-
-def test_folders_of_bags_are_plain_names(tmp_path: Path) -> None:
-    folder = _fresh_folder(tmp_path, 'blocksworld/-/my problem#0')
-    assert folder.name == 'blocksworld_-_my_problem_0'
-    assert _fresh_folder(tmp_path, '../..').parent == tmp_path
-    assert _fresh_folder(tmp_path, '///').name == 'episode'
