@@ -50,8 +50,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--title', default='', metavar='TEXT', help='title of the page')
     parser.add_argument('--episodes', default=_EPISODES[0], choices=_EPISODES,
                         help='which episodes get a page of their own: of each method some '
-                             'failures of each cause and one that was solved (failed, the '
-                             'default), all, or none')
+                             'failures of each cause and one that was solved, or all if there '
+                             'are 20 or fewer (failed, the default), all, or none')
     parser.add_argument('--most', type=int, default=2, metavar='N',
                         help='so many failures of each cause and method (default: 2)')
     parser.add_argument('--most-mb', type=float, default=15.0, metavar='MB',
@@ -168,7 +168,7 @@ def only(results: Results, conditions: Sequence[str]) -> Results:
                                                  for line in run.lines} if key == 'split' else
                                                 {_values(run).get(key, '-')
                                                  for run in results.runs})))
-    return replace(results, runs=tuple(runs))
+    return replace(results, runs=tuple(runs), waiting=(None,) if conditions else results.waiting)
 
 
 def _values(run: Any) -> dict[str, str]:

@@ -253,3 +253,28 @@ def test_every_purpose_has_words(purpose, tmp_path):
     assert isinstance(episode, EpisodeDouble) and not any(
         isinstance(event, Proposed) for event in events)
     assert not re.search(r'AskPurpose', page(made))
+
+
+def test_without_a_bag_effects_stand_in_the_step_of_their_action(tmp_path):
+    def twice(line, episode):
+        return {step.number: [block.title for block in step.blocks if block.kind == 'questions']
+                for step in view(line, tmp_path, recorded=episode).steps}
+
+    line, episode = recorded(change=says('no', 'on g,r'))
+    with_bag, without = twice(line, episode), twice(line, None)
+    effects = {number: [title for title in titles if title.startswith('effects of ')]
+               for number, titles in without.items()}
+    assert any(effects.values())
+    assert all(set(titles) <= set(with_bag[number]) for number, titles in effects.items())
+    (first,) = [number for number, titles in effects.items() if titles][:1]
+    kinds = [block.kind for block in view(line, tmp_path).steps[first].blocks]
+    assert kinds.index('act') < len(kinds) - 1, 'after the action'
+
+
+def test_without_a_bag_it_is_said_whether_the_goal_was_reached(tmp_path):
+    line, episode = recorded()
+    assert '<h3>Goal: reached</h3>' in page(view(line, tmp_path))
+    assert '<h3>Goal</h3>' in page(view(line, tmp_path, recorded=episode))
+    unmet = {**line, 'solved': False, 'goal_unmet': [{'literal': 'clear g', 'last': None}]}
+    text = page(view(unmet, tmp_path))
+    assert '<h3>Goal: not reached</h3>' in text and 'What did not hold at the end' in text

@@ -6,10 +6,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from report_cases import asked, counts, line, write_run
+from report_cases import asked, counts, line, write_index, write_run
 from sightplan.cli import main
+from sightplan.metrics import wilson
 from sightplan.model import InputError
-from sightplan.report.page import Settings, build, choose, one_episode, place_of
+from sightplan.report import page
+from sightplan.report.page import FEW, Settings, build, choose, one_episode, place_of
 from sightplan.report.results import gather
 from sightplan.report.shown import number_text, shown
 from sightplan.report.tables import Column, Table, make_tables
@@ -201,7 +203,7 @@ def test_of_each_method_some_failures_of_each_cause_are_chosen_and_one_solved(tm
 
 
 def test_an_episode_with_a_bag_is_preferred(tmp_path):
-    lines = [line(k, False, **({'bag': 'bags/x'} if k == 3 else {})) for k in range(5)]
+    lines = [line(k, False, **({'bag': 'bags/x'} if k == 3 else {})) for k in range(FEW + 1)]
     write_run(tmp_path / 'run', lines)
     chosen = choose(gather(tmp_path), most=1)
     assert [one.line['problem'] for one in chosen] == ['p3']
@@ -215,6 +217,23 @@ def test_what_does_not_fit_is_left_out_and_said(tmp_path):
     assert 0 < small.episodes < 10 and small.left_out == 10 - small.episodes
     assert f'{small.left_out} more were chosen' in small.html
     assert len(small.html) < len(whole.html)
+
+
+def test_few_episodes_all_get_a_page_the_most_telling_first(tmp_path):
+    write_run(tmp_path / 'run', [line(k, k > 2) for k in range(FEW)])
+    results = gather(tmp_path)
+    chosen = choose(results, most=1)
+    assert [one.line['problem'] for one in chosen[:2]] == ['p0', 'p3']
+    assert len(chosen) == len({one.key for one in chosen}) == FEW
+    assert 'Chosen were' not in page_of(results)
+
+
+def test_neither_solved_nor_failed_is_no_reason_for_a_page(tmp_path):
+    stopped = [line(k, False, stop='cancelled', scored=False, failure=None) for k in range(FEW)]
+    write_run(tmp_path / 'run', [*stopped, line(90), line(91, False), line(92)])
+    chosen = choose(gather(tmp_path))
+    assert {(one.line['problem'], one.line['solved']) for one in chosen} == {
+        ('p90', True), ('p91', False)}
 
 
 def test_without_pages_there_are_no_links_to_them(runs):
@@ -241,6 +260,8 @@ def test_pictures_of_failures_are_shown_and_lead_to_their_episodes(tmp_path):
 def test_one_episode_must_be_named_clearly(runs):
     with pytest.raises(InputError, match=r'--episode p1: 2 episodes have this .*of ground'):
         one_episode(runs, 'p1')
+    with pytest.raises(InputError, match='choose a run, for example with --only method=ground'):
+        one_episode(runs, 'blocksworld/simple/p1#0')
     with pytest.raises(InputError, match='no episode has this in the id; there are: blocksworld'):
         one_episode(runs, 'nothing')
 
@@ -269,7 +290,174 @@ def test_lines_of_other_versions_are_shown_as_far_as_they_go(tmp_path):
     assert 'from the future' in text and 'not scored: no server' in text
 
 
+# What figures draw
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The points of each figure, by its name."""
+    found = {}
+
+    def kept(draw):
+        def keep(name, points, *rest, **more):
+            found[name] = list(points)
+            return draw(name, points, *rest, **more)
+        return keep
+
+    for kind in ('dots', 'curves'):
+        monkeypatch.setattr(page.plots, kind, kept(getattr(page.plots, kind)))
+    return found
+
+
+def rows_of(points):
+    return list(dict.fromkeys(point.row for point in points))
+
+
+def test_intervals_are_those_of_the_table(runs, drawn):
+    page_of(runs)
+    found = [row for table in make_tables(runs) if table.name == 'models' for row in table.rows]
+    assert [(p.value, p.low, p.high, p.n) for p in drawn['success-blocksworld']] == [
+        (row['success'], row['success_low'], row['success_high'], row['success_n'])
+        for row in found]
+    assert (drawn['success-blocksworld'][0].low, drawn['success-blocksworld'][0].high) == wilson(
+        3, 6)
+
+
+@pytest.fixture
+def calibrated(tmp_path):
+    for name, calibration in (('a', None), ('b', 'c.json')):
+        write_run(tmp_path / name, [line(k, method='belief') for k in range(3)],
+                  method={'name': 'belief', 'calibration': calibration})
+    write_run(tmp_path / 'c', [line(k) for k in range(3)])
+    return gather(tmp_path)
+
+
+def test_runs_with_and_without_calibration_have_rows_of_their_own(calibrated, drawn):
+    text = page_of(calibrated)
+    assert rows_of(drawn['success-blocksworld']) == [
+        'belief, not calibrated', 'belief, calibrated', 'ground']
+    assert sorted(rows_of(drawn['cost-seconds'])) == [
+        'belief, GPT-4.1, calibrated', 'belief, GPT-4.1, not calibrated', 'ground, GPT-4.1']
+    assert sorted(rows_of(drawn['paired-blocksworld'])) == [
+        'GPT-4.1: belief calibrated – ground', 'GPT-4.1: belief not calibrated – ground',
+        'belief, GPT-4.1: not calibrated – calibrated']
+    table = next(t for t in make_tables(calibrated) if t.name == 'paired')
+    assert {row['first_variant'] for row in table.rows if row['compared'] == 'method'} == {
+        'calibrated', 'not calibrated'}
+    assert '<td>not calibrated</td>' in text, 'in the list of episodes, too'
+
+
+def test_the_same_method_by_two_backends_has_two_rows(tmp_path, drawn):
+    write_run(tmp_path / 'a', [line(0)], backend='embedded', model='embedded_model/a')
+    write_run(tmp_path / 'b', [line(0, split='medium')], split='medium')
+    page_of(gather(tmp_path))
+    assert rows_of(drawn['success-blocksworld']) == ['ground, embedded', 'ground, noisy_oracle']
+
+
+def test_no_two_points_share_a_place_whatever_the_groups(tmp_path, drawn):
+    for number, fields in enumerate((
+            {}, {'privileged': {'simple': 'always'}}, {'failure_probability': 0.1},
+            {'world': {'pictures': 'all'}}, {'prompt': {'name': 'x', 'sha256': 'y'}},
+            {'model': 'noisy_oracle(perfect, seed 0)'}, {'backend': 'other'},
+            {'method': {'name': 'ground', 'looks': 2}})):
+        write_run(tmp_path / str(number), [line(0)], **fields)
+    results = gather(tmp_path)
+    page_of(results)
+    assert len(results.groups) == 8
+    places = [(p.row, p.series, p.panel) for p in drawn['cost-seconds']]
+    assert len(set(places)) == len(places) == 8
+    assert not any('no. ' in place[0] for place in places), 'each has a name of its own'
+
+
+def test_means_over_some_of_the_models_say_so(tmp_path, drawn):
+    for method, models in (('ground', ('gpt-4.1', 'InternVL3-8B')), ('belief', ('gpt-4.1',)),
+                           ('blind', ('',))):
+        for model in models:
+            write_run(tmp_path / f'{method}{model}', [line(0, method=method)], method=method,
+                      **({'model': f'noisy_oracle({model}/plain, seed 0)'} if model else
+                         {'model': '', 'backend': None}))
+    text = page_of(gather(tmp_path))
+    assert sorted(rows_of(drawn['success-blocksworld'])) == [
+        'belief (1 of 2 models)', 'blind', 'ground']
+    assert 'means over some of the models only' in text
+
+
+def test_pairs_say_how_many_and_where_an_interval_says_nothing(tmp_path, drawn):
+    for method, solved in (('ground', (0, 0, 0)), ('belief', (1, 1, 1)), ('decode', (0, 1))):
+        write_run(tmp_path / method, [line(k, bool(one), method=method)
+                                      for k, one in enumerate(solved)], method=method)
+    text = page_of(gather(tmp_path))
+    assert set(rows_of(drawn['paired-blocksworld'])) == {
+        'GPT-4.1: belief – ground (n 3, no width)', 'GPT-4.1: decode – ground (n 2)',
+        'GPT-4.1: belief – decode (n 2)'}
+    assert 'split simple, with 95 % bootstrap' in text and 'over all splits' not in text
+    assert 'n = 2 to 3 pairs' in text
+
+
+def test_a_pair_of_one_problem_is_drawn_without_an_interval(tmp_path, drawn):
+    for method in ('ground', 'belief'):
+        write_run(tmp_path / method, [line(0, method=method)], method=method)
+    text = page_of(gather(tmp_path))
+    (point,) = drawn['paired-blocksworld']
+    assert point.low == point.value == point.high and 'There is no interval' in text
+
+
+def test_errors_add_up_in_few_points_without_single_answers(tmp_path, drawn):
+    lines = [line(k, k % 3 > 0, optimal_length=1 + k // 4, **asked(
+        {'on': counts(9, 10)}, 2, 2, 1)) for k in range(40)]
+    write_run(tmp_path / 'ground', lines)
+    results = gather(tmp_path)
+    text = page_of(results)
+    (curve,) = drawn['compounding-blocksworld']
+    table = next(t for t in make_tables(results) if t.name == 'compounding')
+    assert 2 <= len(curve.points) <= 4 < len(table.rows)
+    assert sum(n for *_, n in curve.points) == 40 and min(x for x, *_ in curve.points) > 10
+    assert sum(round(share * n) for _, share, _, _, n in curve.points) == sum(
+        one['solved'] for one in lines)
+    accuracy = table.rows[0]['accuracy']
+    assert len(curve.model) >= 50
+    assert all(y == pytest.approx(accuracy ** x) for x, y in curve.model)
+    assert curve.model[0][0] <= min(x for x, *_ in curve.points)
+    assert 'share of episodes solved' in text
+
+
+# Episodes that are not there
+
+
+def test_a_report_of_errors_alone_begins_with_their_reasons(tmp_path):
+    write_run(tmp_path / 'run', [line(k, False, scored=False, stop='error', failure=None,
+                                      error='BackendError: out of order') for k in range(3)])
+    read = Reader(text := page_of(gather(tmp_path)))
+    assert '<dt>3 episodes</dt><dd>BackendError: out of order</dd>' in text
+    assert text.index('id="errors"') < text.index('id="failures"')
+    assert not {'success', 'figure5', 'models', 'model_table', 'cost'} & set(read.tables)
+    assert 'runs' in read.tables
+
+
+def test_runs_of_a_sweep_that_have_not_begun_are_counted_as_planned(tmp_path):
+    write_run(tmp_path / 'a', [line(0)])
+    write_index(tmp_path, 's', [('a', {'method': 'ground'}), ('b', {'method': 'belief'}),
+                                ('c', {'method': 'belief'})])
+    text = page_of(gather(tmp_path))
+    assert '<b>1 of 12</b>' in text
+    out = tmp_path / 'o'
+    assert main(['report', str(tmp_path), '--out', str(out), '--only', 'method=ground']) == 0
+    assert '<b>1</b>' in (out / 'report.html').read_text()
+
+
 # Tables as they are shown
+
+
+def test_many_observations_make_a_third_digit_and_sums_are_whole():
+    columns = (Column('ece', 'error', 'share'), Column('ece_low', 'low', 'share'),
+               Column('ece_high', 'high', 'share'), Column('n', 'n', 'count'),
+               Column('questions_sum', 'sum', 'number', 'questions'),
+               Column('mean_splits', 'splits', group='mean over splits'))
+    made = shown(Table('t', 'T', columns, tuple(
+        {'ece': 0.0042, 'ece_low': 0.001, 'ece_high': 0.01, 'n': n, 'questions_sum': 54.0 + n,
+         'mean_splits': 'simple'} for n in (300, 400)), ''))
+    assert (made.rows[0][0].text, made.rows[0][0].extra) == ('0.004', '0.001 to 0.010')
+    assert made.rows[0][2].text == '354' and made.same == (('mean over splits', 'simple'),)
 
 
 def test_what_is_the_same_in_all_rows_is_said_once():

@@ -26,7 +26,7 @@ def reliable(n=200):
 
 def every(name='plot', text='ground'):
     return [
-        dots(f'{name}-dots', [*DOTS, Dot(text, 'hard', 0.5, 0.4, 0.6, 3)], 'Success', 'solved'),
+        dots(f'{name}-dots', [*DOTS, Dot(text, 'other', 0.5, 0.4, 0.6, 3)], 'Success', 'solved'),
         curves(f'{name}-curves', [*CURVES, Curve(text, ((20, 0.5, 0.4, 0.6, 3),))], 'Compounding',
                'answers', 'solved'),
         reliabilities(f'{name}-reliable', [(text, reliable())] * 5, 'Calibration'),
@@ -135,3 +135,59 @@ def test_zero_on_a_logarithmic_axis_is_drawn_at_its_end():
 def test_a_name_that_breaks_ids_is_refused():
     with pytest.raises(ValueError, match='named by letters'):
         dots('a b"', DOTS, '', '')
+
+
+def test_two_points_at_one_place_are_refused():
+    with pytest.raises(ValueError, match=r"2 points are called \('ground', 'simple', ''\)"):
+        dots('a', [DOTS[0], DOTS[0]], 'Success', 'solved')
+
+
+def boxes(svg):
+    """Left and right end of the axes, out of their clip paths."""
+    rect = next(e for e in ElementTree.fromstring(svg).iter(f'{SVG}rect'))
+    left = float(rect.get('x'))
+    return left, left + float(rect.get('width'))
+
+
+@pytest.mark.parametrize('svg', [
+    dots('a', DOTS, 'Success', 'solved'), curves('b', CURVES, 'Curves', 'x', 'y'),
+    dots('c', [Dot('x', '', -1.0, -1.0, -0.5, 3)], 'D', 'd', share=False, zero=True)])
+def test_every_marker_is_inside_the_axes(svg):
+    left, right = boxes(svg)
+    xs = [float(use.get('x')) for group in ElementTree.fromstring(svg).iter(f'{SVG}g')
+          if group.get('clip-path') for use in group.iter(f'{SVG}use')]
+    assert xs and all(left <= x <= right for x in xs)
+
+
+def test_published_numbers_are_not_hidden_by_measured_ones():
+    (_, _), *_ = both = marks(dots('a', [Dot('x', 's', 0.5, 0.4, 0.6, 9, published=0.5)], 'S',
+                                   'solved'), COLOURS[0])
+    (x1, y1), (x2, y2) = both[:2]
+    assert x1 == x2 and abs(y1 - y2) > 2
+
+
+def test_series_stand_in_the_order_that_is_wanted():
+    def first(order):
+        svg = dots('a', DOTS, 'S', 'solved', order=order)
+        texts = [''.join(e.itertext()).strip() for e in ElementTree.fromstring(svg).iter(
+            f'{SVG}text')]
+        return texts.index('hard') < texts.index('simple')
+    assert first(('hard', 'simple')) and not first(('simple', 'hard'))
+
+
+def test_long_names_are_folded_and_stay_apart():
+    long = 'a very long name of a method, with many words ' * 9
+    rows = [f'{long} {middle} {long}' for middle in ('one', 'two')]
+    svg = dots('a', [Dot(row, 's', 0.5, 0.4, 0.6, 3) for row in rows], 'S', 'solved')
+    texts = ' '.join(''.join(e.itertext()).strip() for e in ElementTree.fromstring(svg).iter(
+        f'{SVG}text'))
+    assert ' one ' in texts and ' two ' in texts
+    assert '…' in dots('a', [Dot(rows[0], 's', 0.5, 0.4, 0.6, 3)], 'S', 'solved')
+
+
+def test_models_at_the_same_number_are_drawn_beside_each_other():
+    svg = curves('a', [Curve(name, ((10, 0.5, 0.4, 0.6, 9), (20, 0.5, 0.4, 0.6, 9)))
+                       for name in 'ab'], 'C', 'x', 'y')
+    (x1, _), (x2, _) = marks(svg, COLOURS[0])[:2]
+    (x3, _), _ = marks(svg, COLOURS[1])[:2]
+    assert 2 < x3 - x1 < 0.1 * (x2 - x1)

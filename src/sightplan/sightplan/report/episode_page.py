@@ -190,7 +190,9 @@ class EpisodeView:
         solved: whether it was; None for one that is not scored.
         result: in words.
         facts: label and value.
-        goal: each literal, and whether it held at the end (None: not known).
+        goal: each literal, and whether it held at the end (None: not known); without a bag only
+            those that did not hold.
+        whole_goal: whether all literals of the goal are known.
         evidence: why it failed; None if it did not.
         picture: that shows the failure, where steps have no pictures.
         steps: in order.
@@ -208,6 +210,7 @@ class EpisodeView:
     picture: Picture | None
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = field(default=())
+    whole_goal: bool = True
 
 
 def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
@@ -248,7 +251,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
     return EpisodeView(
         key, str(line['episode_id']), subtitle, bool(line['solved']) if line['scored'] else None,
         _result(line), tuple(_facts(line)), tuple(_goal(line, recorded)), failure, picture,
-        tuple(steps), tuple(notes))
+        tuple(steps), tuple(notes), recorded is not None)
 
 
 def failure_told(line: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -480,16 +483,19 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
     """What the line has: actions, plans, and wrong answers."""
     actions = list(line.get('actions') or ())
     blocks: list[list[Block]] = [[] for _ in range(len(actions) + 1)]
+    checks: list[list[Block]] = [[] for _ in actions]
     texts = {answer['atom']: answer.get('question') or '' for answer in
              (line.get('failure') or {}).get('evidence', {}).get('answers', ())}
     goal = {literal.removeprefix('not ') for literal in _unmet(line)}
     for purpose, wanted in _by_purpose(line.get('wrong') or ()):
         for number, rows in wanted.items():
             if 0 <= number < len(blocks):
-                blocks[number].append(Block(
+                # The effects of an action are asked about after it was counted.
+                (checks[number - 1] if purpose == AskPurpose.EFFECT.value and number
+                 else blocks[number]).append(Block(
                     'questions', {'enumeration': 'what holds', 'goal': 'whether the goal holds',
                                   'precondition': 'preconditions',
-                                  'effect': f'effects of step {number - 1}'}.get(
+                                  'effect': f'effects of {_done_before(actions, number)}'}.get(
                                       purpose, purpose),
                     rows=tuple(Row(texts.get(atom, ''), atom, answer, truth=truth,
                                    goal=atom in goal) for atom, answer, truth in rows),
@@ -510,10 +516,14 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
     steps = []
     for number, entry in enumerate(actions):
         block = _act(str(entry.get('action') or '-'), str(entry.get('status') or ''), entry)
-        steps.append(Step(number, block.title, (*blocks[number], block)))
+        steps.append(Step(number, block.title, (*blocks[number], block, *checks[number])))
     if blocks[-1] or not steps:
         steps.append(Step(None, _end_title(line), tuple(blocks[-1])))
     return steps
+
+
+def _done_before(actions: Sequence[Mapping[str, Any]], number: int) -> str:
+    return str(actions[number - 1].get('action') or 'the action') if number else 'no action'
 
 
 def _by_purpose(wrong: Iterable[Sequence[Any]],

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sightplan.metrics import RULES, wilson
@@ -21,6 +22,7 @@ from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.report import episode_page, plots
 from sightplan.report.failures_picture import for_page
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
+from sightplan.report.labels import KEYS, labels, words_apart
 from sightplan.report.results import (
     Group,
     Line,
@@ -32,15 +34,24 @@ from sightplan.report.results import (
 )
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
+from sightplan.report.tables.common import group_cells
 
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
+FEW = 20
+"""So few episodes all get a page."""
 _MOST_ROWS, _MOST_GALLERY, _MOST_COMPLAINTS = 48, 12, 12
 _MOST_PANELS = 24
-_LONG = 32
+_MOST_BINS = 4
 _FOLDED = ('figure5', 'models', 'predicates', 'compounding', 'failures', 'stops', 'calibration',
            'paired', 'runs')
 """Long tables, shown when they are opened."""
+
+_ALL, _PERFECT = 'all', 'perfect'
+_PAIR = ('compared', 'failure_probability', *(
+    f'{side}_{key}' for side in ('first', 'second')
+    for key in ('method', 'model', 'backend', 'variant')))
+"""What a pair of groups is told by in the table of pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,8 @@ class Settings:
     Attributes:
         title: of the page.
         episodes: which episodes get a page of their own: ``failed`` (failures of each cause, and
-            one that was solved, of each method), ``all``, or ``none``.
+            one that was solved, of each method; all where there are no more than ``FEW``),
+            ``all``, or ``none``.
         most: failures of each cause and method that get a page.
         most_bytes: all pages of episodes together, about; what does not fit is left out.
     """
@@ -155,10 +167,16 @@ def one_episode(results: Results, episode: str,
     if len(found) != 1:
         names = [f'{c.line["episode_id"]} of {c.run.name}' for c in found or every]
         more = f' and {len(names) - 5} more' if len(names) > 5 else ''
+        remedy = 'give more of it, or one run only' if found else 'there are'
+        if found and len({c.line['episode_id'] for c in found}) == 1:
+            one = found[0]
+            key, value = (('method', one.run.method) if len({c.run.method for c in found}) == len(
+                found) else ('run', one.run.name))
+            remedy = f'choose a run, for example with --only {key}={value}'
         raise InputError(
             f'--episode {episode}: {"no" if not found else len(found)} episode'
             f'{"s have" if len(found) > 1 else " has"} this in the id; '
-            f'{"give more of it, or one run only" if found else "there are"}: '
+            f'{remedy}: '
             f'{", ".join(names[:5])}{more}')
     return episode_page.page(_view(found[0], 'episode', read))
 
@@ -188,7 +206,11 @@ def choose(results: Results, which: str = FAILED, most: int = MOST) -> list[Chos
     for (_, _, cause), shelf in shelves.items():
         chosen += [Chosen(one.group, one.run, one.line, rank) for rank, one in
                    enumerate(_spread(shelf)[:most if cause else 1])]
-    return sorted(chosen, key=lambda one: one.rank)
+    chosen.sort(key=lambda one: one.rank)
+    if len(every) <= FEW:
+        keys = {one.key for one in chosen}
+        chosen += [one for one in every if one.key not in keys]
+    return chosen
 
 
 def _all_lines(results: Results) -> Iterator[Chosen]:
@@ -245,6 +267,9 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
             ) -> tuple[list[dict[str, str]], list[tuple[str, str, list[str]]], int]:
     """Rows of the list of episodes, its filters, and how many rows were left out."""
     rows = []
+    beside = {id(group): ', '.join(word for key, word in words.items() if word and key not in (
+        'method', 'model')) for group, words in zip(results.groups, words_apart(
+            [group_cells(group) for group in results.groups]), strict=True)}
     for one in _all_lines(results):
         line = completed(one.line)
         cause = cause_of(line)
@@ -252,7 +277,7 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
         rows.append({
             'key': keys.get(one.key, ''), 'name': str(line['episode_id']),
             'method': one.group.method, 'model': one.group.model or NONE,
-            'variant': _group_label(one.group, ()),
+            'variant': beside[id(one.group)],
             'split': split_of(line), 'mark': '✓' if solved else '✗' if line['scored'] else '·',
             'result': 'solved' if solved else words(cause) if cause else words(line['stop']),
             'actions': str(one.line.get('steps', NONE)),
@@ -270,10 +295,11 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
     return most, filters, len(rows) - len(most)
 
 
-def _gallery(chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
+def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
              ) -> list[dict[str, str]]:
     """A picture for each cause, as far as there are some."""
     found: dict[str, dict[str, str]] = {}
+    names = _group_labels(results)
     for one in chosen:
         line = completed(one.line)
         failure = episode_page.failure_told(line)
@@ -286,7 +312,7 @@ def _gallery(chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
             found[failure['cause']] = {
                 'key': keys[one.key], 'uri': jpeg_uri(for_page(data)),
                 'cause': words(failure['cause']), 'text': failure['evidence']['text'],
-                'label': f'{_group_label(one.group)}, {line["episode_id"]}'}
+                'label': f'{names[id(one.group)]}, {line["episode_id"]}'}
     return list(found.values())
 
 
@@ -295,6 +321,7 @@ def _gallery(chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
 
 _PLACES: Mapping[str, tuple[str, str]] = {
     # key of a section: title, what its tables are called (the beginning of their names)
+    'errors': ('Episodes that are not scored', ''),
     'success': ('Success', 'success figure5'),
     'models': ('Models', 'model'),
     'predicates': ('Accuracy of each predicate', 'predicates'),
@@ -322,20 +349,22 @@ def _sections(results: Results, tables: Sequence[Table], chosen: Sequence[Chosen
               episodes: _Episodes) -> Iterator[_Section]:
     shelves: dict[str, list[Table]] = {key: [] for key in _PLACES}
     for table in tables:
-        if table.rows:
+        if table.rows and _says_something(table):
             shelves[place_of(table.name)].append(table)
     for key, (title, _) in _PLACES.items():
         drawn: list[Mapping[str, str]] = []
         texts: list[str] = []
         gallery: list[dict[str, str]] = []
         facts: list[tuple[str, str]] = []
-        if key == 'success':
+        if key == 'errors':
+            facts = list(_error_reasons(results))
+        elif key == 'success':
             drawn = list(_success_plots(results, tables))
         elif key == 'compounding':
             drawn = list(_compounding_plots(shelves[key]))
         elif key == 'failures':
             drawn = list(_failure_plots(results))
-            gallery = _gallery(chosen, episodes.keys)
+            gallery = _gallery(results, chosen, episodes.keys)
             texts = [('Each failed episode has one cause: that of the first rule that applies. '
                       'Shares are of the failed episodes.')]
         elif key == 'calibration':
@@ -356,6 +385,27 @@ def _sections(results: Results, tables: Sequence[Table], chosen: Sequence[Chosen
             continue
         if drawn or texts or gallery or facts or ready:
             yield _Section(key, title, texts, drawn, ready, gallery, facts)
+
+
+def _says_something(table: Table) -> bool:
+    """Whether any column of results has a value: not so where nothing was scored."""
+    results = [column.key for column in table.columns
+               if column.kind not in ('text', 'bool', 'count')
+               and column.key != 'failure_probability' and 'paper' not in column.key]
+    return not results or place_of(table.name) == 'provenance' or any(
+        row.get(key) is not None for row in table.rows for key in results)
+
+
+def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
+    """Why episodes are not scored, the most frequent reason first."""
+    reasons = Counter(str(line.get('error') or line.get('message') or words(line['stop']))
+                      for run in results.runs for line in run.lines if not line['scored'])
+    found = reasons.most_common()
+    for reason, count in found[:_MOST_COMPLAINTS]:
+        yield f'{count:,} episode{"s" if count != 1 else ""}', reason
+    if len(found) > _MOST_COMPLAINTS:
+        left = sum(count for _, count in found[_MOST_COMPLAINTS:])
+        yield f'{left:,} more', f'{len(found) - _MOST_COMPLAINTS} other reasons'
 
 
 _NOTES = (
@@ -394,25 +444,12 @@ def _rows_of(tables: Sequence[Table], name: str) -> Sequence[Mapping[str, Any]]:
     return next((table.rows for table in tables if table.name == name), ())
 
 
-def _label(group: Group, domains: int) -> str:
-    label = _group_label(group)
-    return label if domains == 1 else f'{group.domain}: {label}'
-
-
-def _group_label(group: Group, parts: Sequence[str] = ('method', 'model')) -> str:
-    return _cells_label({key: getattr(group, key) for key in (
-        *parts, 'failure_probability', 'variant')}, parts)
-
-
-def _cells_label(cells: Mapping[str, Any], parts: Sequence[str] = ('method', 'model')) -> str:
-    """What a row of a table is about, without the domain."""
-    return ', '.join(filter(None, (
-        *(str(cells.get(part) or '') for part in parts),
-        _failing(cells.get('failure_probability')), str(cells.get('variant') or ''))))
-
-
-def _failing(probability: float | None) -> str:
-    return f'{100 * probability:g}% of actions fail' if probability else ''
+def _group_labels(results: Results, domain: bool = False) -> dict[int, str]:
+    """What groups are called; with the domain where there are several, if that is wanted."""
+    names = labels([group_cells(group) for group in results.groups])
+    several = domain and len(results.domains) > 1
+    return {id(group): f'{group.domain}: {name}' if several else name
+            for group, name in zip(results.groups, names, strict=True)}
 
 
 def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
@@ -420,20 +457,18 @@ def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mappin
     for domain in results.domains:
         means = [row for row in _rows_of(tables, 'figure5')
                  if row['domain'] == domain and row['success'] is not None]
-        labels = [_cells_label(row, ('method',)) for row in means]
-        twice = {label for label, row in zip(labels, means, strict=True)
-                 if labels.count(label) > len({r['split'] for r in means})}
+        names, parts = labels(means, ('method',)), _parts_of_models(results, means)
         methods = [plots.Dot(
-            f'{label}, {_models(row)}' if label in twice and row['names'] else label,
-            row['split'], row['success'],
+            name + parts.get((row['backend'], row['names']), ''), row['split'], row['success'],
             *wilson(round(row['success'] * row['success_n']), row['success_n']),
-            row['success_n'], row['paper']) for label, row in zip(labels, means, strict=True)]
-        models = [plots.Dot(_cells_label(row), row['split'], row['success'], row['success_low'],
+            row['success_n'], row['paper']) for name, row in zip(names, means, strict=True)]
+        own = [row for row in _rows_of(tables, 'models')
+               if row['domain'] == domain and row['success'] is not None]
+        models = [plots.Dot(name, row['split'], row['success'], row['success_low'],
                             row['success_high'], row['success_n'], row['paper_success'])
-                  for row in _rows_of(tables, 'models')
-                  if row['domain'] == domain and row['success'] is not None]
+                  for name, row in zip(labels(own), own, strict=True)]
         several = any((row['models'] or 0) > 1 for row in means)
-        for name, points, what in (
+        for key, points, what in (
                 ('success', methods, 'method and split'
                  + (', mean over models' if several else '')),
                 ('success-models', models if several else [], 'method, model and split')):
@@ -441,88 +476,196 @@ def _success_plots(results: Results, tables: Sequence[Table]) -> Iterator[Mappin
                 continue
             hollow = ('; hollow: published, of the same models'
                       if any(p.published is not None for p in points) else '')
+            some = (' Rows with "of" in brackets are means over some of the models only: compare '
+                    'them model by model, not with means over others.'
+                    if parts and key == 'success' else '')
             yield _plot(
-                plots.dots(f'{name}-{_id(domain)}', points, f'Success in {domain} by {what}',
-                           'share of episodes that are solved'),
+                plots.dots(f'{key}-{_id(domain)}', points, f'Success in {domain} by {what}',
+                           'share of episodes that are solved', order=results.splits),
                 f'{domain}: share of solved episodes by {what}, with 95 % Wilson '
                 f'intervals of the episodes{hollow}; n = {_range(p.n for p in points)} for each '
-                'point.')
+                f'point.{some}')
 
 
-def _models(row: Mapping[str, Any]) -> str:
-    names = str(row['names'])
-    return names if len(names) <= _LONG else f'{row["models"]} models'
+def _parts_of_models(results: Results, means: Sequence[Mapping[str, Any]],
+                     ) -> dict[tuple[Any, Any], str]:
+    """What rows whose means are not over all models of their backend say of that.
+
+    Models without any error are rows of their own, and no part of others.
+    """
+    found = {}
+    for row in means:
+        alike = [other for other in means if other['backend'] == row['backend']
+                 and other['names'] and other['names'] != _PERFECT]
+        if row not in alike or len({other['names'] for other in alike}) == 1:
+            continue
+        all_models = {group.model for group in results.groups if group.domain == row['domain']
+                      and group.backend == (row['backend'] or '') and group.model != _PERFECT}
+        counts = [other['models'] for other in alike if other['names'] == row['names']]
+        whole = max(len(all_models), *counts)
+        if min(counts) < whole:
+            found[row['backend'], row['names']] = (
+                f' ({_range(counts)} of {whole} models)')
+    return found
 
 
 def _compounding_plots(tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
-    rows = _rows_of(tables, 'compounding')
-    domains = list(dict.fromkeys(row['domain'] for row in rows))
-    for domain in domains:
-        lines: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-        for row in rows:
-            if row['domain'] == domain and row['success'] is not None and row['answers']:
-                lines.setdefault((_cells_label(row, ('method',)), row['model'] or row['backend']
-                                  or ''), []).append(row)
-        drawn = [plots.Curve(
-            model, tuple((row['answers'], row['success'], row['success_low'], row['success_high'],
-                          row['success_n']) for row in own),
-            tuple((row['answers'], row['independent']) for row in own
-                  if row['independent'] is not None), panel)
-            for (panel, model), own in lines.items() if len(own) > 1]
+    rows = [row for row in _rows_of(tables, 'compounding')
+            if row['what'] == 'episodes' and row['success'] is not None and row['answers']]
+    for domain in dict.fromkeys(row['domain'] for row in rows):
+        own = [row for row in rows if row['domain'] == domain]
+        methods = labels(own, ('method',), [
+            key for key in KEYS if key not in ('model', 'backend')])
+        models = labels(own, ('model',), ('model', 'backend'))
+        parts: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        for panel, model, row in zip(methods, models, own, strict=True):
+            parts.setdefault((panel, model or row['backend'] or ''), []).append(row)
+        drawn = []
+        ranges: dict[str, list[float]] = {}
+        for panel, row in zip(methods, own, strict=True):
+            ranges.setdefault(panel, []).append(row['answers'])
+        for (panel, model), found in parts.items():
+            points = tuple(_joined(found))
+            accuracy = found[0]['accuracy']
+            drawn.append(plots.Curve(model, points, tuple(
+                (x, accuracy ** x) for x in _between(
+                    min(ranges[panel]), max(ranges[panel]))
+                if accuracy is not None), panel))
         yield _plot(
             plots.curves(f'compounding-{_id(domain)}', drawn[:_MOST_ROWS],
                          f'Success in {domain} by the answers that an episode needs',
-                         'answers needed (log)', 'share', theory='if errors were independent'),
-            f'{domain}: at 1, the share of single answers that are right; then the share of '
-            'episodes that are solved, by the number of answers they need. With 95 % Wilson '
-            'intervals. Thin lines: accuracy to the power of the answers needed.')
+                         'answers that an episode needs', 'share of episodes solved',
+                         theory='if errors were independent'),
+            f'{domain}: share of solved episodes, by the number of answers they need, with 95 % '
+            'Wilson intervals; some rows of the table are one point here. Models are drawn a '
+            'little beside each other. Thin lines: accuracy of a single answer, '
+            'which the table has, to the power of the answers needed.')
+
+
+def _joined(rows: Sequence[Mapping[str, Any]],
+            ) -> Iterator[tuple[float, float, float, float, int]]:
+    """Neighbouring rows put together until few are left: answers, share, low, high, n."""
+    total = sum(row['success_n'] for row in rows)
+    answers, solved, n = 0.0, 0, 0
+    for number, row in enumerate(rows):
+        answers += row['answers'] * row['success_n']
+        solved += row['solved']
+        n += row['success_n']
+        left = sum(later['success_n'] for later in rows[number + 1:])
+        if not left or (n >= total / _MOST_BINS <= 2 * left):
+            yield (answers / n, solved / n, *wilson(solved, n), n)
+            answers, solved, n = 0.0, 0, 0
+
+
+def _between(low: float, high: float, count: int = 60) -> list[float]:
+    """Numbers from low to high; a power of one of them is nearly straight between two."""
+    return [low + (high - low) * number / (count - 1) for number in range(count)]
 
 
 def _paired_plots(tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
     rows = _rows_of(tables, 'paired')
     for domain in dict.fromkeys(row['domain'] for row in rows):
-        own = [row for row in rows if row['domain'] == domain]
-        whole = [row for row in own if row['split'] == 'all'] or own
-        points = [plots.Dot(
-            _pair(row) + ('' if row['split'] == 'all' else f', {row["split"]}'), '',
-            row['difference'], row['difference_low'], row['difference_high'], row['n'])
-            for row in whole]
+        pairs: dict[tuple[Any, ...], dict[str, Mapping[str, Any]]] = {}
+        for row in rows:
+            if row['domain'] == domain:
+                pairs.setdefault(tuple(row[key] for key in row if key in _PAIR), {})[
+                    row['split']] = row
+        whole = [row for found in pairs.values() for row in
+                 ([found[_ALL]] if _ALL in found else found.values())]
+        splits = list(dict.fromkeys(row['split'] for row in whole))
+        numbers = sorted({row['n'] for row in whole})
+        points: list[plots.Dot] = []
+        none = sum(row['difference_low'] is None for row in whole)
+        flat = sum(row['difference_low'] is not None
+                   and row['difference_low'] == row['difference_high'] for row in whole)
+        for label, row in zip(_pairs(whole), whole, strict=True):
+            low, high = row['difference_low'], row['difference_high']
+            notes = [f'n {row["n"]}' if len(numbers) > 1 else '',
+                     row['split'] if len(splits) > 1 else '',
+                     '' if max(flat, none) == len(whole) else
+                     'no interval' if low is None else 'no width' if low == high else '']
+            told = ', '.join(filter(None, notes))
+            points.append(plots.Dot(
+                f'{label} ({told})' if told else label, '', row['difference'],
+                row['difference'] if low is None else low,
+                row['difference'] if high is None else high, row['n']))
         left_out = len(points) - _MOST_ROWS
+        over = ('over all splits' if splits == [_ALL] else f'split {splits[0]}'
+                if len(splits) == 1 else 'over all splits of a pair or the one that is named')
         yield _plot(
-            plots.dots(f'paired-{_id(domain)}', points[:_MOST_ROWS],
+            plots.dots(f'paired-{_id(domain)}', _apart(points[:_MOST_ROWS]),
                        f'Differences of success in {domain}', 'difference of success, first – '
                        'second', share=False, zero=True),
-            f'{domain}: difference of success on the same episodes, over all splits, with 95 % '
-            'bootstrap intervals over problems; p-values are in the table.'
+            f'{domain}: difference of success on the same episodes, {over}, with 95 % bootstrap '
+            f'intervals over problems; n = {_range(numbers)} pairs of episodes for each. p-values '
+            'are in the table.'
+            + (f' {_some(flat, whole, "no width")}: all problems have the same difference, so '
+               'that a bootstrap cannot say how uncertain it is.' if flat else '')
+            + (f' {_some(none, whole, "no interval")}: all pairs are of one problem.'
+               if none else '')
             + (f' {left_out} more comparisons are in the table.' if left_out > 0 else ''))
 
 
-def _pair(row: Mapping[str, Any]) -> str:
-    """A comparison in words: what both have in common stands before it."""
-    keys = ['method', 'model', 'backend', 'variant']
-    if (row['first_model'] or row['second_model']) and (
+def _some(count: int, rows: Sequence[object], what: str) -> str:
+    return (f'Intervals here have {what}' if what == 'no width' else 'There is no interval'
+            ) if count == len(rows) else f'"{what}" ({count} of {len(rows)})'
+
+
+def _apart(points: Sequence[plots.Dot]) -> list[plots.Dot]:
+    """Points of which no two stand at the same place."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    for point in points:
+        seen[point.row, point.series, point.panel] += 1
+        number = seen[point.row, point.series, point.panel]
+        found.append(point if number == 1 else replace(point, row=f'{point.row}, no. {number}'))
+    return found
+
+
+def _pairs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Comparisons in words, each of its own: what both have in common stands before it."""
+    short = [_pair(row, False) for row in rows]
+    return [_pair(row, True) if short.count(label) > 1 else label
+            for label, row in zip(short, rows, strict=True)]
+
+
+def _pair(row: Mapping[str, Any], whole: bool) -> str:
+    """A comparison in words; not whole: without a backend and shared facts that say little."""
+    keys = ['method', 'model', 'backend']
+    if not whole and (row['first_model'] or row['second_model']) and (
             row['first_model'] != row['second_model']
             or row['first_backend'] == row['second_backend']):
         keys.remove('backend')  # a model says enough, unless it was reached in two ways
-    first, second = ([row[f'{side}_{key}'] for key in keys] for side in ('first', 'second'))
-    pairs = list(zip(first, second, strict=True))
-    shared = [a for a, b in pairs if a and a == b]
-    own = [' '.join(pair[k] for pair in pairs if pair[k] and pair[0] != pair[1]) or '-'
-           for k in (0, 1)]
+    first, second = ([*((row[f'{side}_{key}'] or '') for key in keys)]
+                     for side in ('first', 'second'))
+    variants = [str(row[f'{side}_variant'] or '').split(', ') for side in ('first', 'second')]
+    shared = [a for a, b in zip(first, second, strict=True) if a and a == b]
+    shared += [text for text in variants[0] if text and text in variants[1]
+               and (whole or not text.startswith('told: '))]
+    own = []
+    for values, others, texts, more in ((first, second, *variants),
+                                        (second, first, *reversed(variants))):
+        parts = [a for a, b in zip(values, others, strict=True) if a and a != b]
+        own.append(' '.join([*parts, *(t for t in texts if t and t not in more)]) or '-')
+    if whole and row['failure_probability']:
+        shared.append(f'{100 * row["failure_probability"]:g}% of actions fail')
     return (f'{", ".join(shared)}: ' if shared else '') + ' – '.join(own)
 
 
 def _failure_plots(results: Results) -> Iterator[Mapping[str, str]]:
     rows = []
+    names = _group_labels(results, domain=True)
     order = [rule.cause.value for rule in RULES]
     for group in results.groups:
         counts = group.summary['failures']['causes']
-        rows.append((_label(group, len(results.domains)), counts))
+        rows.append((names[id(group)], counts))
     if len(rows) > _MOST_ROWS:
         rows = []
         merged: dict[str, dict[str, int]] = {}
-        for group in results.groups:
-            row = merged.setdefault(f'{group.domain}: {_group_label(group, ("method",))}', {})
+        methods = labels([group_cells(group) for group in results.groups], ('method',), [
+            key for key in KEYS if key not in ('model', 'backend')])
+        for group, name in zip(results.groups, methods, strict=True):
+            row = merged.setdefault(f'{group.domain}: {name}', {})
             for cause, count in group.summary['failures']['causes'].items():
                 row[cause] = row.get(cause, 0) + count
         rows = list(merged.items())
@@ -546,10 +689,8 @@ def _calibration_plots(tables: Sequence[Table]) -> Iterator[Mapping[str, str]]:
             ('answers', ('P(yes) as the model gave it, against the share of questions whose '
                          'answer is yes'))):
         panels = []
-        for row in errors:
-            if row['source'] != source:
-                continue
-            label = _cells_label(row)
+        own = [row for row in errors if row['source'] == source]
+        for label, row in zip(labels(own), own, strict=True):
             panels.append((label if len(domains) == 1 else f'{row["domain"]}: {label}',
                            Reliability(row['ece'], row['ece_low'], row['ece_high'], row['n'],
                                        row['episodes'], tuple(map(_bin, bins[_who(row)])))))
@@ -574,6 +715,7 @@ def _cost_plots(results: Results) -> Iterator[Mapping[str, str]]:
     for key, title, xlabel in (('questions', 'Questions per episode', 'questions (log)'),
                                ('seconds', 'Seconds per episode', 'seconds (log)')):
         points = []
+        names = _group_labels(results, domain=True)
         groups = results.groups if len(results.groups) <= _MOST_ROWS else ()
         for group in groups:
             for split in group.splits:
@@ -581,9 +723,10 @@ def _cost_plots(results: Results) -> Iterator[Mapping[str, str]]:
                                 if line['scored'] and key in line)
                 if values and any(values):
                     points.append(plots.Dot(
-                        _label(group, len(results.domains)), split, _quantile(values, 0.5),
+                        names[id(group)], split, _quantile(values, 0.5),
                         _quantile(values, 0.25), _quantile(values, 0.75), len(values)))
-        yield _plot(plots.dots(f'cost-{key}', points, title, xlabel, share=False, log=True),
+        yield _plot(plots.dots(f'cost-{key}', points, title, xlabel, share=False, log=True,
+                               order=results.splits),
                     f'{title}: median and middle half of the episodes (not an interval of the '
                     f'median).')
 
@@ -631,8 +774,8 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
     lines = [line for run in results.runs for line in run.lines]
     scored = [line for line in lines if line['scored']]
     solved = sum(bool(line['solved']) for line in scored)
-    planned = [run.planned for run in results.runs]
-    of = f' of {sum(p for p in planned if p):,}' if all(planned) and sum(
+    planned = [*(run.planned for run in results.runs), *results.waiting]
+    of = f' of {sum(p for p in planned if p):,}' if None not in planned and sum(
         p for p in planned if p) > len(lines) else ''
     tiles = [(f'{len(lines):,}{of}', 'episodes'), (f'{len(results.runs):,}', 'runs'),
              (f'{solved:,}', f'solved of {len(scored):,} scored')]

@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import math
 import re
+import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +46,11 @@ _STYLE: Any = {
     'legend.frameon': False, 'svg.fonttype': 'none', 'axes.unicode_minus': False,
     'text.parse_math': False,  # names of models are not formulas
 }
-_MOST_LABEL, _MOST_ROW = 900, 52
+_MOST_LABEL, _MOST_ROW, _MOST_LINES = 900, 52, 4
+_HIDDEN = 0.015
+"""A published share so near to the measured one would be hidden by it."""
 _LEAST_IN_BIN = 20
+_WIDE, _BESIDE = 8.0, 0.018
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
 
 
@@ -92,7 +97,7 @@ class Curve:
 
 
 def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool = True,
-         log: bool = False, zero: bool = False) -> str:
+         log: bool = False, zero: bool = False, order: Sequence[str] = ()) -> str:
     """Rows of numbers with intervals: one row of the plot for each row of the data.
 
     Args:
@@ -103,14 +108,21 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
         share: whether the numbers lie in [0, 1].
         log: logarithmic axis (numbers of 0 are drawn at its left end).
         zero: draw a line at 0.
+        order: series that come first, in this order.
 
     Returns:
         ``<svg ...>``; '' without points.
+
+    Raises:
+        ValueError: two points would be drawn at the same place.
     """
     if not points:
         return ''
+    for place, count in Counter((p.row, p.series, p.panel) for p in points).items():
+        if count > 1:
+            raise ValueError(f'{name}: {count} points are called {place}; they need other names')
     with matplotlib.rc_context(_STYLE):
-        figure = _dots(points, xlabel, share, log, zero)
+        figure = _dots(points, xlabel, share, log, zero, order)
         gist = '; '.join(
             f'{", ".join(filter(None, (p.panel, p.row, p.series)))} {_number(p.value)}'
             + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
@@ -120,12 +132,17 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
         return _svg(figure, name, f'{title}: {gist}')
 
 
-def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool) -> Figure:
+def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool,
+          order: Sequence[str] = ()) -> Figure:
     panels, rows, series = (list(dict.fromkeys(values)) for values in (
-        (p.panel for p in points), (p.row for p in points), (p.series for p in points)))
+        (p.panel for p in points), (p.row for p in points),
+        sorted((p.series for p in points),
+               key=lambda one: order.index(one) if one in order else len(order))))
+    names, tallest = _row_names(rows)
     spread = min(0.26, 0.72 / len(series))
-    figure, axes = _figure(1, len(panels), 0.55 + (
-        0.16 + 0.115 * len(series)) * len(rows) + 0.25 * bool(series[0]), sharey=True)
+    height = max(0.16 + 0.115 * len(series), 0.05 + 0.145 * tallest)
+    figure, axes = _figure(1, len(panels), 0.55 + height * len(rows) + 0.25 * bool(series[0]),
+                           sharey=True)
     least = min((p.value for p in points if p.value > 0), default=1.0)
     for axis, panel in zip(axes[0], panels, strict=True):
         if zero:
@@ -140,8 +157,8 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
                 xerr=[[max(0.0, x - max(p.low, least / 2 if log else p.low))
                        for x, p in zip(xs, found, strict=True)],
                       [max(0.0, p.high - x) for x, p in zip(xs, found, strict=True)]])
-            told = [(p.published, y) for p, y in zip(found, ys, strict=True)
-                    if p.published is not None]
+            told = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
+                    for p, y in zip(found, ys, strict=True) if p.published is not None]
             if told:
                 axis.plot([x for x, _ in told], [y for _, y in told], linestyle='', marker=marker,
                           markersize=5.6, markerfacecolor='none', markeredgecolor=colour,
@@ -158,7 +175,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
         axis.tick_params(axis='y', length=0)
         for y in range(1, len(rows)):
             axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
-    axes[0][0].set_yticks(range(len(rows)), [_short(row) for row in rows])
+    axes[0][0].set_yticks(range(len(rows)), names)
     axes[0][0].set_ylim(len(rows) - 0.5, -0.5)
     for axis in axes[0] if log else ():
         _plain(axis.xaxis)
@@ -182,7 +199,7 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         title: what is shown, for readers that see no picture.
         xlabel: of the number.
         ylabel: of the share.
-        log: logarithmic axis of the number.
+        log: logarithmic axis of the number, where it spans more than a factor of 8.
         theory: what the thin lines are called.
 
     Returns:
@@ -205,14 +222,16 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
     columns = min(2 if len(panels) < 5 else 3, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure, axes = _figure(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
-                           sharex=True, sharey=True)
+                           sharey=True)
+    places = [_Places(lines, panel, names, log) for panel in panels]
     for line in lines:
         place, number = panels.index(line.panel), names.index(line.name)
-        axis = axes[place // columns][place % columns]
+        axis, beside = axes[place // columns][place % columns], places[place].beside
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         xs, ys, lows, highs, _ = zip(*line.points, strict=True)
-        axis.errorbar(xs, ys, [[max(0.0, y - low) for y, low in zip(ys, lows, strict=True)],
-                               [max(0.0, high - y) for y, high in zip(ys, highs, strict=True)]],
+        axis.errorbar([beside(x, number) for x in xs], ys,
+                      [[max(0.0, y - low) for y, low in zip(ys, lows, strict=True)],
+                       [max(0.0, high - y) for y, high in zip(ys, highs, strict=True)]],
                       marker=marker, markersize=4.2, color=colour, elinewidth=0.9, capsize=0,
                       linestyle=LINES[number % len(LINES)])
         if line.model:
@@ -224,11 +243,12 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
             continue
         axis.set_title(panels[place], loc='left')
         axis.set_ylim(-0.03, 1.03)
-        if log:
+        if places[place].log:
             axis.set_xscale('log')
+        axis.set_xlim(*places[place].limits)
+        if places[place].log:
             _plain(axis.xaxis)
         axis.set_xlabel(xlabel)
-        axis.tick_params(labelbottom=True)
         if not place % columns:
             axis.set_ylabel(ylabel)
     handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)],
@@ -239,6 +259,25 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
     figure.legend(handles=handles, loc='outside upper left', ncols=min(4, len(handles)),
                   handlelength=3)
     return figure
+
+
+class _Places:
+    """Where points of a panel are drawn: a little beside those of other series at the same x."""
+
+    def __init__(self, lines: Sequence[Curve], panel: str, names: Sequence[str],
+                 log: bool) -> None:
+        xs = [x for line in lines if line.panel == panel for x, *_ in line.points]
+        low, high = min(xs), max(xs)
+        self._middle = (len(names) - 1) / 2
+        self.log = log and low > 0 and high / low > _WIDE
+        self._step = (high / low) ** _BESIDE if self.log else _BESIDE * (
+            (high - low) or max(abs(high), 1.0))
+        self.limits = (self.beside(low, -2), self.beside(high, len(names) + 1))
+
+    def beside(self, x: float, number: float) -> float:
+        """The place of a point of the series of this number."""
+        away = number - self._middle
+        return x * self._step ** away if self.log else x + self._step * away
 
 
 def reliabilities(name: str, panels: Sequence[tuple[str, Reliability]], title: str) -> str:
@@ -281,7 +320,7 @@ def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
         enough = [b for b in filled if b.n >= _LEAST_IN_BIN]
         upper.plot([b.mean_p for b in enough], [b.frequency for b in enough], color=COLOURS[0],
                    linewidth=0.9)
-        upper.set_title(f'{label}\nECE {_number(found.ece)}, n {found.n:,}', loc='left',
+        upper.set_title(f'{label}\nECE {found.ece:.3f}, n {found.n:,}', loc='left',
                         fontsize=_SMALL)
         lower.stairs([max(b.n, 0.5) for b in found.bins],
                      [*(b.low for b in found.bins), 1.0], baseline=0.5, fill=True,
@@ -331,7 +370,10 @@ def shares(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str,
 def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
     parts = list(dict.fromkeys(part for _, counts in rows for part in counts))
     legend = math.ceil(len(parts) / 3)
-    figure, axes = _figure(1, 1, 0.6 + 0.24 * len(rows) + 0.19 * legend)
+    names, tallest = _row_names([
+        f'{label} (n {sum(counts.values())})' for label, counts in rows])
+    height = max(0.24, 0.05 + 0.145 * tallest)
+    figure, axes = _figure(1, 1, 0.6 + height * len(rows) + 0.19 * legend)
     axis = axes[0][0]
     for y, (_, counts) in enumerate(rows):
         n, left = sum(counts.values()), 0.0
@@ -347,8 +389,7 @@ def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figur
                               'boxstyle': 'round,pad=0.15', 'linewidth': 0,
                               'facecolor': '#333333', 'alpha': 0.75})
             left += share
-    axis.set_yticks(range(len(rows)), [
-        f'{_short(label)} (n {sum(counts.values())})' for label, counts in rows])
+    axis.set_yticks(range(len(rows)), names)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlim(0, 1)
     axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
@@ -373,9 +414,20 @@ def _figure(rows: int, columns: int, height: float, width: float = 7.2, **more: 
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
-def _short(label: str) -> str:
-    """A label that leaves room for the plot."""
-    return label if len(label) <= _MOST_ROW else f'{label[:_MOST_ROW - 2]} …'
+def _row_names(labels: Sequence[str]) -> tuple[list[str], int]:
+    """Labels in lines that leave room for the plot, and how many lines the longest has.
+
+    What does not fit into some lines is cut in the middle, unless two would look alike then.
+    """
+    def folded(label: str, most: int = 1000) -> list[str]:
+        lines = textwrap.wrap(label, _MOST_ROW, break_on_hyphens=False) or ['']
+        half = most // 2
+        return lines if len(lines) <= most else [*lines[:half], f'… {lines[-half]}',
+                                                 *lines[len(lines) - half + 1:]]
+    found = ['\n'.join(folded(label, _MOST_LINES)) for label in labels]
+    if len(set(found)) < len(set(labels)):
+        found = ['\n'.join(folded(label)) for label in labels]
+    return found, max((name.count('\n') + 1 for name in found), default=1)
 
 
 def _plain(axis: Any) -> None:

@@ -468,10 +468,12 @@ class Results:
     Attributes:
         runs: those with at least one episode, in the order in which they were named.
         complaints: what could not be used and why, each a sentence that names file and remedy.
+        waiting: episodes planned in each run of the sweeps that has none yet; None: not known.
     """
 
     runs: tuple[RunResults, ...]
     complaints: tuple[str, ...] = ()
+    waiting: tuple[int | None, ...] = ()
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
@@ -522,7 +524,8 @@ def gather(paths: Iterable[Path | str] | Path | str) -> Results:
         raise InputError('\n'.join([
             f'{", ".join(map(str, named))}: there is not one finished episode; {_REMEDY}',
             *reader.complaints]))
-    return Results(tuple(runs), tuple(dict.fromkeys(reader.complaints)))
+    return Results(tuple(runs), tuple(dict.fromkeys(reader.complaints)),
+                   tuple(reader.waiting.values()))
 
 
 class _Reader:
@@ -531,6 +534,7 @@ class _Reader:
     def __init__(self) -> None:
         self.runs: dict[tuple[Path, int], RunResults] = {}
         self.complaints: list[str] = []
+        self.waiting: dict[Path, int | None] = {}
 
     def take(self, path: Path) -> None:
         """Read what a path names.
@@ -594,6 +598,7 @@ class _Reader:
                 self._run(path / name, labels, planned)
             else:
                 missing.append(name)
+                self.waiting[(path / name).resolve()] = planned
         if missing:
             self.complaints.append(
                 f'{path}: {len(missing)} of {len(cells)} runs of the sweep have not begun: '
@@ -625,6 +630,7 @@ class _Reader:
                 self.runs[key] = run if known is None else replace(
                     known, labels={**run.labels, **known.labels})
         if not lines:
+            self.waiting[folder.resolve()] = planned
             self.complaints.append(f'{folder}: has no finished episode yet; left out')
 
     def _info(self, folder: Path) -> dict[str, Any]:

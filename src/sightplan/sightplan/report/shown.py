@@ -122,7 +122,9 @@ def _everywhere(column: Column, values: Sequence[object]) -> bool:
 
 
 def _digits(table: Table, key: str) -> int:
-    counts = [row.get(f'{key}_n') for row in table.rows]
+    columns = {column.key for column in table.columns}
+    beside = 'n' if f'{key}_low' in columns and f'{key}_n' not in columns else f'{key}_n'
+    counts = [row.get(beside) for row in table.rows]
     known = [count for count in counts if isinstance(count, int)]
     return 3 if known and min(known) >= _MANY else 2
 
@@ -156,6 +158,9 @@ def _text(value: object, column: Column, digits: int = 2) -> str:
         if column.key == 'commits':
             return ', '.join(part[:_HASH] + ('+' if part.endswith('+') else '') for part in parts)
         return value
+    if column.key.endswith('_sum') and isinstance(value, float) and value.is_integer() and (
+            column.kind == 'number'):
+        return number_text(int(value), 'count')
     return number_text(value, column.kind, digits) if isinstance(value, (int, float)) else str(
         value)
 
@@ -190,7 +195,8 @@ def _heading(column: Column, columns: Mapping[str, Column], rows: Sequence[Mappi
 
 
 def _full(column: Column) -> str:
-    return ' '.join(filter(None, (column.group, column.heading)))
+    return column.group if column.group.endswith(column.heading) and column.group else ' '.join(
+        filter(None, (column.group, column.heading)))
 
 
 def _groups(columns: Sequence[Column]) -> tuple[Head, ...]:

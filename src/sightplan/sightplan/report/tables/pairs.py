@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sightplan.metrics.paired import Agreement, agreement, holm
 from sightplan.report import conditions
+from sightplan.report.labels import words_apart
 from sightplan.report.results import Group, Results, episode_key, split_of
-from sightplan.report.tables.common import row_of
+from sightplan.report.tables.common import group_cells, row_of
 from sightplan.report.tables.model import Column, Table
 
 ALL = 'all'
@@ -40,6 +41,9 @@ def paired(results: Results) -> Table:
     found: list[dict[str, Any]] = []
     solved = {id(group): _solved(group) for group in results.groups}
     problems = {id(group): _problems(group) for group in results.groups}
+    telling = {id(group): tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
+               for group, words in zip(results.groups, words_apart(
+                   [group_cells(group) for group in results.groups]), strict=True)}
     for first, second in itertools.combinations(results.groups, 2):
         compared = difference(first, second)
         if not compared:
@@ -54,7 +58,7 @@ def paired(results: Results) -> Table:
         if len(rows) > 1:
             splits = [split for split, _ in rows]
             rows.append((ALL, agreement(_joined(ours, splits), _joined(theirs, splits), known)))
-        found += [_cells(compared, first, second, split, row)
+        found += [_cells(compared, first, second, split, row, telling)
                   for split, row in rows if row is not None]
     for whole in (True, False):
         family = [row for row in found if (row['split'] == ALL) == whole]
@@ -146,7 +150,7 @@ def _joined(solved: dict[str, dict[_Key, bool]], splits: Iterable[str]) -> dict[
 
 
 def _cells(compared: str, first: Group, second: Group, split: str, found: Agreement,
-           ) -> dict[str, Any]:
+           telling: Mapping[int, Sequence[str]]) -> dict[str, Any]:
     known = found.gain.groups > 1
     apart = (conditions.differing(first.condition, second.condition)
              if compared == 'condition' else ())
@@ -163,16 +167,17 @@ def _cells(compared: str, first: Group, second: Group, split: str, found: Agreem
     for side, group in (('first', first), ('second', second)):
         cells |= {f'{side}_method': group.method, f'{side}_model': group.model or None,
                   f'{side}_backend': group.backend or None,
-                  f'{side}_variant': _words(group, compared, apart) or None}
+                  f'{side}_variant': _words(
+                      group, compared, apart, telling[id(group)]) or None}
     return row_of(_PAIRED, cells)
 
 
-def _words(group: Group, compared: str, apart: Iterable[str]) -> str:
+def _words(group: Group, compared: str, apart: Iterable[str], telling: Sequence[str]) -> str:
     """The variant, with what else can tell variants and conditions apart."""
     more = {None: '', True: 'calibrated', False: 'not calibrated'}[group.calibrated]
     told = f'told: {group.privileged}' if group.privileged else ''
     fields = dict(group.condition)
     return ', '.join(dict.fromkeys(filter(None, (
-        group.variant, *((more, told) if compared == 'variant' else ()),
+        group.variant, *((more, told) if compared == 'variant' else telling),
         *(f'{name} {fields.get(name, "-")}' for name in apart
           if f'{name} ' not in group.variant)))))
