@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _RUNNING_SHOWN = 2
+_FAILURES_SHOWN = 3
 
 _EXAMPLES = """\
 examples:
@@ -52,11 +54,16 @@ def add_parser(subparsers: Any) -> None:
                         help='only cells with this value of an axis or a field (several values '
                              'with commas)')
     parser.add_argument('--dry-run', '--status', action='store_true',
-                        help='say what is left, and what it will take by what was measured so '
-                             'far, or by a rough rule')
+                        help='run nothing: say how far the sweep is, what it will take by what '
+                             'was measured so far or by a rough rule, and which run directories '
+                             'belong to none of its cells; both names do the same')
     parser.add_argument('--retries', type=int, default=2, metavar='N',
                         help='how often an episode that ended in an error of the machinery is '
                              'tried again (default: %(default)s)')
+    parser.add_argument('--patience', type=int, metavar='N',
+                        help='after so many errors of one model in a row, leave its runs for the '
+                             'next command; 0: never (default: 5, or twice the workers if that '
+                             'is more)')
     parser.add_argument('--max-tokens', type=int, default=0, metavar='N',
                         help='stop when models have taken so many tokens, in and out, in all runs '
                              "of the sweep together (default: the file's max_tokens, if any)")
@@ -79,18 +86,24 @@ def add_parser(subparsers: Any) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run, show, report; returns the exit code."""
     from sightplan.sweeps import How, read_sweep, run_sweep
+    from sightplan.sweeps.schedule import CAP_OF_RUN
     try:
-        for name, least in (('jobs', 0), ('retries', 0), ('max_tokens', 0), ('max_cost_usd', 0)):
-            if getattr(arguments, name) < least:
+        for name, least in (('jobs', 0), ('retries', 0), ('max_tokens', 0), ('max_cost_usd', 0),
+                            ('patience', 0)):
+            if (getattr(arguments, name) or 0) < least:
                 raise InputError(f'--{name.replace("_", "-")} {getattr(arguments, name)}: must be '
                                  f'{least} or more')
+        if not math.isfinite(arguments.max_cost_usd):
+            raise InputError(f'--max-cost-usd {arguments.max_cost_usd}: must be a number, 0 for '
+                             f"the file's")
         sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
         out = arguments.out or Path('runs') / sweep.name
         if arguments.dry_run:
             return _plan(sweep, out, arguments)
-        how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
-                  arguments.max_cost_usd, lambda workers: _engine(arguments, workers))
         with stop_flag() as stop, SweepProgress() as progress:
+            how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
+                      arguments.max_cost_usd, arguments.patience,
+                      lambda workers: _engine(arguments, workers, stop))
             result = run_sweep(sweep, out, how, progress, stop)
     except InputError as error:
         print(f'sightplan sweep: {error}', file=sys.stderr)
@@ -100,8 +113,9 @@ def main(arguments: argparse.Namespace) -> int:
         return _FAILED
     _show(result, sys.stderr if arguments.json else sys.stdout)
     if result['stopped_by']:
-        print(f'sightplan sweep: {result["stopped_by"]} (settings of the backend stand in '
-              f'{arguments.file}, as backend_options.NAME)', file=sys.stderr)
+        where = (f' (settings of the backend stand in {arguments.file}, as backend_options.NAME)'
+                 if result['stopped_kind'] == CAP_OF_RUN else '')
+        print(f'sightplan sweep: {result["stopped_by"]}{where}', file=sys.stderr)
     if result['interrupted']:
         print('sightplan sweep: broken off; the same command goes on from there', file=sys.stderr)
     if arguments.json:
@@ -111,10 +125,11 @@ def main(arguments: argparse.Namespace) -> int:
     return _DONE if complete else _FAILED
 
 
-def _engine(arguments: argparse.Namespace, workers: int) -> Engine:
+def _engine(arguments: argparse.Namespace, workers: int,
+            stopped: Callable[[], bool]) -> Engine:
     if arguments.engine == 'ray':
         from sightplan.sweeps.ray_engine import RayEngine
-        return RayEngine(workers, arguments.ray_address)
+        return RayEngine(workers, arguments.ray_address, stopped)
     from sightplan.sweeps import LocalEngine
     return LocalEngine()
 
@@ -163,11 +178,23 @@ def _show(result: Mapping[str, Any], stream: Any) -> None:
     print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
           f'{result["cells"]} cells are done ({result["new"]} new, '
           f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
-          f'{result["failed_infrastructure"]} failed for reasons of the machinery; '
+          f'{result["failed_infrastructure"]} could not be scored; '
           f'results: {result["out"]}', file=stream)
+    by_error: dict[str, list[Mapping[str, Any]]] = {}
     for failure in result['failures']:
-        where = ' '.join(failure[key] for key in ('cell', 'episode') if key in failure)
-        print(f'failed: {where}: {failure["error"]}', file=stream)
+        by_error.setdefault(failure['error'], []).append(failure)
+    for error, failures in by_error.items():
+        where = ', '.join(_place(failure) for failure in failures[:_FAILURES_SHOWN])
+        more = len(failures) - _FAILURES_SHOWN
+        print(f'failed: {where}{f" and {more} more" if more > 0 else ""}{": " if where else ""}'
+              f'{error}', file=stream)
+
+
+def _place(failure: Mapping[str, Any]) -> str:
+    """Cell and episodes that a failure is about."""
+    from sightplan.sweeps.running import some_of
+    episodes = failure.get('episodes', [failure['episode']] if 'episode' in failure else [])
+    return ' '.join(part for part in (failure.get('cell', ''), some_of(episodes)) if part)
 
 
 class SweepProgress(EpisodeBar):

@@ -29,6 +29,8 @@ from sightplan.model import InfrastructureError, InputError, user_path
 from sightplan.records.whole_files import replacing
 
 FORMAT = 1
+STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""What the system says where nothing can be written, by whomever: other runs would fail, too."""
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
 _OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')
@@ -36,6 +38,16 @@ _OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')
 _PATIENCE_S = 30.0
 """How long one of several processes waits for the others."""
 _POLL_S = 0.002
+
+
+class StorageError(InfrastructureError):
+    """A file could not be written, as on a full disk; what was there before is as it was."""
+
+    @classmethod
+    def about(cls, path: Path | str, error: OSError) -> StorageError:
+        """The error of a file or directory; names the remedy."""
+        return cls(f'{path}: cannot be written ({error.strerror or error}); make room there, or '
+                   f'choose another --out; the same command then goes on')
 
 
 class RunStore:
@@ -86,11 +98,14 @@ class RunStore:
         Raises:
             InputError: the directory holds another run (the message names what differs), is in use
                 by another process, or cannot be written.
+            StorageError: the disk is full, or broken.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = self._opened()
         except OSError as error:
+            if error.errno in STORAGE_ERRORS:
+                raise StorageError.about(self.folder, error) from error
             raise InputError(f'{self.folder}: cannot be written ({error.strerror}); '
                              f'choose another --out') from error
         self._shared, self._fence = bool(command), fence or _no_fence
@@ -148,7 +163,7 @@ class RunStore:
 
         Raises:
             ValueError: the episode is committed already by this process, or the run is not open.
-            InfrastructureError: the line could not be written (disk full); nothing is left of it.
+            StorageError: the line could not be written (disk full); nothing is left of it.
         """
         episode_id = line['episode_id']
         if episode_id in self._done and not self._shared:
@@ -167,8 +182,7 @@ class RunStore:
                 os.fsync(self._file)
             except OSError as error:
                 os.ftruncate(self._file, size)
-                raise InfrastructureError(f'{self.folder}: an episode could not be committed '
-                                          f'({error.strerror})') from error
+                raise StorageError.about(self._path, error) from error
             self._known = size + len(content)
             done.add(episode_id)
         return True
@@ -181,8 +195,10 @@ class RunStore:
         """
         try:
             raw = self._path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise InputError(f'{self._path}: cannot be read ({error.strerror})') from error
         lines, _ = _parse(raw, self._path)
         return lines
 
@@ -222,8 +238,10 @@ class RunStore:
         path = self.folder / 'run.json'
         try:
             info = json.loads(path.read_text('utf-8'))
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(f'{path}: is missing; {self.folder} holds no run') from error
+        except OSError as error:
+            raise InputError(f'{path}: cannot be read ({error.strerror})') from error
         except ValueError as error:
             raise InputError(f'{path}: is damaged ({error})') from error
         if not isinstance(info, dict) or info.get('format') != FORMAT:
@@ -417,6 +435,13 @@ def _short(value: object) -> str:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old or the new content."""
-    with replacing(path, synced=True) as temporary:
-        temporary.write_bytes(content)
+    """Write a file so that a crash leaves either the old or the new content.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        with replacing(path, synced=True) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise StorageError.about(path, error) from error

@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -258,6 +259,9 @@ def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror}); give the path of a sweep '
                          f'file, such as config/sweeps/smoke.yaml') from error
+    except UnicodeDecodeError as error:
+        raise InputError(f'{path}: is not UTF-8 text ({error.reason} at byte {error.start}); save '
+                         f'it as UTF-8') from error
     except yaml.YAMLError as error:
         raise InputError(f'{path}: is not YAML: {error}') from error
     if not isinstance(data, dict):
@@ -380,7 +384,8 @@ def _list(data: Mapping[str, Any], key: str, source: str) -> list[Any]:
 
 def _number(data: Mapping[str, Any], key: str, source: str) -> float:
     value = data.get(key) or 0
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (
+            math.isfinite(value) and value >= 0):
         raise InputError(f'{source}: {key} = {value!r} must be a number, 0 for none')
     return value
 
@@ -439,6 +444,9 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
         asks, uses_model = needs_grounder(method), needs_model(method)
         if table is not None:
             fields |= {'backend': 'noisy_oracle', 'backend_options.table': str(table)}
+        if refused := [key for key in _NOT_SWEPT if key in fields]:
+            raise InputError(f'{refused[0]}: is not for sweeps, which have their own directory '
+                             f'(--out) and go on where they were; leave it out')
         useless = _useless(method)
         fields = {key: value for key, value in fields.items() if not useless(key)}
         labels = {key: value for key, value in labels.items() if not useless(key)}
@@ -475,6 +483,10 @@ def run_settings(fields: Mapping[str, Any]) -> RunSettings:
             values[head][option] = value
         elif key in _plain_fields() or key == 'out':
             values[key] = value
+        elif key in _OPTIONS:
+            option = next(iter(value), 'NAME') if isinstance(value, dict) else 'NAME'
+            raise InputError(f'{key}: is not given as a whole; write {key}.{option}, a line for '
+                             f'each')
         else:
             raise InputError(f'{key}: is unknown; there are table, calibration, '
                              f'{", ".join(_plain_fields())}, and options such as '

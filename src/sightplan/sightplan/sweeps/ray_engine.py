@@ -10,26 +10,38 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
+import tempfile
 import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from sightplan.model import InputError
+from sightplan.model import CancelledError, InputError
 from sightplan.sweeps.engines import WorkerDiedError
 from sightplan.sweeps.work import Chunk, Maker, Outcome
+
+_PROBE_S = 5.0
+_START_S = 180.0
+_POLL_S = 0.1
 
 
 class RayEngine:
     """Workers are Ray actors with one CPU each."""
 
-    def __init__(self, workers: int, address: str = '') -> None:
+    def __init__(self, workers: int, address: str = '',
+                 stopped: Callable[[], bool] = lambda: False) -> None:
         """Join a cluster, or start Ray on this machine.
 
         Args:
             workers: how many there will be, for a Ray of one's own.
             address: of the cluster, as ``ray.init`` takes it; '': a Ray of one's own.
+            stopped: once true, it is waited for no longer.
 
         Raises:
             InputError: Ray is not installed, or cannot be reached.
+            CancelledError: ``stopped`` became true before it was there.
         """
         os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
         os.environ.setdefault('RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO', '0')
@@ -40,8 +52,15 @@ class RayEngine:
                              'choose --engine local') from error
         how: dict[str, Any] = {'address': address} if address else {
             'address': 'local', 'num_cpus': workers, 'include_dashboard': False}
-        try:
+        _check_reachable(address)
+
+        def start() -> None:
             ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            if address and address != 'local':
+                _wait_for(start, stopped)
+            else:
+                start()  # its processes end with the thread that started them
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(f'engine ray: cannot be started: {error} (--ray-address names a '
                              f'running cluster, without it one is started here)') from error
@@ -55,6 +74,66 @@ class RayEngine:
     def close(self) -> None:
         """Leave the cluster, or end the Ray of one's own."""
         self._ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Check that something listens at the address: Ray itself tries for many minutes.
+
+    Raises:
+        InputError: nothing does.
+    """
+    told = address
+    if address == 'auto':
+        told = os.environ.get('RAY_ADDRESS', '')
+        with contextlib.suppress(OSError):
+            told = told or _noted().read_text('utf-8').strip()
+    host, colon, port = told.removeprefix('ray://').rpartition(':')
+    if not told or told in ('auto', 'local') or ('://' in host):
+        return  # Ray knows
+    if not colon or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise InputError(f'engine ray: address {told!r} must have the form HOST:PORT, '
+                         f'ray://HOST:PORT, or be auto')
+    try:
+        socket.create_connection((host.strip('[]'), int(port)), _PROBE_S).close()
+    except OSError as error:
+        raise InputError(f'engine ray: nothing answers at {told} ({error}); --ray-address names '
+                         f'a running cluster ("ray start --head" starts one), without it one is '
+                         f'started here') from error
+
+
+def _noted() -> Path:
+    """Where Ray notes the address of the cluster that was started last on this machine."""
+    return Path(os.environ.get('RAY_TMPDIR') or tempfile.gettempdir(), 'ray',
+                'ray_current_cluster')
+
+
+def _wait_for(start: Callable[[], object], stopped: Callable[[], bool]) -> None:
+    """Have Ray join a cluster in a thread, since signals are not seen while it tries.
+
+    Raises:
+        InputError: it took too long.
+        CancelledError: ``stopped`` became true before.
+    """
+    problems: list[Exception] = []
+
+    def work() -> None:
+        try:
+            start()
+        except Exception as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=work, name='ray', daemon=True)
+    thread.start()
+    deadline = time.monotonic() + _START_S
+    while thread.is_alive():
+        thread.join(_POLL_S)
+        if thread.is_alive() and stopped():
+            raise CancelledError('engine ray: stopped before Ray was there')
+        if thread.is_alive() and time.monotonic() > deadline:
+            raise InputError(f'engine ray: is not there after {_START_S:g} s; see that '
+                             f'--ray-address names a running cluster of the same version')
+    if problems:
+        raise problems[0]
 
 
 class _Actor:

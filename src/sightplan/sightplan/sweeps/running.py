@@ -19,21 +19,23 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from sightplan.metrics.canonical import canonical_summary
-from sightplan.model import InputError, SightplanError, Usage
+from sightplan.model import CancelledError, InputError, SightplanError, Usage
 from sightplan.records import RunStore
+from sightplan.records.run_store import StorageError
+from sightplan.records.whole_files import replacing
 from sightplan.runner import RunSettings, episode_specs, ordered, select_problems, write_summary
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
 from sightplan.sweeps.cells import Calibration, Cell, Sweep, slug
 from sightplan.sweeps.engines import Engine, LocalEngine, Worker, WorkerDiedError
 from sightplan.sweeps.graphs import check_graph
-from sightplan.sweeps.schedule import Job, Schedule
+from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.work import LOCK
 
 METRICS = 'metrics.json'
@@ -99,7 +101,9 @@ class How:
         graph: whether workers make episodes by ROS graphs.
         max_tokens: cap on the tokens of all runs together; 0: that of the file.
         max_cost_usd: cap on what they cost [USD]; 0: that of the file.
-        engine: makes the engine for so many workers.
+        patience: so many errors of one model in a row leave its runs for the next call; 0: none
+            do; None: ``schedule.PATIENCE``, or twice the workers if that is more.
+        engine: makes the engine for so many workers; CancelledError: it was stopped meanwhile.
     """
 
     jobs: int = 0
@@ -107,6 +111,7 @@ class How:
     graph: bool = False
     max_tokens: int = 0
     max_cost_usd: float = 0.0
+    patience: int | None = None
     engine: Callable[[int], Engine] = lambda workers: LocalEngine()
 
 
@@ -124,12 +129,14 @@ def run_sweep(sweep: Sweep, out: Path, how: How | None = None, watcher: Watcher 
     Returns:
         plain JSON data: see ``status``, and ``new`` (episodes that were committed since this
         call), ``seconds`` (of this call), ``interrupted``, ``stopped_by`` (what interrupted it,
-        with the remedy: a spending cap; '' for a person), ``failures``: ``cell``, ``error`` and,
-        if it is about one, ``episode`` of what could not be made, ``metrics`` (path of
-        ``metrics.json``) and ``metrics_sha256``.
+        with the remedy; '' for a person), ``stopped_kind`` (``CAP_OF_RUN``, ``CAP_OF_SWEEP`` or
+        ``STORAGE`` of ``sweeps.schedule``, or ''), ``failures``: ``error`` of what could not be
+        made or written and, if it is about one, ``cell``, and ``episode`` or ``episodes`` (those
+        that could not be scored for the same reason), ``metrics`` (path of ``metrics.json``) and
+        ``metrics_sha256`` ('' if that could not be written).
 
     Raises:
-        InputError: ``out`` cannot be written, or another command is running a sweep there.
+        InputError: ``out`` cannot be used, or another command is running a sweep there.
     """
     began = time.monotonic()
     how = how or How()
@@ -138,22 +145,33 @@ def run_sweep(sweep: Sweep, out: Path, how: How | None = None, watcher: Watcher 
         for cell in sweep.cells:
             check_graph(cell.settings)
     with _locked(out) as command:
-        _write_index(sweep, out)
         before = status(sweep, out)['done']
         stage = _Stage(sweep, out, how, watcher or _Silent(), stopped, command)
+        failures: list[dict[str, Any]] = []
+        metrics = ''
         try:
-            failures = stage.calibrations()
+            _write_index(sweep, out)
+            failures += stage.calibrations()
             failures += stage.cells({item['calibration'] for item in failures})
+        except (StorageError, OSError) as error:
+            failures.append({'error': stage.full(out, error)})
         finally:
             stage.close()
-        metrics = write_metrics(sweep, out)
         found = status(sweep, out)
+        failures += [item for item in _unscored(sweep, out) + damaged(sweep, out)
+                     if not any(item.get('cell') == there.get('cell') and (
+                         item['error'] == there['error'] and 'episode' not in there)
+                         for there in failures)]
         given_up = sum('episode' in item for item in failures)
+        try:
+            metrics = write_metrics(sweep, out)
+        except (StorageError, OSError) as error:
+            failures.append({'error': stage.full(out / METRICS, error)})
         return {**found, 'new': found['done'] - before,
                 'failed_infrastructure': found['failed_infrastructure'] + given_up,
                 'seconds': round(time.monotonic() - began, 3), 'interrupted': stage.halted,
-                'stopped_by': stage.stopped_by, 'failures': failures,
-                'metrics': str(out / METRICS), 'metrics_sha256': metrics}
+                'stopped_by': stage.stopped_by, 'stopped_kind': stage.stopped_kind,
+                'failures': failures, 'metrics': str(out / METRICS), 'metrics_sha256': metrics}
 
 
 def status(sweep: Sweep, out: Path) -> dict[str, Any]:
@@ -183,6 +201,33 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
             'spent': None if spent is None else dataclasses.asdict(spent)}
 
 
+def _unscored(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
+    """Committed episodes that could not be scored, by run and error."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in sweep.cells:
+        tail = _Tail(out / cell.name)
+        tail.update()
+        for episode, error in tail.errors.items():
+            found.setdefault((cell.name, error), []).append(episode)
+    return [{'cell': name, 'episodes': episodes, 'error': error}
+            for (name, error), episodes in found.items()]
+
+
+def damaged(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
+    """Runs whose files cannot be read: ``cell`` and ``error``, with the remedy."""
+    found = []
+    for cell in sweep.every:
+        store = RunStore(out / cell.name)
+        if store.folder.is_dir():
+            try:
+                store.lines()
+                if (store.folder / 'run.json').exists():
+                    store.run_info()
+            except InputError as error:
+                found.append({'cell': cell.name, 'error': str(error)})
+    return found
+
+
 def leftovers(sweep: Sweep, out: Path) -> list[str]:
     """Names of run directories in ``out`` that belong to no cell: of other versions, mostly.
 
@@ -203,11 +248,13 @@ def write_metrics(sweep: Sweep, out: Path) -> str:
     They are the same bytes by however many workers, in whatever order, and with however many
     interruptions the episodes were made.
 
+    A run whose lines of results are not readable has none.
+
     Returns:
         its SHA-256.
 
     Raises:
-        InputError: it cannot be written, or a line of results is not readable.
+        StorageError: it cannot be written.
     """
     cells = []
     for cell in sweep.every:
@@ -215,8 +262,11 @@ def write_metrics(sweep: Sweep, out: Path) -> str:
         domain, pairs, _ = select_problems(settings)
         specs = episode_specs(settings, domain, pairs)
         known = {spec.episode_id for spec in specs}
-        lines = [line for line in ordered(RunStore(out / cell.name).lines(), specs)
-                 if line['episode_id'] in known]
+        try:
+            there = RunStore(out / cell.name).lines()
+        except InputError:
+            there = []
+        lines = [line for line in ordered(there, specs) if line['episode_id'] in known]
         cells.append({'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
                       'metrics': canonical_summary(lines) if lines else None})
     content = json.dumps({'format': _FORMAT, 'sweep': sweep.name, 'cells': cells}, indent=1,
@@ -237,7 +287,7 @@ class _Stage:
         self._workers: list[Worker] = []
         self._tails: dict[str, _Tail] = {}
         self.halted = False
-        self.stopped_by = ''
+        self.stopped_by = self.stopped_kind = ''
         for calibration in sweep.calibrations:
             folder = out / 'calibrations' / 'runs'
             for path in folder.glob(f'{calibration.stem}-*'):
@@ -293,6 +343,15 @@ class _Stage:
         return failures + [{'cell': job.name, 'episode': episode, 'error': error}
                            for job in jobs for episode, error in job.given_up.items()]
 
+    def full(self, path: Path, error: Exception) -> str:
+        """Stop, since nothing can be written any more; what to say about it."""
+        why = str(error if isinstance(error, StorageError) or not isinstance(error, OSError) else
+                  StorageError.about(error.filename or path, error))
+        self.halted = True
+        if not self.stopped_by:
+            self.stopped_by, self.stopped_kind = why, STORAGE
+        return why
+
     def close(self) -> None:
         """End the workers."""
         for worker in self._workers:
@@ -320,21 +379,29 @@ class _Stage:
         self._watcher.begin(what, sum(len(job.episodes) for job in jobs),
                             sum(map(len, committed.values())))
         schedule = Schedule(jobs, committed, workers=self._count, retries=self._how.retries,
-                            command=self._command, lock=str(self._out / LOCK), graph=graph)
+                            command=self._command, lock=str(self._out / LOCK), graph=graph,
+                            patience=self._how.patience)
         touched = {job.name for job in jobs if job.waiting}
         if touched:
+            self._heed_caps(schedule)
+        if touched and not schedule.halted:
             self._work(schedule, tails)
         for job in jobs:
             folder = Path(job.settings.out)
             if (folder / 'run.json').is_file() and (
                     job.name in touched or not (folder / 'summary.json').is_file()):
                 _summarise(job, schedule)
-        self.halted, self.stopped_by = schedule.halted, schedule.stopped_by
+        self.halted = schedule.halted
+        self.stopped_by, self.stopped_kind = schedule.stopped_by, schedule.stopped_kind
 
     def _work(self, schedule: Schedule, tails: dict[str, _Tail]) -> None:
         """Have the workers do what the schedule holds."""
         if self._engine is None:
-            self._engine = self._how.engine(self._count)
+            try:
+                self._engine = self._how.engine(self._count)
+            except CancelledError:
+                schedule.halt('')
+                return
         while len(self._workers) < min(self._count, sum(len(j.waiting) for j in schedule.jobs)):
             self._workers.append(self._engine.worker())
         problems: list[BaseException] = []
@@ -375,18 +442,26 @@ class _Stage:
         finished = schedule.finished()
         for name in {*running, *(job.name for job in finished)}:
             tails[name].update()
-        spent: Usage | None = None
-        for tail in self._tails.values():
-            spent = _sum(spent, tail.spent)
         given_up = sum(len(job.given_up) for job in schedule.jobs)
         self._watcher.tick(Tick(
             sum(sum(tail.scored.values()) for tail in tails.values()),
-            given_up + sum(tail.unscored for tail in tails.values()), tuple(running), spent))
+            given_up + sum(tail.unscored for tail in tails.values()), tuple(running),
+            self._spent()))
         for job in finished:
-            self._watcher.finished(job.name, job.error or job.stopped_by or '; '.join(
-                f'{episode}: {error}' for episode, error in job.given_up.items()))
+            failed = {**tails[job.name].errors, **job.given_up}
+            self._watcher.finished(job.name, job.error or job.stopped_by or _told(failed))
+        self._heed_caps(schedule)
+
+    def _spent(self) -> Usage | None:
+        spent: Usage | None = None
+        for tail in self._tails.values():
+            spent = _sum(spent, tail.spent)
+        return spent
+
+    def _heed_caps(self, schedule: Schedule) -> None:
+        spent = self._spent()
         if spent is not None and (why := self._over_cap(spent)):
-            schedule.halt(why)
+            schedule.halt(why, CAP_OF_SWEEP)
 
     def _over_cap(self, spent: Usage) -> str:
         """Why nothing more may be spent, '' if it may."""
@@ -394,13 +469,16 @@ class _Stage:
         tokens = spent.prompt_tokens + spent.completion_tokens
         most_tokens = how.max_tokens or sweep.max_tokens
         most_usd = how.max_cost_usd or sweep.max_cost_usd
-        remedy = 'raise it, the same command then goes on'
+        remedy = ('raise it{} in the file, or {} on the command line; the same command then goes '
+                  'on')
         if most_tokens and tokens >= most_tokens:
             return (f'the cap of the sweep is reached: {tokens} tokens of max_tokens = '
-                    f'{most_tokens} are spent; {remedy}')
+                    f'{most_tokens} are spent; '
+                    + remedy.format(' (max_tokens)', '--max-tokens'))
         if most_usd and (spent.cost_usd or 0.0) >= most_usd:
             return (f'the cap of the sweep is reached: {spent.cost_usd:.4f} USD of max_cost_usd = '
-                    f'{most_usd:g} are spent; {remedy}')
+                    f'{most_usd:g} are spent; '
+                    + remedy.format(' (max_cost_usd)', '--max-cost-usd'))
         return ''
 
 
@@ -438,7 +516,9 @@ class _Tail:
         lines: number of committed lines.
         unscored: those that were not scored.
         solved: those whose episode was solved.
-        spent: what models cost; None where nobody counted.
+        errors: id to error of the unscored ones.
+        spent: what models cost, also on episodes that are not committed; None where nobody
+            counted.
     """
 
     folder: Path
@@ -446,19 +526,27 @@ class _Tail:
     lines: int = 0
     unscored: int = 0
     solved: int = 0
+    errors: dict[str, str] = field(default_factory=dict)
     spent: Usage | None = None
     _file: tuple[int, int] = (0, 0)
+    _run_file: tuple[int, int] = (0, 0)
     _told: Usage | None = None
+    _counted: Usage | None = None
 
     def update(self) -> None:
         """Read what is new; a line that is not whole yet is left for the next time."""
+        self._read_lines()
+        self._read_spent()
+        self.spent = self._counted or self._told
+
+    def _read_lines(self) -> None:
         try:
             with (self.folder / 'episodes.jsonl').open('rb') as file:
                 info = os.fstat(file.fileno())
                 inode, known = self._file
                 if inode != info.st_ino or known > info.st_size:
                     self.scored, self.lines, self.unscored, self.solved = {}, 0, 0, 0
-                    self._told, known = None, 0
+                    self.errors, self._told, known = {}, None, 0
                 file.seek(known)
                 raw = file.read()
         except OSError:
@@ -468,39 +556,66 @@ class _Tail:
         for line in whole.splitlines():
             with suppress(ValueError, KeyError, TypeError):
                 self._take(json.loads(line))
-        if whole:
-            self.spent = self._counted() or self._told
+
+    def _read_spent(self) -> None:
+        """What a backend with caps says, which knows also what no line tells."""
+        with suppress(OSError, InputError, TypeError):
+            info = os.stat(self.folder / 'run.json')
+            if self._run_file != (info.st_ino, info.st_mtime_ns):
+                spent = RunStore(self.folder).run_info().get('spent')
+                self._counted = None if spent is None else Usage(**spent)
+                self._run_file = info.st_ino, info.st_mtime_ns
 
     def _take(self, line: dict[str, Any]) -> None:
         self.scored[line['episode_id']] = bool(line['scored'])
         self.lines += 1
         self.unscored += not line['scored']
         self.solved += bool(line.get('solved'))
+        if not line['scored']:
+            self.errors[line['episode_id']] = str(
+                line.get('error') or line.get('message') or 'no reason is known')
         if line.get('usage'):
             self._told = _sum(self._told, Usage(*(line['usage'][key] for key in _COUNTED)))
-
-    def _counted(self) -> Usage | None:
-        """What a backend with caps says, which knows also what no line tells."""
-        with suppress(InputError):
-            spent = RunStore(self.folder).run_info().get('spent')
-            return None if spent is None else Usage(**spent)
-        return None
 
 
 def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
     return other if one is None else one if other is None else one + other
 
 
+def _told(errors: Mapping[str, str]) -> str:
+    """Episodes that could not be scored, by reason, '' for none."""
+    by_reason: dict[str, list[str]] = {}
+    for episode, error in errors.items():
+        by_reason.setdefault(error, []).append(episode)
+    return '; '.join(f'{len(episodes)} could not be scored ({some_of(episodes)}): {error}'
+                     for error, episodes in by_reason.items())
+
+
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """The first of some names, and how many more there are."""
+    return ', '.join(names[:most]) + (
+        f' and {len(names) - most} more' if len(names) > most else '')
+
+
 def _summarise(job: Job, schedule: Schedule) -> None:
+    """Write a run's summary; what goes wrong is told in the job."""
     domain, pairs, _ = select_problems(job.settings)
     missing = bool(job.waiting or job.running or job.given_up or job.error)
-    write_summary(RunStore(job.settings.out), episode_specs(job.settings, domain, pairs),
-                  len(pairs), missing, schedule.stopped_by if missing else '')
+    try:
+        write_summary(RunStore(job.settings.out), episode_specs(job.settings, domain, pairs),
+                      len(pairs), missing, schedule.stopped_by if missing else '')
+    except SightplanError as error:
+        job.error = job.error or str(error)
+        if isinstance(error, StorageError):
+            schedule.halt(str(error), STORAGE)
 
 
 def _gap(job: Job) -> str:
     """What a run lacks to be learned from, '' for nothing."""
-    lines = RunStore(job.settings.out).lines()
+    try:
+        lines = RunStore(job.settings.out).lines()
+    except InputError as error:
+        return str(error)
     scored = {line['episode_id'] for line in lines if line['scored']}
     if scored.issuperset(job.episodes):
         return ''
@@ -533,9 +648,12 @@ def _locked(out: Path) -> Iterator[str]:
                              f'for it, end it, or choose another --out') from error
         content = {'command': command, 'pid': os.getpid(), 'host': socket.gethostname()}
         # In place, since the lock is on this file; who reads half of it takes it for another's.
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(content).encode(), 0)
-        os.fsync(handle)
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(content).encode(), 0)
+            os.fsync(handle)
+        except OSError as error:
+            raise _not_writable(out, error) from error
         yield command
     finally:
         os.close(handle)
@@ -568,19 +686,14 @@ def _replace(path: Path, content: str) -> None:
     """Write a file whose content is either the old or the new one.
 
     Raises:
-        InputError: it cannot be written.
+        StorageError: it cannot be written.
     """
-    temporary = path.with_name(f'.{path.name}.new')
     try:
-        with temporary.open('w', encoding='utf-8') as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with replacing(path, synced=True) as temporary:
+            temporary.write_text(content, 'utf-8')
     except OSError as error:
-        raise _not_writable(path.parent, error) from error
+        raise StorageError.about(path, error) from error
 
 
 def _not_writable(out: Path, error: OSError) -> InputError:
     return InputError(f'{out}: cannot be written ({error.strerror}); choose another --out')
-

@@ -6,6 +6,9 @@ episode to make. Chunks become smaller towards the end of a run.
 
 An episode that ends in an error is tried again a few times, and so is one during which its worker
 died; after that it is given up and named, and the others go on.
+
+A model that answers no more (a server that is down) would cost each episode all its patience. So
+after some of its errors in a row, of whatever runs, its runs are left for the next command.
 """
 
 from __future__ import annotations
@@ -15,11 +18,18 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sightplan.agent import needs_model
+from sightplan.model import BackendError, DeadlineError
 from sightplan.runner import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
 
 DEATHS = 3
 """So many workers may die at an episode, or at opening a run, before it is given up."""
+PATIENCE = 5
+"""So many errors of one model in a row end its runs, or twice the workers if that is more."""
+CAP_OF_RUN, CAP_OF_SWEEP, STORAGE = 'cap of a run', 'cap of the sweep', 'storage'
+"""What may stop a whole sweep."""
+_OF_MODELS = tuple(f'{error.__name__}: ' for error in (BackendError, DeadlineError))
 _MOST = 8
 """Most episodes of a chunk."""
 _NONE = ''
@@ -55,6 +65,13 @@ class Job:
     deaths: Counter[str] = field(default_factory=Counter)
 
     @property
+    def model(self) -> str:
+        """What tells its model from others, '' if it has none."""
+        s = self.settings
+        return (f'{s.backend} {sorted(s.backend_options.items())}' if needs_model(s.method)
+                else '')
+
+    @property
     def over(self) -> bool:
         """Whether nothing of it is left to be made."""
         return bool(self.error) or not (self.waiting or self.running)
@@ -65,7 +82,7 @@ class Schedule:
 
     def __init__(self, jobs: Iterable[Job], committed: Mapping[str, Collection[str]], *,
                  workers: int, retries: int, command: str, lock: str, graph: bool = False,
-                 ) -> None:
+                 patience: int | None = None) -> None:
         """Begin.
 
         Args:
@@ -76,10 +93,14 @@ class Schedule:
             command: id of the command.
             lock: the sweep's lock file.
             graph: whether episodes are made by ROS graphs.
+            patience: so many errors of one model in a row end its runs; 0: none do; None:
+                ``PATIENCE``.
         """
         self.jobs = list(jobs)
         self.halted = False
-        self.stopped_by = ''
+        self.stopped_by = self.stopped_kind = ''
+        self._patience = max(PATIENCE, 2 * workers) if patience is None else patience
+        self._in_a_row: Counter[str] = Counter()
         self._workers, self._retries = workers, retries
         self._command, self._lock, self._graph = command, lock, graph
         self._condition = threading.Condition()
@@ -112,8 +133,11 @@ class Schedule:
             job = self._by_name[chunk.name]
             if outcome.stopped_by:
                 job.stopped_by = outcome.stopped_by
-                self._finished.append(job)
-                self._halt(f'{job.name}: {outcome.stopped_by}')
+                if not outcome.error:
+                    self._finished.append(job)
+                self._halt(outcome.stopped_by if outcome.error else
+                           f'{job.name}: {outcome.stopped_by}',
+                           STORAGE if outcome.error else CAP_OF_RUN)
             failed = [episode for episode, _ in outcome.errors]
             job.failures.update(failed)
             if outcome.made:
@@ -124,6 +148,7 @@ class Schedule:
                     job.error = outcome.error
             self._put_back(job, [e for e in chunk.episodes if e not in outcome.made],
                            [e for e in failed if e not in chunk.last])
+            self._heed_errors(job, outcome)
 
     def died(self, chunk: Chunk, began: str, committed: Collection[str]) -> None:
         """The worker of a chunk died.
@@ -148,10 +173,15 @@ class Schedule:
                     job.error = _DIED.format(job.deaths[_NONE])
             self._put_back(job, left, [])
 
-    def halt(self, why: str) -> None:
-        """Hand out nothing more; ``why`` says what a person could do about it, '' for nothing."""
+    def halt(self, why: str, kind: str = '') -> None:
+        """Hand out nothing more.
+
+        Args:
+            why: what a person could do about it, '' for nothing.
+            kind: one of ``CAP_OF_RUN``, ``CAP_OF_SWEEP`` and ``STORAGE``, or ''.
+        """
         with self._condition:
-            self._halt(why)
+            self._halt(why, kind)
 
     def running(self) -> list[str]:
         """Names of the runs that workers are at."""
@@ -162,12 +192,32 @@ class Schedule:
         """The runs that were finished since the last call."""
         with self._condition:
             found, self._finished = self._finished, []
-            return found
+            return list({job.name: job for job in found}.values())
 
-    def _halt(self, why: str) -> None:
+    def _halt(self, why: str, kind: str = '') -> None:
         self.halted = True
-        self.stopped_by = self.stopped_by or why
+        if not self.stopped_by:
+            self.stopped_by, self.stopped_kind = why, kind
         self._condition.notify_all()
+
+    def _heed_errors(self, job: Job, outcome: Outcome) -> None:
+        """Count a model's errors without a success between them; too many end all its runs."""
+        model = job.model
+        errors = [error for _, error in outcome.errors] + [outcome.error] * bool(outcome.error)
+        of_model = [error for error in errors if error.startswith(_OF_MODELS)]
+        if len(outcome.made) > len(outcome.errors):
+            self._in_a_row[model] = 0
+        self._in_a_row[model] += len(of_model)
+        if not of_model or not self._patience or self._in_a_row[model] < self._patience:
+            return
+        why = (f'{self._in_a_row[model]} errors in a row of the model (backend '
+               f'{job.settings.backend}), so that no more was tried: {of_model[-1]}; see that it '
+               f'answers: the same command then goes on')
+        for other in self.jobs:
+            if other.model == model and not other.over:
+                other.error = why
+                if not other.running:
+                    self._finished.append(other)
 
     def _choose(self, before: str) -> Job | None:
         ready = [job for job in self.jobs if job.waiting and not job.error

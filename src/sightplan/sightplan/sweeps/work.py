@@ -19,6 +19,7 @@ from typing import Any
 from sightplan import runner
 from sightplan.agent import needs_model, needs_planner
 from sightplan.model import InputError, SightplanError, StopReason
+from sightplan.records.run_store import STORAGE_ERRORS, StorageError
 from sightplan.runner import OpenRun, RunSettings
 from sightplan.vlm.api import backend_can_be_shared, make_backend
 
@@ -59,10 +60,11 @@ class Outcome:
 
     Attributes:
         made: ids of the episodes that are over: committed, or in ``errors``, or both.
-        errors: id to error of those that could not be scored.
+        errors: id to error of those that could not be scored; after one of them the chunk ends.
         error: what kept the others from being made, '' for nothing.
         lasting: whether trying again cannot help.
-        stopped_by: why the run stopped itself, as at a spending cap; '' if it did not.
+        stopped_by: why the run stopped itself, as at a spending cap, or why no run can go on, as
+            on a full disk; '' if neither.
     """
 
     made: tuple[str, ...] = ()
@@ -96,15 +98,20 @@ class Maker:
                 return make_graph(chunk, self._stopped)
             stopped_by = self._episodes(chunk, began, made, errors)
             return Outcome(tuple(made), tuple(errors), stopped_by=stopped_by)
+        except (StorageError, OSError) as caught:
+            self._discard()
+            if isinstance(caught, OSError) and caught.errno not in STORAGE_ERRORS:
+                return _unexpected(chunk, made, errors, caught)
+            error = (str(caught) if isinstance(caught, StorageError) else
+                     str(StorageError.about(caught.filename or chunk.settings.out, caught)))
+            return Outcome(tuple(made), tuple(errors), error, True, error)
         except SightplanError as caught:
             self._discard()
             return Outcome(tuple(made), tuple(errors), f'{type(caught).__name__}: {caught}',
                            isinstance(caught, InputError))
         except Exception as caught:  # a defect in one run must not end the others
             self._discard()
-            _LOG.error('%s: %s', chunk.name, traceback.format_exc())
-            return Outcome(tuple(made), tuple(errors),
-                           f'unexpected {type(caught).__name__}: {caught}', True)
+            return _unexpected(chunk, made, errors, caught)
 
     def close(self) -> None:
         """End everything that was made."""
@@ -130,7 +137,7 @@ class Maker:
             if not line['scored']:
                 errors.append((episode, str(line['error'])))
                 self._discard()
-                opened = self._opened(chunk)
+                return ''  # whether to go on is the schedule's to say
         return ''
 
     def _opened(self, chunk: Chunk) -> OpenRun:
@@ -170,18 +177,26 @@ class Maker:
     def _end(part: tuple[str, Any]) -> None:
         close = getattr(part[1], 'close', None)
         if callable(close):
-            with contextlib.suppress(SightplanError):
+            with contextlib.suppress(SightplanError, OSError):
                 close()
 
     def _close_run(self) -> None:
         if self._run is not None:
             run, self._run = self._run[1], None
-            run.close()
+            with contextlib.suppress(OSError):  # what could not be written was told before
+                run.close()
 
     def _discard(self) -> None:
         self._close_run()
         while self._parts:
             self._end(self._parts.popitem()[1])
+
+
+def _unexpected(chunk: Chunk, made: list[str], errors: list[tuple[str, str]],
+                caught: Exception) -> Outcome:
+    _LOG.error('%s: %s', chunk.name, ''.join(traceback.format_exception(caught)))
+    return Outcome(tuple(made), tuple(errors), f'unexpected {type(caught).__name__}: {caught}',
+                   True)
 
 
 def check_fence(chunk: Chunk) -> None:

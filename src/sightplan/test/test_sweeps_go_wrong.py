@@ -1,0 +1,342 @@
+"""Sweeps on full disks, with models that are down, with caps, and with damaged files."""
+
+import errno
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+from doubles import InsideEngine, MemoryWorld, SearchPlanner
+from fake_openai import FakeServer, chat, error
+from sightplan import cli, runner, sweeps
+from sightplan.model import BackendError, CancelledError, InputError, WorldError
+from sightplan.records import RunStore
+from sightplan.records.run_store import StorageError
+from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
+from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
+from sightplan.sweeps.work import Outcome
+from sightplan.vlm.backends import noisy_oracle
+
+INSIDE = How(1, engine=InsideEngine)
+TWO = '{base: {table: perfect, split: simple, episodes: 3}, axes: {seed: [0, 1]}}'
+
+
+def sweep_of(text: str, name: str = 'test'):
+    return parse_sweep(yaml.safe_load(text), name, f'{name}.yaml')
+
+
+@pytest.fixture(autouse=True)
+def memory(monkeypatch):
+    """Runs in this process with test doubles instead of simulator and planner."""
+    from sightplan.planning import symbolic
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
+
+
+def command(monkeypatch, *arguments):
+    """Run the command line with workers in this process."""
+    monkeypatch.setattr(sweeps, 'run_sweep', lambda sweep, out, how, *more: run_sweep(
+        sweep, out, How(1, how.retries, False, how.max_tokens, how.max_cost_usd, how.patience,
+                        InsideEngine), *more))
+    return cli.main(['sweep', *map(str, arguments)])
+
+
+# ---------------------------------------------------------------------------------- full disk
+
+
+@pytest.mark.parametrize('full', ['episodes.jsonl', 'run.json', 'summary.json', 'metrics.json',
+                                  'test.sweep.json'])
+def test_a_full_disk_stops_the_sweep_once_with_a_result(tmp_path, monkeypatch, capsys, full):
+    file, out = tmp_path / 'test.yaml', tmp_path / 'out'
+    file.write_text(TWO)
+    opened = []
+    write, replace = os.write, os.replace
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def write_some(handle, data):
+        if Path(os.readlink(f'/proc/self/fd/{handle}')).name == full:
+            no_room()
+        return write(handle, data)
+
+    def replace_some(old, new):
+        return no_room() if Path(new).name == full else replace(old, new)
+    real_open = RunStore.open
+    monkeypatch.setattr(RunStore, 'open', lambda self, *a, **k: (
+        opened.append(self.folder.name), real_open(self, *a, **k))[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'write', write_some)
+        patch.setattr(os, 'replace', replace_some)
+        assert command(patch, file, '--out', out, '--json') == 1
+    shown = capsys.readouterr()
+    result = json.loads(shown.out.splitlines()[-1])
+    assert 'Traceback' not in shown.err
+    assert result['interrupted'] and result['stopped_kind'] == STORAGE
+    assert full in result['stopped_by'] and 'No space left' in result['stopped_by']
+    assert 'make room' in result['stopped_by'] and 'backend_options' not in shown.err
+    assert result['stopped_by'] in {failure['error'] for failure in result['failures']}
+    if full in ('episodes.jsonl', 'run.json'):
+        assert len(set(opened)) == 1, 'the other run was not begun'
+    assert not [path for path in out.rglob('.*') if path.name != '.sweep.lock']
+    again = run_sweep(read_sweep(file), out, INSIDE)
+    assert (again['done'], again['failures'], again['interrupted']) == (6, [], False)
+
+
+def test_a_lock_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, 'pwrite', no_room)
+    with pytest.raises(InputError, match='cannot be written.*No space left'):
+        run_sweep(sweep_of(TWO), tmp_path, INSIDE)
+
+
+def test_a_file_of_a_run_that_cannot_be_replaced_is_named(tmp_path, monkeypatch):
+    store = RunStore(tmp_path)
+    store.open({'a': 1})
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, 'replace', no_room)
+    with pytest.raises(StorageError, match=r'run\.json: cannot be written.*No space left.*room'):
+        store.note('x', 1)
+
+
+# --------------------------------------------------------------------------------------- ray
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize('form', ['127.0.0.1:{}', 'ray://127.0.0.1:{}', 'auto'])
+def test_a_dead_address_of_ray_is_named_at_once(tmp_path, monkeypatch, form):
+    pytest.importorskip('ray')
+    port = free_port()
+    monkeypatch.delenv('RAY_ADDRESS', raising=False)
+    monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
+    (tmp_path / 'ray').mkdir()
+    (tmp_path / 'ray' / 'ray_current_cluster').write_text(f'127.0.0.1:{port}\n')
+    monkeypatch.setattr('ray.init', lambda **_: pytest.fail('it would try for many minutes'))
+    with pytest.raises(InputError, match=f'nothing answers at .*127.0.0.1:{port}.*ray start'):
+        RayEngine(1, form.format(port))
+
+
+def test_addresses_of_ray_that_are_none_are_refused():
+    for wrong in ('here', 'ray://here', '127.0.0.1:x', '127.0.0.1:99999'):
+        with pytest.raises(InputError, match='HOST:PORT'):
+            _check_reachable(wrong)
+    _check_reachable('')
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        _check_reachable(f'127.0.0.1:{server.getsockname()[1]}')
+
+
+def test_a_command_that_waits_for_ray_can_be_stopped(tmp_path):
+    over = threading.Event()
+    with pytest.raises(CancelledError):
+        _wait_for(over.wait, lambda: True)
+    over.set()
+
+    def never(workers):
+        raise CancelledError('stopped')
+    result = run_sweep(sweep_of(TWO), tmp_path, How(1, engine=never))
+    assert (result['interrupted'], result['done'], result['stopped_by']) == (True, 0, '')
+
+
+def test_what_goes_wrong_while_ray_starts_is_passed_on():
+    def wrong():
+        raise ConnectionError('no cluster')
+    with pytest.raises(ConnectionError, match='no cluster'):
+        _wait_for(wrong, lambda: False)
+
+
+# -------------------------------------------------------------------------------------- caps
+
+
+def server_sweep(url, episodes=2, more=''):
+    return (f'{{base: {{backend: openai, method: ground, split: simple, episodes: {episodes}, '
+            f'backend_options.base_url: "{url}", backend_options.model: one, '
+            f'backend_options.retries: 0}}, axes: {{seed: [0]}}{more}}}')
+
+
+def test_what_failing_episodes_spend_counts_towards_the_cap(tmp_path, monkeypatch, capsys):
+    file = tmp_path / 'test.yaml'
+    out = tmp_path / 'out'
+    with FakeServer(lambda body, number: chat('Yes') if number % 3 < 2 else error(
+            400, 'no')) as server:
+        file.write_text(server_sweep(server.url, 2, ', max_tokens: 250'))
+        assert command(monkeypatch, file, '--out', out, '--json', '--retries', '50',
+                       '--patience', '0') == 1
+        result = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert result['done'] == 0 and result['interrupted']
+        assert result['stopped_kind'] == CAP_OF_SWEEP
+        assert 'max_tokens = 250' in result['stopped_by']
+        assert '--max-tokens' in result['stopped_by']
+        assert result['spent']['prompt_tokens'] >= 250
+        [cell] = read_sweep(file).cells
+        assert status(read_sweep(file), out)['spent'] == result['spent']
+        asked = len(server.bodies)
+        assert command(monkeypatch, file, '--out', out, '--json') == 1
+        shown = capsys.readouterr()
+        assert len(server.bodies) == asked, 'nothing is asked once the cap is reached'
+        assert 'as backend_options.NAME' not in shown.err
+        assert command(monkeypatch, file, '--out', out, '--status', '--json') == 0
+        plan = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert plan['spent'] == result['spent'] and RunStore(out / cell.name).lines() == []
+
+
+# --------------------------------------------------------------------------- models that are down
+
+
+def test_a_model_that_is_down_is_left_after_some_errors(tmp_path, monkeypatch):
+    calls, working = [0], [False]
+    real = noisy_oracle.Backend.answer
+
+    def answer(self, request):
+        if not working[0]:
+            calls[0] += 1
+            raise BackendError('nobody answers')
+        return real(self, request)
+    monkeypatch.setattr(noisy_oracle.Backend, 'answer', answer)
+    text = ('{base: {split: simple, episodes: 12}, axes: {method: [ground, oracle], '
+            'table: [perfect], seed: [0, 1]}}')
+    result = run_sweep(sweep_of(text), tmp_path, INSIDE)
+    assert calls[0] == 5, 'of both runs together'
+    assert (result['done'], result['interrupted']) == (24, False), 'oracle asks nobody'
+    assert len(result['failures']) == 2 and {f['error'] for f in result['failures']} == {
+        result['failures'][0]['error']}
+    assert '5 errors in a row' in result['failures'][0]['error']
+    assert 'nobody answers' in result['failures'][0]['error']
+    run_sweep(sweep_of(text), tmp_path, How(1, retries=0, patience=0, engine=InsideEngine))
+    assert calls[0] == 5 + 24, 'with patience 0 each is tried'
+    working[0] = True
+    again = run_sweep(sweep_of(text), tmp_path, INSIDE)
+    assert (again['done'], again['failed_infrastructure'], again['failures']) == (48, 0, [])
+
+
+def test_one_success_between_errors_of_a_model_is_patience_for_more():
+    jobs = [Job('a', runner.RunSettings(), tuple(map(str, range(20))))]
+    schedule = Schedule(jobs, {}, workers=1, retries=9, command='c', lock='')
+    for number in range(12):
+        chunk = schedule.next()
+        first = chunk.episodes[0]
+        schedule.over(chunk, Outcome((first,), () if number % 4 == 3 else (
+            (first, 'BackendError: down'),)))
+    assert not jobs[0].error
+    for _ in range(5):
+        chunk = schedule.next()
+        schedule.over(chunk, Outcome(chunk.episodes[:1], (
+            (chunk.episodes[0], 'WorldError: other'),)))
+    assert not jobs[0].error, "errors that are not the model's"
+    for _ in range(5):
+        chunk = schedule.next()
+        schedule.over(chunk, Outcome(chunk.episodes[:1], (
+            (chunk.episodes[0], 'BackendError: down'),)))
+    assert 'down' in jobs[0].error and schedule.next() is None
+
+
+# -------------------------------------------------------------------------------- told reasons
+
+
+class Watcher:
+    def __init__(self):
+        self.over = {}
+
+    def begin(self, what, episodes, done):
+        pass
+
+    def tick(self, tick):
+        pass
+
+    def finished(self, name, error):
+        self.over[name] = error
+
+
+def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys):
+    class Broken(MemoryWorld):
+        def reset(self, spec):
+            if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
+                raise WorldError('out of order')
+            super().reset(spec)
+    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+    sweep, watcher = sweep_of('{base: {method: oracle, split: simple, episodes: 6}, '
+                              'axes: {seed: [0]}}'), Watcher()
+    result = run_sweep(sweep, tmp_path / 'out', How(1, 0, engine=InsideEngine), watcher)
+    bad = [line['episode_id'] for line in RunStore(tmp_path / 'out' / sweep.cells[0].name).lines()
+           if not line['scored']]
+    assert bad and result['failures'] == [{
+        'cell': sweep.cells[0].name, 'episodes': bad, 'error': 'WorldError: out of order'}]
+    assert result['failed_infrastructure'] == len(bad)
+    told = watcher.over[sweep.cells[0].name]
+    assert f'{len(bad)} could not be scored' in told and 'out of order' in told and bad[0] in told
+    file = tmp_path / 'test.yaml'
+    file.write_text('{base: {method: oracle, split: simple, episodes: 6}, axes: {seed: [0]}}')
+    assert command(monkeypatch, file, '--out', tmp_path / 'out', '--retries', '0') == 1
+    shown = capsys.readouterr().out
+    assert f'{len(bad)} could not be scored' in shown
+    assert shown.count('out of order') == 1 and f'failed: {sweep.cells[0].name} {bad[0]}' in shown
+
+
+def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
+    sweep = sweep_of(TWO)
+    run_sweep(sweep, tmp_path, INSIDE)
+    first, second = (tmp_path / cell.name for cell in sweep.cells)
+    whole = (first / 'episodes.jsonl').read_bytes()
+    (first / 'episodes.jsonl').write_bytes(b'nonsense\n' + whole)
+    result = run_sweep(sweep, tmp_path, INSIDE)
+    [failure] = result['failures']
+    assert failure['cell'] == first.name and 'episodes.jsonl:1' in failure['error']
+    metrics = json.loads((tmp_path / 'metrics.json').read_text())
+    assert [bool(cell['metrics']) for cell in metrics['cells']] == [False, True]
+    (first / 'episodes.jsonl').write_bytes(whole)
+    (second / 'run.json').write_text('{')
+    result = run_sweep(sweep, tmp_path, INSIDE)
+    [failure] = result['failures']
+    assert failure['cell'] == second.name and 'run.json: is damaged' in failure['error']
+
+
+# ---------------------------------------------------------------------------------- bad input
+
+
+def test_files_that_are_not_text_are_named(tmp_path):
+    (tmp_path / 'a.yaml').write_bytes(b'name: \xff\xfe\n')
+    with pytest.raises(InputError, match=r'a\.yaml: is not UTF-8'):
+        read_sweep(tmp_path / 'a.yaml')
+
+
+@pytest.mark.parametrize('value', ['.inf', '.nan', '-1', 'true', 'x'])
+@pytest.mark.parametrize('key', ['max_tokens', 'max_cost_usd'])
+def test_caps_are_numbers(key, value):
+    with pytest.raises(InputError, match=f'{key} = .* must be a number'):
+        sweep_of(f'{{axes: {{method: [oracle]}}, {key}: {value}}}')
+
+
+def test_options_as_a_whole_and_what_sweeps_have_themselves_are_refused():
+    with pytest.raises(InputError, match=r'write world_options\.pictures'):
+        sweep_of('{base: {world_options: {pictures: none}}, axes: {method: [oracle]}}')
+    for text in ('{axes: {out: [a, b]}}', '{base: {out: a}, axes: {method: [oracle]}}',
+                 '{base: {resume: true}, axes: {method: [oracle]}}'):
+        with pytest.raises(InputError, match='(out|resume): is not for sweeps'):
+            sweep_of(text)
+
+
+def test_bad_arguments_end_with_code_2(tmp_path, capsys):
+    file = tmp_path / 'test.yaml'
+    file.write_text(TWO)
+    for value in ('nan', 'inf'):
+        assert cli.main(['sweep', str(file), '--out', str(tmp_path / 'o'), '--max-cost-usd',
+                         value]) == 2
+        assert 'must be a number' in capsys.readouterr().err
+    assert cli.main(['sweep', str(file), '--patience', '-1']) == 2
+    capsys.readouterr()
+    assert cli.main(['sweep', str(file), '--out', '/dev/null/x', '--status', '--json']) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])['missing'] == 6
+    assert cli.main(['sweep', str(file), '--out', '/dev/null/x', '--json']) == 2
+    assert '/dev/null/x: cannot be written' in capsys.readouterr().err
