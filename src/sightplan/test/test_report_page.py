@@ -421,6 +421,16 @@ def test_errors_add_up_in_few_points_without_single_answers(tmp_path, drawn):
     assert 'share of episodes solved' in text
 
 
+def test_failing_actions_name_panels_and_not_models(tmp_path, drawn):
+    for number, failing in enumerate((0.0, 0.1)):
+        write_run(tmp_path / str(number), [
+            line(k, optimal_length=1 + k, failure_probability=failing, **asked(
+                {'on': counts(9, 10)}, 2, 2, 1)) for k in range(8)], failure_probability=failing)
+    page_of(gather(tmp_path))
+    assert [(c.panel, c.name) for c in drawn['compounding-blocksworld']] == [
+        ('ground', 'GPT-4.1'), ('ground, 10% of actions fail', 'GPT-4.1')]
+
+
 # Episodes that are not there
 
 

@@ -149,14 +149,14 @@ def boxes(svg):
     return left, left + float(rect.get('width'))
 
 
-@pytest.mark.parametrize('svg', [
-    dots('a', DOTS, 'Success', 'solved'), curves('b', CURVES, 'Curves', 'x', 'y'),
-    dots('c', [Dot('x', '', -1.0, -1.0, -0.5, 3)], 'D', 'd', share=False, zero=True)])
-def test_every_marker_is_inside_the_axes(svg):
+@pytest.mark.parametrize(('svg', 'count'), [
+    (dots('a', DOTS, 'Success', 'solved'), 5), (curves('b', CURVES, 'Curves', 'x', 'y'), 3),
+    (dots('c', [Dot('x', '', -1.0, -1.0, -0.5, 3)], 'D', 'd', share=False, zero=True), 1)])
+def test_every_marker_is_there_and_inside_the_axes(svg, count):
     left, right = boxes(svg)
     xs = [float(use.get('x')) for group in ElementTree.fromstring(svg).iter(f'{SVG}g')
           if group.get('clip-path') for use in group.iter(f'{SVG}use')]
-    assert xs and all(left <= x <= right for x in xs)
+    assert len(xs) == count and all(left <= x <= right for x in xs)
 
 
 def test_published_numbers_are_not_hidden_by_measured_ones():

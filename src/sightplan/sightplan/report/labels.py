@@ -29,10 +29,11 @@ def words_apart(rows: Sequence[Mapping[str, Any]], shown: Sequence[str] = ('meth
             words, others have different ones.
     """
     things = [tuple(str(row.get(key)) for key in keys) for row in rows]
-    chosen = {thing: {key: _word(key, row) for key in (*shown, *_ALWAYS)}
+    always = (*shown, *(key for key in _ALWAYS if key in keys))
+    chosen = {thing: {key: _word(key, row) for key in always}
               for thing, row in zip(things, rows, strict=True)}
     cells = dict(zip(things, rows, strict=True))
-    for key in (key for key in keys if key not in (*shown, *_ALWAYS)):
+    for key in (key for key in keys if key not in always):
         alike: dict[str, list[tuple[str, ...]]] = {}
         for thing, words in chosen.items():
             alike.setdefault(_joined(words), []).append(thing)
