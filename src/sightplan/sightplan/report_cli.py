@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.model import InputError, user_path
 from sightplan.pace import Pace
+from sightplan.records.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.report.results import Results
@@ -192,12 +192,8 @@ def _folder(path: Path) -> Path:
 
 def _write(path: Path, text: str) -> None:
     """Write a file so that it is whole or not there."""
-    temporary = path.with_name(f'.{path.name}.{os.getpid()}')
-    try:
+    with replacing(path, synced=True) as temporary:
         temporary.write_text(text, 'utf-8')
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 class _Progress:

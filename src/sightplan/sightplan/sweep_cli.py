@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ def _engine(arguments: argparse.Namespace, workers: int,
 
 def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
     """Say what is left to do."""
-    from sightplan.sweeps import default_jobs, estimate, leftovers, status
+    from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
     jobs = arguments.jobs or default_jobs()
     left, others = estimate(sweep, out), leftovers(sweep, out)
     figures = left.as_json()
@@ -146,7 +146,7 @@ def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
               'guessed': left.missing - left.measured, 'basis': left.basis,
               **{name: figure['value'] for name, figure in figures.items()},
               'seconds': round(seconds, 1), 'hours': round(seconds / 3600, 4),
-              'estimate': figures, 'leftovers': others}
+              'estimate': figures, 'leftovers': others, 'failures': damaged(sweep, out)}
     stream = sys.stderr if arguments.json else sys.stdout
     for cell in sweep.cells:
         labels = ', '.join(f'{key} {value}' for key, value in cell.labels.items())
@@ -165,6 +165,7 @@ def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
               f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
               f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
               f'({basis})', file=stream)
+    _show_failures(result['failures'], stream)
     if others:
         print(f'{len(others)} other run directories in {out} belong to no cell of this sweep '
               f'(made by another version, or with what was changed since): {", ".join(others)}',
@@ -180,8 +181,12 @@ def _show(result: Mapping[str, Any], stream: Any) -> None:
           f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
           f'{result["failed_infrastructure"]} could not be scored; '
           f'results: {result["out"]}', file=stream)
+    _show_failures(result['failures'], stream)
+
+
+def _show_failures(found: Sequence[Mapping[str, Any]], stream: Any) -> None:
     by_error: dict[str, list[Mapping[str, Any]]] = {}
-    for failure in result['failures']:
+    for failure in found:
         by_error.setdefault(failure['error'], []).append(failure)
     for error, failures in by_error.items():
         where = ', '.join(_place(failure) for failure in failures[:_FAILURES_SHOWN])

@@ -429,7 +429,8 @@ def test_what_is_missing_is_made_once(memory, tmp_path):
         'sweep': 'test', 'out': str(tmp_path), 'cells': 3, 'episodes': 12, 'done': 12, 'new': 12,
         'duplicates': 0, 'failed_infrastructure': 0, 'scored': 12, 'solved': result['solved'],
         'seconds': result['seconds'], 'interrupted': False, 'stopped_by': '',
-        'stopped_kind': '', 'failures': [], 'spent': None, 'metrics': str(tmp_path / 'metrics.json'), 'metrics_sha256': hashlib.sha256(
+        'stopped_kind': '', 'failures': [], 'spent': None,
+        'metrics': str(tmp_path / 'metrics.json'), 'metrics_sha256': hashlib.sha256(
             (tmp_path / 'metrics.json').read_bytes()).hexdigest()}
     assert result['solved'] >= 8
     assert watcher.stages == [('episodes', 12, 0)] and watcher.ticks[-1] == 12

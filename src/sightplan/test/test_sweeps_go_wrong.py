@@ -16,7 +16,7 @@ from sightplan import cli, runner, sweeps
 from sightplan.model import BackendError, CancelledError, InputError, WorldError
 from sightplan.records import RunStore
 from sightplan.records.run_store import StorageError
-from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps import How, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.work import Outcome
@@ -300,6 +300,16 @@ def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
     result = run_sweep(sweep, tmp_path, INSIDE)
     [failure] = result['failures']
     assert failure['cell'] == second.name and 'run.json: is damaged' in failure['error']
+    more = run_sweep(sweep_of(TWO.replace('episodes: 3', 'episodes: 4')), tmp_path, INSIDE)
+    assert more['done'] == 8 and more['failures'] == [], 'other cells'
+    lines = (second / 'episodes.jsonl').read_bytes().splitlines(keepends=True)
+    (second / 'episodes.jsonl').write_bytes(b''.join(lines[:2]))
+    result = run_sweep(sweep, tmp_path, INSIDE)
+    assert (result['done'], len(result['failures'])) == (5, 1), 'named once'
+    (second / 'episodes.jsonl').write_bytes(b'nonsense\n' + lines[0])
+    (second / 'run.json').write_bytes((first / 'run.json').read_bytes())
+    assert estimate(sweep, tmp_path).missing == 3, 'and what is left can be told'
+    assert [item['cell'] for item in damaged(sweep, tmp_path)] == [second.name]
 
 
 # ---------------------------------------------------------------------------------- bad input

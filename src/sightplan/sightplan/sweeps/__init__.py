@@ -7,6 +7,7 @@ from sightplan.sweeps.running import (
     METRICS,
     How,
     Tick,
+    damaged,
     default_jobs,
     leftovers,
     run_sweep,
@@ -15,5 +16,6 @@ from sightplan.sweeps.running import (
 
 __all__ = [
     'METRICS', 'Calibration', 'Cell', 'Estimate', 'How', 'LocalEngine', 'Sweep', 'Tick',
-    'default_jobs', 'estimate', 'leftovers', 'parse_sweep', 'read_sweep', 'run_sweep', 'status',
+    'damaged', 'default_jobs', 'estimate', 'leftovers', 'parse_sweep', 'read_sweep',
+    'run_sweep', 'status',
 ]

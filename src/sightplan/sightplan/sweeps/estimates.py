@@ -20,13 +20,14 @@ Money is known where the backend has prices.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_grounder, needs_model, needs_visual_planner, prompt_name
 from sightplan.domains import Domain
-from sightplan.model import Problem
+from sightplan.model import InputError, Problem
 from sightplan.records import RunStore
 from sightplan.runner import (
     RunSettings,
@@ -123,12 +124,17 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def estimate(sweep: Sweep, out: Path) -> Estimate:
-    """Estimate what is left of a sweep in ``out``; what ended in an error is repeated."""
+    """Estimate what is left of a sweep in ``out``; what ended in an error is repeated.
+
+    A run whose lines of results are not readable has none, see ``damaged``.
+    """
     sums: dict[tuple[str, ...], tuple[Figures, int]] = {}
     missing: list[tuple[Cell, int]] = []
     for cell in sweep.every:
-        lines = [line for line in RunStore(out.expanduser() / cell.name).lines()
-                 if line['scored']]
+        lines: list[dict[str, Any]] = []
+        with suppress(InputError):
+            lines = [line for line in RunStore(out.expanduser() / cell.name).lines()
+                     if line['scored']]
         for line in lines:
             figures, n = sums.get(_kind(cell), (Figures(), 0))
             sums[_kind(cell)] = figures + _of_line(line), n + 1

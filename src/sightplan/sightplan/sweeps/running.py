@@ -158,10 +158,10 @@ def run_sweep(sweep: Sweep, out: Path, how: How | None = None, watcher: Watcher 
         finally:
             stage.close()
         found = status(sweep, out)
-        failures += [item for item in _unscored(sweep, out) + damaged(sweep, out)
-                     if not any(item.get('cell') == there.get('cell') and (
-                         item['error'] == there['error'] and 'episode' not in there)
-                         for there in failures)]
+        failures += _unscored(sweep, out)
+        failures += [item for item in damaged(sweep, out) if not any(
+            item['cell'] == there.get('cell') and item['error'] in there['error']
+            for there in failures)]
         given_up = sum('episode' in item for item in failures)
         try:
             metrics = write_metrics(sweep, out)

@@ -211,8 +211,8 @@ class Schedule:
         if not of_model or not self._patience or self._in_a_row[model] < self._patience:
             return
         why = (f'{self._in_a_row[model]} errors in a row of the model (backend '
-               f'{job.settings.backend}), so that no more was tried: {of_model[-1]}; see that it '
-               f'answers: the same command then goes on')
+               f'{job.settings.backend}), so that no more was tried: {of_model[-1]}; the '
+               f'same command then goes on')
         for other in self.jobs:
             if other.model == model and not other.over:
                 other.error = why
