@@ -167,8 +167,8 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
             axis.set_title(panel, loc='left')
         axis.set_xlabel(xlabel)
         if share:
-            axis.set_xlim(-0.02, 1.02)
             axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
+            axis.set_xlim(-0.02, 1.02)
         elif log:
             axis.set_xscale('log')
         axis.grid(axis='y', visible=False)

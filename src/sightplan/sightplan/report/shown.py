@@ -122,8 +122,8 @@ def _everywhere(column: Column, values: Sequence[object]) -> bool:
 
 
 def _digits(table: Table, key: str) -> int:
-    columns = {column.key for column in table.columns}
-    beside = 'n' if f'{key}_low' in columns and f'{key}_n' not in columns else f'{key}_n'
+    # Calibration errors stand beside "n", those of a part beside its n.
+    beside = f'{key.removesuffix("ece")}n' if key.endswith('ece') else f'{key}_n'
     counts = [row.get(beside) for row in table.rows]
     known = [count for count in counts if isinstance(count, int)]
     return 3 if known and min(known) >= _MANY else 2
