@@ -1,11 +1,13 @@
 """``sightplan failures``: table, page, pictures, and pictures from bags."""
 
+import io
 import json
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from rosbags.typesys import Stores, get_typestore
 
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
@@ -19,16 +21,15 @@ from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
 from sightplan.records.pictures import bag_image
 from sightplan.report import failures_study
-from sightplan.report.failures_picture import (
-    captioned,
-    decode_png,
-    for_document,
-    shown_answers,
-)
+from sightplan.report.failures_picture import captioned, for_document, shown_answers
 from sightplan.runner import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
 GOAL = ('incolumn r,c2', 'incolumn g,c2', 'on g,r', 'clear g')
+
+
+def decode_png(data):
+    return np.asarray(Image.open(io.BytesIO(data)).convert('RGB'))
 
 
 class PictureWorld(MemoryWorld):

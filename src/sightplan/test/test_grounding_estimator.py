@@ -274,12 +274,3 @@ def test_what_is_told_is_as_good_as_certain(state, atoms):
         exact = sum(w for s, w in zip(agreeing, weights, strict=True) if atom in s) / sum(weights)
         assert found.marginals[atom] == pytest.approx(exact, abs=2e-4)
     assert EXACT.estimate([], {Atom('on', ('x', 'y')): True}).state in SMALL_STATES
-
-
-def test_what_never_holds_is_believed_false_whatever_is_answered():
-    never = [Atom('on', ('r', 'g')), Atom('clear', ('b',))]
-    found = Estimator(BLOCKS, SMALL, settings=WIDE, atoms=SMALL_ATOMS, never=never).estimate(
-        [Evidence(atom, Verdict.YES, str(image)) for atom in never for image in range(3)])
-    allowed = [s for s in SMALL_STATES if not s.intersection(never)]
-    assert found.state in allowed and len(allowed) < len(SMALL_STATES)
-    assert all(found.marginals[atom] < 1e-3 for atom in never)

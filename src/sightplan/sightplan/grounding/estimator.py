@@ -145,7 +145,7 @@ class Estimator:
     def __init__(self, domain: Domain, problem: Problem, constraints: Constraints | None = None,
                  observation_model: ObservationModel | None = None,
                  settings: EstimatorSettings | None = None,
-                 atoms: Iterable[Atom] | None = None, never: Iterable[Atom] = ()) -> None:
+                 atoms: Iterable[Atom] | None = None) -> None:
         self.settings = settings or EstimatorSettings()
         check_settings(self.settings, 'estimator')
         self.observation_model = observation_model or ObservationModel.default()
@@ -159,10 +159,6 @@ class Estimator:
             parts = [_only(part, wanted) for part in parts]
         self.atoms: tuple[Atom, ...] = tuple(sorted(a for part in parts for a in part.atoms))
         self.number: Mapping[Atom, int] = {atom: i for i, atom in enumerate(self.atoms)}
-        self._never = np.zeros(len(self.atoms))
-        for atom in never:
-            if atom in self.number:
-                self._never[self.number[atom]] = -TOLD
         self._parts = [
             (np.array([self.number[a] for a in part.atoms], np.intp),
              WorldSolver(part, self.settings.seed)) for part in parts]
@@ -246,7 +242,6 @@ class Estimator:
             reasons: what else is likely; one whose atoms no constraint ties together is left
                 out (see ``ties``). An atom that it is not about counts as false.
         """
-        scores = scores + self._never
         marginals, log_sum, complete = np.empty(len(self.atoms)), 0.0, True
         lists: list[tuple[Bools, Floats]] = []
         known = [(self._known(conjunctions), cost) for conjunctions, cost in reasons]

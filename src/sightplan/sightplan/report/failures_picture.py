@@ -23,11 +23,6 @@ def encode_png(image: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def decode_png(data: bytes) -> NDArray[np.uint8]:
-    """The (H, W, 3) uint8 RGB image of a PNG file."""
-    return np.asarray(Image.open(io.BytesIO(data)).convert('RGB'))
-
-
 def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
     """The image of a failure with what was asked, answered and true below it.
 

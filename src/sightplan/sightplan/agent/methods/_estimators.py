@@ -37,8 +37,6 @@ class Estimators:
         if key not in self._known:
             constraints = (read_constraints(context.domain) if self._constraints
                            else Constraints((), 'none'))
-            never = {*context.model.atoms}.difference(
-                context.domain.worth_asking(context.problem))
             self._known[key] = Estimator(context.domain, context.problem, constraints, self.rates,
-                                         settings, atoms, never)
+                                         settings, atoms)
         return self._known[key]
