@@ -51,18 +51,22 @@ def descendants(parent: int) -> dict[int, str]:
     return found
 
 
+def outside_environment() -> dict[str, str]:
+    """The environment as it is outside of tests, some of which shut their nodes off."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
+
+
 class Graph:
     """One ``sightplan up`` and what it leaves."""
 
     def __init__(self, out: Path, arguments: tuple[str, ...], log: Path) -> None:
         self.out, self.log = out, log
         self._file = log.open('wb')
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'sightplan.cli', 'up', 'experiment', f'out:={out}',
              *arguments], stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
-            env=environment, start_new_session=True)
+            env=outside_environment(), start_new_session=True)
 
     @property
     def text(self) -> str:

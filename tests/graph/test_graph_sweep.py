@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-from graph_testing import result
+from graph_testing import outside_environment, result
 
 from sightplan.records import RunStore
 
@@ -18,10 +17,10 @@ SWEEP = {'base': {'table': 'gpt-4.1', 'split': 'simple', 'episodes': 1, 'seed': 
 
 def sweep(file: Path, out: Path, *more: str) -> dict:
     """Run a sweep, as it is run on a command line; returns what it says in the end."""
-    environment = {name: value for name, value in os.environ.items() if name != 'ROS_DOMAIN_ID'}
     done = subprocess.run(
         [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out), '--json',
-         *more], capture_output=True, text=True, timeout=280, env=environment, check=False)
+         *more], capture_output=True, text=True, timeout=280, env=outside_environment(),
+        check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
