@@ -41,6 +41,10 @@ class EpisodeBar:
     Use as a context manager. Where it is ``plain``, callers print lines instead.
     """
 
+    def __init__(self, transient: bool = False) -> None:
+        """Show nothing yet; ``transient``: the bar goes when it ends."""
+        self._transient = transient
+
     def __enter__(self) -> Self:
         from rich.console import Console
         from rich.progress import (
@@ -56,7 +60,8 @@ class EpisodeBar:
         self._bar = Progress(
             TextColumn('{task.description}'), BarColumn(20), MofNCompleteColumn(),
             TimeElapsedColumn(), TextColumn('ETA {task.fields[left]}'),
-            TextColumn('{task.fields[detail]}'), console=console, disable=self.plain)
+            TextColumn('{task.fields[detail]}'), console=console, disable=self.plain,
+            transient=self._transient)
         self._bar.start()
         self._task: Any = None
         self.done = self.total = self._before = 0
@@ -65,6 +70,11 @@ class EpisodeBar:
 
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
+
+    @property
+    def begun(self) -> bool:
+        """Whether a stage has begun."""
+        return self._task is not None
 
     def begin(self, what: str, total: int, done: int) -> None:
         """A stage begins, of ``total`` episodes, some of which are ``done`` already."""

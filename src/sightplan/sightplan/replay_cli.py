@@ -20,7 +20,7 @@ from sightplan.model import (
     Usage,
     settings_fields,
 )
-from sightplan.pace import Pace
+from sightplan.pace import EpisodeBar
 from sightplan.run_cli import read_options, show, stop_flag
 
 if TYPE_CHECKING:
@@ -512,57 +512,39 @@ class _Command:
         write_results(folder, result, self._tables)
 
 
-class _Progress:
+class _Progress(EpisodeBar):
     """Progress on standard error: a bar on a terminal, a line per bag elsewhere."""
 
     def __init__(self, total: int, what: str = 'replaying') -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-        console = Console(file=sys.stderr)
-        self._bar = Progress(
-            TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
-            TextColumn('{task.fields[s]}'), TimeElapsedColumn(), TextColumn('ETA'),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal)
-        self._task = self._bar.add_task(what, total=total, s='')
-        self._what, self._total = what, total
+        super().__init__()
+        self._bags, self._what = total, what
         self._spent: Usage | None = None
-        self._number = self._answers = 0
-        self._pace = Pace()
+        self._answers = 0
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        super().__enter__()
+        self.begin(self._what, self._bags, 0)
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
 
     def started(self, folder: Path, there: int) -> None:
         """Say where answers are kept."""
-        print(f'results: {folder}' + (f' ({there} answers are there already)' if there else ''),
-              file=sys.stderr, flush=True)
+        self.say(f'results: {folder}'
+                 + (f' ({there} answers are there already)' if there else ''))
 
     def answered(self, new: int, spent: Usage | None) -> None:
         """Count new answers."""
         self._answers += new
         self._spent = spent
-        self._bar.update(self._task, s=self.status())
+        self.update(self.done, self.status())
 
     def episode(self, name: str) -> None:
-        """Advance by one episode."""
-        self._number += 1
-        self._bar.update(self._task, completed=min(self._number, self._total), s=self.status())
-        if self._bar.disable:
-            left = self._pace.time_left(self._number, self._total - self._number)
+        """Advance by one episode; a bag may hold several."""
+        self.total = max(self.total, self.done + 1)
+        self.update(self.done + 1, self.status())
+        if self.plain:
             status = self.status()
-            print(f'[{self._number}/{max(self._number, self._total)}] {self._what}: {name}'
-                  f'{", " + status if status else ""}, ETA {left}', file=sys.stderr, flush=True)
+            self.say(f'[{self.done}/{self.total}] {self._what}: {name}'
+                     f'{", " + status if status else ""}, ETA {self.time_left}')
 
     def status(self) -> str:
         """What came so far, and what it cost."""

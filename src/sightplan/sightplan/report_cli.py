@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sightplan.model import InputError, user_path
-from sightplan.pace import Pace
+from sightplan.pace import EpisodeBar
 from sightplan.records.whole_files import replacing
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
            _folder(user_path(arguments.runs[0])) / 'report')
     out.mkdir(parents=True, exist_ok=True)
     tables = make_tables(results)
-    with _Progress() as progress:
+    with _Progress(transient=True) as progress:
         page = build(results, tables, Settings(
             arguments.title or f'Report: {", ".join(_names(arguments.runs))}',
             arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)), progress.tick)
@@ -168,7 +168,7 @@ def only(results: Results, conditions: Sequence[str]) -> Results:
                                                  for line in run.lines} if key == 'split' else
                                                 {_values(run).get(key, '-')
                                                  for run in results.runs})))
-    return replace(results, runs=tuple(runs), waiting=(None,) if conditions else results.waiting)
+    return replace(results, runs=tuple(runs), waiting=None if conditions else results.waiting)
 
 
 def _values(run: Any) -> dict[str, str]:
@@ -196,33 +196,21 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, 'utf-8')
 
 
-class _Progress:
+class _Progress(EpisodeBar):
     """Says on standard error how many pages are made: a bar on a terminal, lines elsewhere."""
 
     _EVERY_S = 10.0
 
-    def __enter__(self) -> _Progress:
-        from rich.console import Console
-        from rich.progress import Progress
-        console = Console(file=sys.stderr)
-        self._terminal = console.is_terminal
-        self._bar = Progress(console=console, transient=True, disable=not self._terminal)
-        self._bar.start()
-        self._task: Any = None
-        self._pace = Pace()
+    def __enter__(self) -> Self:
         self._said = time.monotonic()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
+        return super().__enter__()
 
     def tick(self, done: int, total: int) -> None:
         """Advance."""
-        if self._task is None:
-            self._task = self._bar.add_task('pages of episodes', total=total)
-        self._bar.update(self._task, completed=done)
+        if not self.begun:
+            self.begin('pages of episodes', total, 0)
+        self.update(done)
         now = time.monotonic()
-        if not self._terminal and now - self._said >= self._EVERY_S:
+        if self.plain and now - self._said >= self._EVERY_S:
             self._said = now
-            print(f'[{done}/{total}] pages of episodes, ETA '
-                  f'{self._pace.time_left(done, total - done)}', file=sys.stderr, flush=True)
+            self.say(f'[{done}/{total}] pages of episodes, ETA {self.time_left}')

@@ -27,6 +27,7 @@ from sightplan.model import (
     TruthSource,
     Verdict,
 )
+from sightplan.records.whole_files import replacing
 
 NAME = 'answers.jsonl'
 
@@ -78,10 +79,9 @@ class AnswersLog:
         content = b''.join(kept)
         if content == whole:
             return
-        temporary = self._path.with_name(f'.{NAME}.new')
         try:
-            temporary.write_bytes(content)
-            os.replace(temporary, self._path)
+            with replacing(self._path) as temporary:
+                temporary.write_bytes(content)
         except OSError as error:
             raise InfrastructureError(f'{self._path}: cannot be written '
                                       f'({error.strerror})') from error

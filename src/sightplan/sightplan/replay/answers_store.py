@@ -30,6 +30,7 @@ from sightplan.model import (
 )
 from sightplan.records.answers_reading import parse_answer
 from sightplan.records.bag_reading import SUFFIXES
+from sightplan.records.whole_files import replacing
 from sightplan.replay.batches import Batch
 
 FORMAT = 2
@@ -179,7 +180,7 @@ class AnswersStore:
         Raises:
             InfrastructureError: they could not be written; the old ones are still there.
         """
-        path, temporary = self.folder / ANSWERS, self.folder / f'.{ANSWERS}.new'
+        path = self.folder / ANSWERS
         lines, changed = path.read_bytes().split(b'\n')[:-1], 0
         for place, line in enumerate(lines):
             entry = json.loads(line)
@@ -191,12 +192,12 @@ class AnswersStore:
         if not changed:
             return 0
         try:
-            file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it is the file of answers
-            with open(file, 'wb', closefd=False) as content:
-                content.write(b''.join(line + b'\n' for line in lines))
-            os.fsync(file)
-            os.replace(temporary, path)
+            with replacing(path, synced=True) as temporary:
+                file = os.open(temporary, os.O_RDWR | os.O_APPEND)
+                # Locked before it is the file of answers.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with open(file, 'wb', closefd=False) as content:
+                    content.write(b''.join(line + b'\n' for line in lines))
         except OSError as error:
             raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
         if self._file is not None:
@@ -226,10 +227,11 @@ class AnswersStore:
                              + '; '.join(found[:5]) + more)
 
     def _write_info(self) -> None:
-        path, temporary = self.folder / NAME, self.folder / f'.{NAME}.new'
+        path = self.folder / NAME
         try:
-            temporary.write_text(json.dumps(self._info, indent=2, allow_nan=False) + '\n', 'utf-8')
-            os.replace(temporary, path)
+            with replacing(path) as temporary:
+                temporary.write_text(
+                    json.dumps(self._info, indent=2, allow_nan=False) + '\n', 'utf-8')
         except OSError as error:
             raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
 

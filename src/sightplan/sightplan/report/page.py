@@ -31,6 +31,7 @@ from sightplan.report.results import (
     are_known,
     completed,
     split_of,
+    total,
 )
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
@@ -774,9 +775,8 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
     lines = [line for run in results.runs for line in run.lines]
     scored = [line for line in lines if line['scored']]
     solved = sum(bool(line['solved']) for line in scored)
-    planned = [*(run.planned for run in results.runs), *results.waiting]
-    of = f' of {sum(p for p in planned if p):,}' if None not in planned and sum(
-        p for p in planned if p) > len(lines) else ''
+    planned = total([*(run.planned for run in results.runs), results.waiting])
+    of = f' of {planned:,}' if planned is not None and planned > len(lines) else ''
     tiles = [(f'{len(lines):,}{of}', 'episodes'), (f'{len(results.runs):,}', 'runs'),
              (f'{solved:,}', f'solved of {len(scored):,} scored')]
     if len(lines) > len(scored):

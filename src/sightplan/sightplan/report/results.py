@@ -461,6 +461,12 @@ class Group:
         return ', '.join(part for part in parts if part)
 
 
+def total(planned: Iterable[int | None]) -> int | None:
+    """The sum of planned episodes; None if one number is not known."""
+    numbers = list(planned)
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
 @dataclass(frozen=True)
 class Results:
     """What was read.
@@ -468,12 +474,12 @@ class Results:
     Attributes:
         runs: those with at least one episode, in the order in which they were named.
         complaints: what could not be used and why, each a sentence that names file and remedy.
-        waiting: episodes planned in each run of the sweeps that has none yet; None: not known.
+        waiting: episodes planned in the runs of sweeps that have none yet; None: not known.
     """
 
     runs: tuple[RunResults, ...]
     complaints: tuple[str, ...] = ()
-    waiting: tuple[int | None, ...] = ()
+    waiting: int | None = 0
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
@@ -525,7 +531,7 @@ def gather(paths: Iterable[Path | str] | Path | str) -> Results:
             f'{", ".join(map(str, named))}: there is not one finished episode; {_REMEDY}',
             *reader.complaints]))
     return Results(tuple(runs), tuple(dict.fromkeys(reader.complaints)),
-                   tuple(reader.waiting.values()))
+                   total(reader.waiting.values()))
 
 
 class _Reader:

@@ -157,8 +157,9 @@ def run_sweep(sweep: Sweep, out: Path, how: How | None = None, watcher: Watcher 
             failures.append({'error': stage.full(out, error)})
         finally:
             stage.close()
-        found = status(sweep, out)
-        failures += _unscored(sweep, out)
+        tails = _read(sweep, out)
+        found = _counts(sweep, out, tails)
+        failures += _unscored(tails)
         failures += [item for item in damaged(sweep, out) if not any(
             item['cell'] == there.get('cell') and item['error'] in there['error']
             for there in failures)]
@@ -184,11 +185,21 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
         what models cost, None where nobody counted.
     """
     out = out.expanduser().resolve()
+    return _counts(sweep, out, _read(sweep, out))
+
+
+def _read(sweep: Sweep, out: Path) -> list[_Tail]:
+    """What is committed to each cell."""
+    tails = [_Tail(out / cell.name) for cell in sweep.cells]
+    for tail in tails:
+        tail.update()
+    return tails
+
+
+def _counts(sweep: Sweep, out: Path, tails: Sequence[_Tail]) -> dict[str, Any]:
     duplicates = unscored = scored = solved = done = 0
     spent: Usage | None = None
-    for cell in sweep.cells:
-        tail = _Tail(out / cell.name)
-        tail.update()
+    for tail in tails:
         done += len(tail.scored)
         duplicates += tail.lines - len(tail.scored)
         unscored += tail.unscored
@@ -201,14 +212,12 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
             'spent': None if spent is None else dataclasses.asdict(spent)}
 
 
-def _unscored(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
+def _unscored(tails: Sequence[_Tail]) -> list[dict[str, Any]]:
     """Committed episodes that could not be scored, by run and error."""
     found: dict[tuple[str, str], list[str]] = {}
-    for cell in sweep.cells:
-        tail = _Tail(out / cell.name)
-        tail.update()
+    for tail in tails:
         for episode, error in tail.errors.items():
-            found.setdefault((cell.name, error), []).append(episode)
+            found.setdefault((tail.folder.name, error), []).append(episode)
     return [{'cell': name, 'episodes': episodes, 'error': error}
             for (name, error), episodes in found.items()]
 
