@@ -58,18 +58,22 @@ HEAVY = {
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
-    'cv2': ('sightplan_sim', 'sightplan.report'),
+    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.report'),
+    'pinocchio': ('sightplan_arm',),
 }
 """A library listed here is allowed there, whatever the room's list says, and nowhere else."""
 
 PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
-    'sightplan_sim': (('sightplan.model', 'sightplan.domains'), ('numpy', 'yaml')),
+    'sightplan_arm': (('sightplan.model', 'sightplan.domains'), ('numpy', 'yaml')),
+    'sightplan_sim': (
+        ('sightplan.model', 'sightplan.domains', 'sightplan_arm'), ('numpy', 'yaml')),
     'sightplan_nodes': (
-        ('sightplan', 'sightplan_sim', 'sightplan_interfaces'),
+        ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
-         'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
+         'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
+         'geometry_msgs', 'trajectory_msgs', 'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
 }

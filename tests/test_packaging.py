@@ -47,6 +47,7 @@ WITHOUT_KEY = {
     'fast_downward': 'fast-downward-translate',
     'lz4': 'lz4',
     'ortools': 'ortools',
+    'pinocchio': 'pin',
     'playwright': 'playwright',
     'pyarrow': 'pyarrow',
     'safetensors': 'safetensors',
@@ -57,6 +58,7 @@ OPTIONAL = {'ray': 'ray', 'rerun': 'rerun-sdk'}  # import: its name on the Pytho
 NOT_IMPORTED = {
     # declared although no module imports it
     'sightplan': set(),
+    'sightplan_arm': set(),
     'sightplan_nodes': {'sightplan_sim'},  # found by its entry point
     'sightplan_sim': set(),
 }
@@ -87,7 +89,7 @@ def locked_names(lock):
 
 
 def test_the_workspace_has_the_packages_of_the_design():
-    assert PACKAGES == ['sightplan', 'sightplan_bringup', 'sightplan_interfaces',
+    assert PACKAGES == ['sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
                         'sightplan_nodes', 'sightplan_sim']
 
 

@@ -1,0 +1,1 @@
+"""Symbolic actions as motions of a robot arm, behind a safety gate."""

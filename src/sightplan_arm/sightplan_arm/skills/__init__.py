@@ -1,0 +1,1 @@
+"""Skills: one module per domain, its actions as motions."""
