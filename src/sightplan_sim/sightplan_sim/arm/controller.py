@@ -1,0 +1,158 @@
+"""What runs between a command and the motors: a joint trajectory and a gripper controller."""
+
+from __future__ import annotations
+
+import numpy as np
+from sightplan_arm.hardware import JointTrajectory, Vector
+
+from sightplan.model import WorldError
+
+
+class TrajectoryController:
+    """Follows one trajectory at a time, as ros2_control's joint trajectory controller does.
+
+    With positions and velocities it interpolates by cubic splines, with positions alone (an
+    empty array of velocities) linearly. A new trajectory replaces the running one at once; if it
+    does not begin at time 0, it is joined to the state the arm is in. At its end the arm holds.
+
+    Args:
+        positions: (N,) where the arm holds at the start [rad].
+    """
+
+    def __init__(self, positions: Vector) -> None:
+        self._n = len(positions)
+        self.hold(positions)
+
+    def hold(self, positions: Vector) -> None:
+        """Stay somewhere from now on.
+
+        Args:
+            positions: (N,) [rad].
+        """
+        self._start_s = self._end_s = float('-inf')
+        self._times = np.zeros(1)
+        self._last = np.array(positions, dtype=np.float64)
+        self._pieces = np.zeros((0, 4, self._n))
+
+    def start(self, trajectory: JointTrajectory, now_s: float, positions: Vector,
+              velocities: Vector) -> None:
+        """Follow a trajectory from now on.
+
+        Args:
+            trajectory: K points of N joints.
+            now_s: time at which it starts [s].
+            positions: (N,) where the arm is [rad].
+            velocities: (N,) how fast it moves [rad/s].
+
+        Raises:
+            WorldError: it has no points, is of another number of joints, or its numbers are not
+                finite or its times not increasing from 0 or later; the running one goes on.
+        """
+        times, at, speed = _checked(trajectory, self._n)
+        if times[0] > 0:
+            times = np.concatenate([[0.0], times])
+            at = np.vstack([positions, at])
+            speed = np.vstack([velocities, speed]) if len(speed) else speed
+        self._start_s, self._end_s = now_s, now_s + float(times[-1])
+        self._times, self._last = times, at[-1].copy()
+        self._pieces = _pieces(times, at, speed)
+
+    def active(self, now_s: float) -> bool:
+        """Whether the trajectory has not come to its end."""
+        return now_s < self._end_s
+
+    def desired(self, now_s: float) -> tuple[Vector, Vector]:
+        """Where the joints should be now, and how fast they should move.
+
+        Args:
+            now_s: not before the start [s].
+
+        Returns:
+            (N,) positions [rad] and (N,) velocities [rad/s].
+        """
+        if now_s >= self._end_s:
+            return self._last, np.zeros(self._n)
+        t = now_s - self._start_s
+        k = int(np.searchsorted(self._times, t, side='right')) - 1
+        a, b, c, d = self._pieces[k]
+        u = t - self._times[k]
+        return a + u * (b + u * (c + u * d)), b + u * (2 * c + 3 * u * d)
+
+
+def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vector]:
+    """Times (K,), positions (K, N) and velocities (K, N) or (0, N) of a sound trajectory."""
+    times = np.asarray(trajectory.times_s, dtype=np.float64)
+    at = np.asarray(trajectory.positions, dtype=np.float64)
+    speed = np.asarray(trajectory.velocities, dtype=np.float64)
+    if times.ndim != 1 or not len(times):
+        raise WorldError('the trajectory has no points')
+    if at.shape != (len(times), n):
+        raise WorldError(f'the trajectory has positions of shape {at.shape} for {len(times)} '
+                         f'points of {n} joints')
+    if speed.size == 0:
+        speed = np.zeros((0, n))
+    elif speed.shape != at.shape:
+        raise WorldError(f'the trajectory has velocities of shape {speed.shape} for positions '
+                         f'of shape {at.shape}')
+    if not (np.isfinite(times).all() and np.isfinite(at).all() and np.isfinite(speed).all()):
+        raise WorldError('the trajectory holds a number that is not finite')
+    if times[0] < 0 or (np.diff(times) <= 0).any():
+        raise WorldError('the times of the trajectory do not increase from 0')
+    return times, at, speed
+
+
+def _pieces(times: Vector, at: Vector, speed: Vector) -> Vector:
+    """(K - 1, 4, N) coefficients of each piece, by rising power of the time since its start."""
+    h = np.diff(times)[:, None]
+    rise = np.diff(at, axis=0)
+    if not len(speed):
+        nothing = np.zeros_like(rise)
+        return np.stack([at[:-1], rise / h, nothing, nothing], axis=1)
+    v0, v1 = speed[:-1], speed[1:]
+    return np.stack([at[:-1], v0, (3 * rise / h - 2 * v0 - v1) / h,
+                     (v0 + v1 - 2 * rise / h) / h**2], axis=1)
+
+
+class GripperController:
+    """Drives the distance of two fingers to a set point at a limited speed, with limited force.
+
+    The set point runs on although the fingers press on something, so that they hold it with the
+    force of the command.
+
+    Args:
+        opening_m: of the fingers at the start.
+        open_m: greatest opening.
+        speed_m_s: by which the opening changes.
+        most_n: greatest force.
+    """
+
+    def __init__(self, opening_m: float, open_m: float, speed_m_s: float, most_n: float) -> None:
+        self._open_m, self._speed_m_s, self._most_n = open_m, speed_m_s, most_n
+        self.hold(opening_m)
+
+    def hold(self, opening_m: float) -> None:
+        """Stay at an opening, with full force."""
+        self.opening_m = self._goal_m = min(max(opening_m, 0.0), self._open_m)
+        self.force_n = self._most_n
+
+    def start(self, opening_m: float, force_n: float) -> None:
+        """Go to an opening, cut to what the gripper can do.
+
+        Raises:
+            WorldError: a number is not finite, or the force not positive.
+        """
+        if not (np.isfinite(opening_m) and np.isfinite(force_n) and force_n > 0):
+            raise WorldError(f'the gripper cannot go to {opening_m} m with {force_n} N')
+        self._goal_m = min(max(float(opening_m), 0.0), self._open_m)
+        self.force_n = min(float(force_n), self._most_n)
+
+    @property
+    def active(self) -> bool:
+        """Whether the set point still moves."""
+        return self.opening_m != self._goal_m
+
+    def step(self, duration_s: float) -> float:
+        """Let time pass; returns the set point [m]."""
+        reach = self._speed_m_s * duration_s
+        self.opening_m += min(max(self._goal_m - self.opening_m, -reach), reach)
+        return self.opening_m

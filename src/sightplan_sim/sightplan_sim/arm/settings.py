@@ -1,0 +1,38 @@
+"""Settings of the simulated hardware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightplan.model import param
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareSettings:
+    """How the simulated arm and its camera behave; worlds add them to their own settings."""
+
+    robot: str = param('panda', 'robot, with execution=arm: a name in config/robots/, or a file')
+    physics_hz: float = param(
+        120.0, 'steps of the physics a second of simulated time', low=60.0, high=1000.0)
+    friction: float = param(
+        0.8, 'friction coefficient between the fingers and a block, and of blocks', low=0.0,
+        high=2.0)
+    joint_noise_rad: float = param(
+        0.0, 'standard deviation of the measured joint positions [rad]', low=0.0, high=0.1)
+    realtime_factor: float = param(
+        0.0, 'simulated seconds a second of wall clock, in a thread of its own; 0: time passes '
+        'only while somebody waits for the arm, as fast as the machine can', low=0.0, high=20.0)
+    depth_noise_mm: float = param(
+        0.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
+        low=0.0, high=50.0)
+    depth_dropout: float = param(
+        0.0, 'share of the pixels whose depth is unknown (0)', low=0.0, high=1.0)
+    depth_step_mm: float = param(
+        0.0, 'smallest difference of depth, as of a 16 bit depth image; 0: none', low=0.0,
+        high=20.0)
+    calibration_error_mm: float = param(
+        0.0, "how far the camera is from where the robot's file has it, in a random direction",
+        low=0.0, high=100.0)
+    calibration_error_deg: float = param(
+        0.0, "how far the camera is turned from how the robot's file has it, about a random axis",
+        low=0.0, high=20.0)

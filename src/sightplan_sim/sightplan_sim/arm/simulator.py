@@ -1,0 +1,360 @@
+"""A Franka Panda in PyBullet that moves by its motors, and blocks that move by physics.
+
+World frame: the table's (metres, x right as the camera sees it, y away from it, z up, table top
+z = 0). Nothing here snaps, glues or teleports while time passes: a block is held by friction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import tempfile
+import threading
+import time
+import weakref
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import inverse, quaternion_from_rotation
+from sightplan_arm.hardware import JointState, JointTrajectory, Vector
+
+from sightplan.model import InputError, WorldError
+from sightplan_sim.arm.controller import GripperController, TrajectoryController
+from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.bullet import import_bullet
+
+Pose7 = tuple[float, float, float, float, float, float, float]
+"""Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
+
+FINGER_M_S = 0.1
+"""Speed of each finger, as of Franka's hand at its usual setting."""
+FINGER_N = 40.0
+"""Greatest force between the fingers."""
+BLOCK_KG = 0.08
+_GEAR_N = 50.0
+_ITERATIONS = 60
+_GAIN, _DAMPING = 0.25, 1.0
+_SLICE_STEPS = 4
+"""Steps after which the lock is given to whom else wants it."""
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Where everything is at one moment: what a picture needs, and small enough for a pipe.
+
+    Attributes:
+        stamp_s: the arm's clock.
+        joints: positions of the arm's joints, and of the fingers' [rad, m].
+        links: pose of each link's frame, by its name in the URDF, base included.
+        blocks: colour letter to the pose of the block's centre.
+        moving: whether arm, fingers or any block moves.
+    """
+
+    stamp_s: float
+    joints: tuple[float, ...]
+    links: Mapping[str, Pose7]
+    blocks: Mapping[str, Pose7]
+    moving: bool
+
+
+class SimulatedArm:
+    """Implements the protocol Arm, over physics.
+
+    Args:
+        robot: whose joints, park posture, gripper and table are used; a Panda.
+        settings: see ``HardwareSettings``.
+        block_m: side of a block.
+        table_y_m: front and back edge of the table.
+
+    Raises:
+        InputError: the robot is not one that can be simulated.
+        WorldError: there is no simulator to be had.
+
+    All methods may be called from several threads. With ``realtime_factor`` 0, time passes in
+    ``wait`` and ``advance`` only; else in a thread that ``run`` starts, and ``wait`` waits.
+    """
+
+    def __init__(self, robot: RobotConfig, settings: HardwareSettings, *, block_m: float,
+                 table_y_m: tuple[float, float]) -> None:
+        self.robot, self.settings = robot, settings
+        self._block_m, self._table_y_m = block_m, table_y_m
+        self._lock = threading.RLock()
+        self._passed = threading.Condition(self._lock)
+        self._bullet = import_bullet()
+        self._client = self._bullet.connect(self._bullet.DIRECT)
+        if self._client < 0:
+            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
+        self._finalizer = weakref.finalize(
+            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._step_s = 1.0 / settings.physics_hz
+        self._steps = 0
+        self._blocks: dict[str, int] = {}
+        self.reset({})
+
+    # --- protocol Arm -------------------------------------------------------------------------
+
+    def now_s(self) -> float:
+        """Simulated time since the arm was made; a reset does not turn it back."""
+        with self._lock:
+            return self._steps * self._step_s
+
+    def state(self) -> JointState:
+        """The joints as measured in the last step."""
+        with self._lock:
+            return self._measured
+
+    def state_age_s(self) -> float:
+        """0: a simulated encoder is always there."""
+        return 0.0
+
+    def command(self, trajectory: JointTrajectory) -> None:
+        """Follow a trajectory from now on; see ``TrajectoryController``."""
+        with self._lock:
+            positions, velocities, _ = self._read()
+            self._controller.start(trajectory, self.now_s(), positions, velocities)
+
+    def grip(self, opening_m: float, force_n: float) -> None:
+        """Move the fingers from now on; see ``GripperController``."""
+        with self._lock:
+            self._gripper.start(opening_m, force_n)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, or wait until it has.
+
+        Raises:
+            WorldError: the simulator was closed meanwhile.
+        """
+        if self._thread is None:
+            self.advance(seconds)
+            return
+        with self._passed:
+            until = self.now_s() + seconds
+            while self.now_s() < until - self._step_s / 2:
+                if self._closing.is_set():
+                    raise WorldError('the simulated arm was closed')
+                self._passed.wait(0.5)
+
+    # --- beyond the protocol ------------------------------------------------------------------
+
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass, rounded to whole steps (at least one).
+
+        Raises:
+            WorldError: the simulator was closed.
+        """
+        left = max(1, round(seconds / self._step_s))
+        while left > 0:
+            with self._passed:
+                if self._closing.is_set():
+                    raise WorldError('the simulated arm was closed')
+                for _ in range(min(left, _SLICE_STEPS)):
+                    self._step()
+                self._passed.notify_all()
+            left -= _SLICE_STEPS
+
+    def run(self) -> None:
+        """Let time pass by itself from now on, ``realtime_factor`` times as fast as the wall's."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name='simulated arm', daemon=True)
+            self._thread.start()
+
+    def reset(self, blocks: Mapping[str, Pose7], seed: int = 0) -> None:
+        """Begin anew: arm parked and open, blocks where they are told to be, all at rest.
+
+        Args:
+            blocks: colour letter to the pose of the block's centre.
+            seed: of the noise of the joints.
+        """
+        with self._passed:
+            self._build(blocks)
+            park = np.array(self.robot.arm.park, dtype=np.float64)
+            self._controller = TrajectoryController(park)
+            self._gripper = GripperController(
+                self.robot.gripper.open_m, self.robot.gripper.open_m, 2 * FINGER_M_S, FINGER_N)
+            self._noise = np.random.default_rng([seed, 0x61726D])
+            self._measure()
+            self._passed.notify_all()
+
+    def poses(self) -> Poses:
+        """Where everything is now."""
+        bullet, client = self._bullet, self._client
+        with self._lock:
+            positions, velocities, fingers = self._read()
+            links = {self._base_name: self._base_pose}
+            states = bullet.getLinkStates(
+                self._body, list(range(len(self._link_names))), computeForwardKinematics=1,
+                physicsClientId=client)
+            for name, state in zip(self._link_names, states, strict=True):
+                links[name] = (*state[4], *state[5])
+            moving = (self._controller.active(self.now_s()) or self._gripper.active
+                      or bool(np.abs(velocities).max() > 0.01))
+            blocks = {}
+            for colour, body in self._blocks.items():
+                at, turn = bullet.getBasePositionAndOrientation(body, physicsClientId=client)
+                blocks[colour] = (*at, *turn)
+                speed, spin = bullet.getBaseVelocity(body, physicsClientId=client)
+                moving |= math.hypot(*speed) > 0.01 or math.hypot(*spin) > 0.2
+            return Poses(self.now_s(), (*positions.tolist(), *fingers), links, blocks,
+                         bool(moving))
+
+    def close(self) -> None:
+        """Give the simulator back."""
+        self._closing.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+        with self._passed:
+            self._finalizer()
+            self._passed.notify_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        """Keep up with the wall clock; what a busy machine cannot do is not caught up with."""
+        factor = self.settings.realtime_factor or 1.0
+        last = time.monotonic()
+        owed = 0.0
+        while not self._closing.is_set():
+            now = time.monotonic()
+            owed = min(owed + (now - last) * factor, 0.1 * factor)
+            last = now
+            steps = int(owed / self._step_s)
+            if steps:
+                owed -= steps * self._step_s
+                with contextlib.suppress(WorldError):  # closed meanwhile
+                    self.advance(steps * self._step_s)
+            self._closing.wait(max(0.0, (self._step_s - owed) / factor))
+
+    def _step(self) -> None:
+        bullet, client, body = self._bullet, self._client, self._body
+        at, speed = self._controller.desired(self.now_s() + self._step_s)
+        bullet.setJointMotorControlArray(
+            body, self._arm_joints, bullet.POSITION_CONTROL, targetPositions=at,
+            targetVelocities=speed, forces=self._efforts, positionGains=self._gains,
+            velocityGains=self._dampings, physicsClientId=client)
+        opening = self._gripper.step(self._step_s) / 2
+        bullet.setJointMotorControlArray(
+            body, self._finger_joints, bullet.POSITION_CONTROL, targetPositions=[opening] * 2,
+            forces=[self._gripper.force_n] * 2, physicsClientId=client)
+        bullet.stepSimulation(physicsClientId=client)
+        self._steps += 1
+        self._measure()
+
+    def _read(self) -> tuple[Vector, Vector, tuple[float, float]]:
+        """True positions and velocities of the arm, and positions of the fingers."""
+        states = self._bullet.getJointStates(
+            self._body, [*self._arm_joints, *self._finger_joints], physicsClientId=self._client)
+        n = len(self._arm_joints)
+        return (np.array([s[0] for s in states[:n]]), np.array([s[1] for s in states[:n]]),
+                (float(states[n][0]), float(states[n + 1][0])))
+
+    def _measure(self) -> None:
+        positions, velocities, fingers = self._read()
+        if self.settings.joint_noise_rad > 0:
+            positions = positions + self.settings.joint_noise_rad * self._noise.standard_normal(
+                len(positions))
+        self._measured = JointState(self.now_s(), positions, velocities, max(0.0, sum(fingers)))
+
+    def _build(self, blocks: Mapping[str, Pose7]) -> None:
+        bullet, client, s = self._bullet, self._client, self.settings
+        bullet.resetSimulation(physicsClientId=client)
+        bullet.setPhysicsEngineParameter(
+            fixedTimeStep=self._step_s, numSolverIterations=_ITERATIONS,
+            deterministicOverlappingPairs=1, physicsClientId=client)
+        bullet.setGravity(0.0, 0.0, -9.81, physicsClientId=client)
+        self._build_table()
+        self._build_arm()
+        shape = bullet.createCollisionShape(
+            bullet.GEOM_BOX, halfExtents=[self._block_m / 2] * 3, physicsClientId=client)
+        self._blocks = {}
+        for colour, pose in blocks.items():
+            body = bullet.createMultiBody(
+                BLOCK_KG, shape, -1, pose[:3], pose[3:], physicsClientId=client)
+            bullet.changeDynamics(body, -1, lateralFriction=s.friction, spinningFriction=0.005,
+                                  rollingFriction=0.0005, physicsClientId=client)
+            self._blocks[colour] = body
+
+    def _build_table(self) -> None:
+        bullet, client = self._bullet, self._client
+        front, back = self._table_y_m
+        for half, at in (
+                ((3.0, (back - front) / 2, 0.05), (0.0, (front + back) / 2, -0.05)),
+                ((3.0, 0.05, 2.0), (0.0, back + 0.05, 0.0)),  # the wall behind
+                ((3.0, 3.0, 0.05), (0.0, 0.0, -0.80))):  # the floor
+            shape = bullet.createCollisionShape(
+                bullet.GEOM_BOX, halfExtents=half, physicsClientId=client)
+            body = bullet.createMultiBody(0, shape, -1, at, physicsClientId=client)
+            bullet.changeDynamics(body, -1, lateralFriction=0.8, physicsClientId=client)
+
+    def _build_arm(self) -> None:
+        bullet, client, robot = self._bullet, self._client, self.robot
+        base = inverse(robot.table.pose)
+        turn = quaternion_from_rotation(base[:3, :3]).tolist()
+        with _bare_urdf() as path:
+            self._body = bullet.loadURDF(
+                str(path), base[:3, 3].tolist(), turn, useFixedBase=1, physicsClientId=client)
+        infos = [bullet.getJointInfo(self._body, i, physicsClientId=client)
+                 for i in range(bullet.getNumJoints(self._body, physicsClientId=client))]
+        index = {info[1].decode(): info[0] for info in infos}
+        missing = [name for name in (*robot.arm.joints, *robot.gripper.joints)
+                   if name not in index]
+        if missing:
+            raise InputError(f'{robot.file}: joint {missing[0]} is not one of the simulated '
+                             f'Panda ({", ".join(index)}); only a Panda can be simulated')
+        self._base_name = bullet.getBodyInfo(self._body, physicsClientId=client)[0].decode()
+        self._base_pose: Pose7 = (*base[:3, 3].tolist(), *turn)
+        self._link_names = [info[12].decode() for info in infos]
+        self._arm_joints = [index[name] for name in robot.arm.joints]
+        self._finger_joints = [index[name] for name in robot.gripper.joints]
+        self._efforts = [infos[i][10] for i in self._arm_joints]
+        self._gains = [_GAIN] * len(self._arm_joints)
+        self._dampings = [_DAMPING] * len(self._arm_joints)
+        for joint, value in zip(self._arm_joints, robot.arm.park, strict=True):
+            bullet.resetJointState(self._body, joint, float(value), physicsClientId=client)
+        left, right = self._finger_joints
+        for joint in (left, right):
+            bullet.resetJointState(self._body, joint, robot.gripper.open_m / 2,
+                                   physicsClientId=client)
+            bullet.changeDynamics(self._body, joint, lateralFriction=1.0, spinningFriction=0.02,
+                                  rollingFriction=0.001, physicsClientId=client)
+        gear = bullet.createConstraint(
+            self._body, left, self._body, right, bullet.JOINT_GEAR, [1, 0, 0], [0, 0, 0],
+            [0, 0, 0], physicsClientId=client)
+        bullet.changeConstraint(gear, gearRatio=-1, erp=0.1, maxForce=_GEAR_N,
+                                physicsClientId=client)
+
+
+def panda_folder() -> Path:
+    """Where pybullet_data keeps the Panda (Apache-2.0, Franka Emika)."""
+    import pybullet_data
+    return Path(pybullet_data.getDataPath()) / 'franka_panda'
+
+
+@contextlib.contextmanager
+def _bare_urdf() -> Any:
+    """Path of the Panda's URDF without what is only seen, for the time of loading it."""
+    folder = panda_folder()
+    tree = ET.parse(folder / 'panda.urdf')
+    for link in tree.iter('link'):
+        for visual in link.findall('visual'):
+            link.remove(visual)
+    for mesh in tree.iter('mesh'):
+        name = mesh.get('filename', '')
+        mesh.set('filename', str(folder / name.removeprefix('package://')))
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / 'panda.urdf'
+        tree.write(path)
+        yield path
