@@ -26,6 +26,7 @@ import numpy as np
 
 from sightplan.domains import load_domain
 from sightplan.model import EpisodeSpec, PlanningTask, Question
+from sightplan.plugins import BENCHES, add_plugins
 
 REPEATS = 15
 QUESTIONS = 60
@@ -388,6 +389,7 @@ def add_parser(subparsers: Any) -> None:
                           'GPU or CPU, against the plain way and the floor')
     bench_grounding.add_arguments(grounding)
     grounding.set_defaults(main=bench_grounding.main)
+    add_plugins(parts, BENCHES)
 
 
 def main(arguments: argparse.Namespace) -> int:

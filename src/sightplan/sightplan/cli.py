@@ -11,13 +11,17 @@ import sys
 from collections.abc import Sequence
 
 import sightplan
+from sightplan.plugins import COMMANDS, add_plugins
 
 SUBCOMMANDS = (
     'sightplan.run_cli', 'sightplan.sweep_cli', 'sightplan.up', 'sightplan.problems_cli',
     'sightplan.prompts_cli', 'sightplan.estimate_cli', 'sightplan.calibrate_cli',
     'sightplan.constraints_cli', 'sightplan.failures_cli', 'sightplan.replay_cli',
     'sightplan.label_cli', 'sightplan.report_cli', 'sightplan.doctor', 'sightplan.bench')
-"""Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code."""
+"""Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code.
+
+Other packages add theirs by entry points: ``sightplan.plugins``.
+"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -32,6 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
     for name in SUBCOMMANDS:
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name).add_parser(subparsers)
+    add_plugins(subparsers, COMMANDS)
     return parser
 
 
