@@ -56,7 +56,8 @@ def add_parser(subparsers: Any) -> None:
                '  sightplan up experiment\n'
                '  sightplan up experiment split:=hard backend:=noisy_oracle '
                'backend_options:=table=gpt-4.1\n'
-               '  sightplan up experiment --show-args\n\n'
+               '  sightplan up experiment --show-args\n'
+               '  ROS_DOMAIN_ID=7 sightplan up experiment --only grounder backend:=embedded\n\n'
                'Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID '
                '(set it yourself to choose).\n\n'
                'exit codes: 0 done; 1 a node failed; 2 bad usage.',
@@ -68,6 +69,9 @@ def add_parser(subparsers: Any) -> None:
                         help='arguments of the graph')
     parser.add_argument('-s', '--show-args', action='store_true',
                         help='list the arguments of the graph and end')
+    parser.add_argument('--only', metavar='NODE', action='append', default=[],
+                        help='start this node of the graph, whatever the method needs (repeat for '
+                             'more); the others run elsewhere, for example in containers')
     parser.add_argument('--json', action='store_true',
                         help='with --show-args: as JSON; else: the last line of standard output '
                              'is one object with exit code and what ended the graph')
@@ -82,7 +86,7 @@ def main(arguments: argparse.Namespace) -> int:
             _show_arguments(graph, arguments.json)
             return DONE
         values = graph.values(arguments.arguments)
-        graph = graph.chosen(values)
+        graph = graph.only(arguments.only) if arguments.only else graph.chosen(values)
         with contextlib.ExitStack() as stack:
             environment = graph_environment(os.environ, stack)
             commands = [command(node, values) for node in graph.nodes]

@@ -59,6 +59,13 @@ def test_nodes_that_nobody_asked_for_are_left_out(tmp_path, given, nodes):
     assert [node.name for node in small.chosen(small.values(given)).nodes] == nodes.split()
 
 
+def test_single_nodes_can_be_chosen_whatever_the_method_needs(tmp_path):
+    small = graph(tmp_path)
+    assert [node.name for node in small.only(['asked', 'n']).nodes] == ['n', 'asked']
+    with pytest.raises(InputError, match=r"no node 'aksed'.*did you mean 'asked'\?"):
+        small.only(['n', 'aksed'])
+
+
 def test_no_model_is_started_twice():
     """Whatever the method, at most one node of the experiment loads the model."""
     experiment = load_graph(SHIPPED)

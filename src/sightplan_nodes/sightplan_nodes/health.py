@@ -1,0 +1,228 @@
+"""Whether nodes are alive and ready: a command for healthchecks, with or without ros2cli.
+
+    python -m sightplan_nodes.health grounder
+
+A node is healthy when it is on the graph, answers a call (so its executor spins), is active if it
+is a lifecycle node, and offers the services that others need of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
+from rcl_interfaces.srv import ListParameters
+from rclpy.exceptions import NameValidationException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_full_topic_name import validate_full_topic_name
+
+from sightplan.model import DeadlineError, InfrastructureError, InputError, SightplanError
+from sightplan_nodes import names
+
+HEALTHY, UNHEALTHY, USAGE = 0, 1, 2
+
+_LIFECYCLE = 'lifecycle_msgs/srv/GetState'
+_GOALS = '_action/send_goal'
+OFFERS: Mapping[str, tuple[str, ...]] = {
+    'sim_bridge': ('sim_bridge/reset', f'{names.EXECUTE_SKILL}/{_GOALS}'),
+    'arm_bridge': ('arm_bridge/reset', f'{names.EXECUTE_SKILL}/{_GOALS}'),
+    names.GROUNDER: (names.GROUND,),
+    names.VLM_PLANNER: (names.PROPOSE_PLAN,),
+    names.SYMBOLIC_PLANNER: (names.PLAN,),
+    names.AGENT: (f'{names.RUN_EPISODE}/{_GOALS}',),
+    names.METRICS_RECORDER: (names.START_RUN,),
+}
+"""Services that others call, by the node that must offer them; names as in ``names``."""
+
+_EXAMPLES = """examples:
+  python -m sightplan_nodes.health grounder
+  python -m sightplan_nodes.health sim_bridge agent --timeout 5 --json
+  python -m sightplan_nodes.health /hardware/sim_bridge
+
+exit codes: 0 all are healthy; 1 one is not; 2 bad usage.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was found out about a node.
+
+    Attributes:
+        node: its name, with its namespace.
+        healthy: whether it can be used.
+        reason: what is wrong, and what to do; or what was seen.
+    """
+
+    node: str
+    healthy: bool
+    reason: str
+
+
+class _Examiner:
+    """Asks nodes, until a common deadline."""
+
+    def __init__(self, node: Node, deadline: float) -> None:
+        self._node, self._deadline = node, deadline
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+
+    def close(self) -> None:
+        """Leave the node alone again."""
+        self._executor.remove_node(self._node)
+        self._executor.shutdown()
+
+    def examine(self, full_name: str) -> str:
+        """What was seen of a healthy node.
+
+        Args:
+            full_name: namespace and name, from ``/``.
+
+        Raises:
+            InfrastructureError: it is not healthy; says why.
+        """
+        namespace, _, name = full_name.rpartition('/')
+        namespace = namespace or '/'
+        self._until(lambda: (name, namespace) in self._node.get_node_names_and_namespaces(),
+                    f'{full_name} is not on the graph of ROS_DOMAIN_ID='
+                    f'{os.environ.get("ROS_DOMAIN_ID", "0")}: it has not started, has ended, or '
+                    'its traffic does not get here')
+        self._call(ListParameters, f'{full_name}/list_parameters', full_name)
+        seen = 'answers'
+        offered = self._services(name, namespace)
+        if _LIFECYCLE in offered.get(f'{full_name}/get_state', ()):
+            state = self._call(GetState, f'{full_name}/get_state', full_name).current_state
+            if state.id != State.PRIMARY_STATE_ACTIVE:
+                raise InfrastructureError(f'{full_name} is {state.label}, not active: it is still '
+                                          'loading, or its log says why not')
+            seen = 'is active'
+        prefix = namespace.rstrip('/')
+        for service in OFFERS.get(name, ()):
+            wanted = f'{prefix}/{service}'
+            self._until(lambda wanted=wanted: wanted in self._services(name, namespace),
+                        f'{full_name} does not offer {wanted}')
+        return seen
+
+    def _services(self, name: str, namespace: str) -> dict[str, list[str]]:
+        try:
+            return dict(self._node.get_service_names_and_types_by_node(name, namespace))
+        except NodeNameNonExistentError:  # it has just gone
+            return {}
+
+    def _until(self, check: Callable[[], bool], complaint: str) -> None:
+        while not check():
+            if time.monotonic() >= self._deadline:
+                raise InfrastructureError(complaint)
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def _call(self, service: Any, name: str, full_name: str) -> Any:
+        client = self._node.create_client(service, name)
+        try:
+            self._until(client.service_is_ready, f'{full_name} offers no service {name}')
+            future = client.call_async(service.Request())
+            self._executor.spin_until_future_complete(
+                future, max(0.0, self._deadline - time.monotonic()))
+            if not future.done():
+                raise DeadlineError(f'{full_name} does not answer {name}: it hangs')
+            return future.result()
+        finally:
+            self._node.destroy_client(client)
+
+
+def full_name(node: str) -> str:
+    """A node's name with its namespace.
+
+    Raises:
+        InputError: it cannot be a node's name.
+    """
+    name = node if node.startswith('/') else f'/{node}'
+    try:
+        validate_full_topic_name(name)
+    except NameValidationException as error:
+        raise InputError(f'{node!r} is not the name of a node: {error}') from error
+    return name
+
+
+def check(nodes: Sequence[str], timeout_s: float,
+          context: rclpy.context.Context | None = None) -> list[Health]:
+    """Examine nodes.
+
+    Args:
+        nodes: their names, with a namespace where there is one.
+        timeout_s: limit for all of them together, discovery included [s].
+        context: an initialised ROS context; None for the process's own.
+
+    Raises:
+        InputError: a name cannot be a node's.
+    """
+    targets = [full_name(node) for node in nodes]
+    deadline = time.monotonic() + timeout_s
+    node = Node(f'health_{os.getpid()}', context=context, enable_rosout=False,
+                start_parameter_services=False, use_global_arguments=False)
+    examiner = _Examiner(node, deadline)
+    found = []
+    try:
+        for target in targets:
+            try:
+                found.append(Health(target, True, examiner.examine(target)))
+            except SightplanError as error:
+                found.append(Health(target, False, str(error)))
+    finally:
+        examiner.close()
+        node.destroy_node()
+    return found
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value <= 600.0:
+        raise argparse.ArgumentTypeError('must be more than 0 and at most 600')
+    return value
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Examine the nodes named on the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python -m sightplan_nodes.health', epilog=_EXAMPLES,
+        description='Tell whether nodes are alive and ready.',
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('nodes', metavar='NODE', nargs='+', help='name of a node')
+    parser.add_argument('--timeout', type=_seconds, default=5.0, metavar='S',
+                        help='limit in seconds for all of them together (default: 5)')
+    parser.add_argument('--json', action='store_true',
+                        help='the last line of standard output is one JSON object')
+    arguments = parser.parse_args(args)
+    try:
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        found = check(arguments.nodes, arguments.timeout)
+    except InputError as error:
+        sys.stderr.write(f'health: {error}\n')
+        return USAGE
+    finally:
+        rclpy.try_shutdown()
+    healthy = all(item.healthy for item in found)
+    for item in found:
+        sys.stderr.write(f'{item.node}: {item.reason}\n' if not item.healthy
+                         else f'{item.node} {item.reason}\n')
+    if arguments.json:
+        sys.stdout.write(json.dumps({'healthy': healthy, 'nodes': [
+            dataclasses.asdict(item) for item in found]}) + '\n')
+    return HEALTHY if healthy else UNHEALTHY
+
+
+if __name__ == '__main__':
+    CODE = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(CODE)  # at once: a probe must not wait for others to notice that it goes

@@ -1,0 +1,110 @@
+"""The health command, about real nodes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lifecycle_msgs.msg import Transition
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from nodes_testing import LIMIT_S, Manager, parameters, spinning
+from sightplan.model import InputError
+from sightplan_nodes import health, names
+from sightplan_nodes.agent import AgentNode
+from sightplan_nodes.grounder import GrounderNode
+from sightplan_nodes.metrics_recorder import MetricsRecorder
+from sightplan_nodes.sim_bridge import SimBridge
+from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
+
+
+def one(node: str, timeout_s: float = LIMIT_S) -> health.Health:
+    return health.check([node], timeout_s)[0]
+
+
+def test_a_node_that_answers_is_healthy():
+    with spinning(Node('camera')):
+        found = one('camera')
+    assert found == health.Health('/camera', True, 'answers')
+
+
+def test_a_node_that_is_not_there():
+    found = one('camera', 0.3)
+    assert not found.healthy and 'not on the graph' in found.reason
+
+
+def test_a_node_that_hangs_is_on_the_graph_but_not_healthy():
+    node = Node('camera')
+    found = one('camera', 1.0)
+    node.destroy_node()
+    assert not found.healthy and 'hangs' in found.reason
+
+
+@pytest.mark.parametrize('kind', [AgentNode, MetricsRecorder, SimBridge, SymbolicPlannerNode])
+def test_our_nodes_offer_what_is_asked_of_them(kind):
+    node = kind()
+    assert node.get_name() in health.OFFERS
+    with spinning(node):
+        found = one(node.get_name())
+    assert found.healthy, found
+
+
+def test_a_node_without_its_service_is_not_healthy():
+    with spinning(Node(names.AGENT)):
+        found = one(names.AGENT, 1.0)
+    assert not found.healthy and '/agent/run_episode/_action/send_goal' in found.reason
+
+
+def test_a_lifecycle_node_is_healthy_while_it_is_active():
+    node = GrounderNode(parameter_overrides=parameters(autostart=False))
+    manager = Manager(names.GROUNDER)
+    with spinning(node, manager.node):
+        waiting = one(names.GROUNDER)
+        assert manager.change(Transition.TRANSITION_CONFIGURE)
+        loaded = one(names.GROUNDER)
+        assert manager.change(Transition.TRANSITION_ACTIVATE)
+        active = one(names.GROUNDER)
+    assert not waiting.healthy and 'unconfigured' in waiting.reason
+    assert not loaded.healthy and 'inactive' in loaded.reason
+    assert active == health.Health('/grounder', True, 'is active')
+
+
+def test_namespaces_are_told_apart():
+    with spinning(Node('camera', namespace='hardware')):
+        assert one('/hardware/camera').healthy
+        assert not one('camera', 0.3).healthy
+
+
+def test_one_that_is_missing_makes_all_unhealthy(capsys, monkeypatch):
+    monkeypatch.setattr(health.rclpy, 'init', lambda **_: None)
+    monkeypatch.setattr(health.rclpy, 'try_shutdown', lambda: None)
+    with spinning(Node('camera')):
+        code = health.main(['camera', 'lidar', '--timeout', '2', '--json'])
+        assert health.main(['camera']) == health.HEALTHY
+    assert code == health.UNHEALTHY
+    told = json.loads(capsys.readouterr().out)
+    assert [node['healthy'] for node in told['nodes']] == [True, False]
+    assert told['healthy'] is False
+
+
+@pytest.mark.parametrize('name', ['a camera', '/', 'camera/'])
+def test_what_cannot_be_a_name(name):
+    with pytest.raises(InputError, match='not the name of a node'):
+        health.check([name], 1.0)
+
+
+def test_bad_usage():
+    for arguments in ([], ['camera', '--timeout', '0']):
+        with pytest.raises(SystemExit) as ended:
+            health.main(arguments)
+        assert ended.value.code == health.USAGE
+
+
+def test_the_probe_spins_no_other_node():
+    node = Node('camera')
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    assert not one('camera', 0.5).healthy
+    executor.remove_node(node)
+    node.destroy_node()
