@@ -1,1 +1,79 @@
-"""Skills: one module per domain, its actions as motions."""
+"""Skills: one module per domain, its actions as motions.
+
+A module of this kind is found through the entry point group ``sightplan.skills`` by the name of
+its domain; the entry point is a function ``make_skills(robot, arm, camera, gate, kinematics,
+**settings)``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any, Protocol, cast
+
+from sightplan.model import Action, Belief, InputError, Problem
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.hardware import Arm, Camera
+from sightplan_arm.skills.report import CAUSES, SkillReport, SkillResult
+
+__all__ = ['CAUSES', 'GROUP', 'SkillReport', 'SkillResult', 'Skills', 'load_skills']
+
+GROUP = 'sightplan.skills'
+
+
+class Skills(Protocol):
+    """The actions of a domain, carried out by an arm.
+
+    Attributes:
+        reports: of the actions of this episode, in order.
+    """
+
+    reports: list[SkillReport]
+
+    def reset(self, problem: Problem) -> None:
+        """Begin an episode: get out of the camera's view, and check that the table is ready.
+
+        Args:
+            problem: its initial state is not looked at.
+
+        Raises:
+            InputError: the problem does not fit the robot's table.
+            WorldError: the table or the hand is not ready; the message says what to do.
+            ArmStoppedError: the gate refused to park.
+        """
+
+    def expect(self, belief: Belief) -> None:
+        """Say what the agent believes now; an action that contradicts it will not be begun."""
+
+    def execute(self, action: Action) -> SkillResult:
+        """Carry out one action; whatever is not one of the domain's with known objects is refused.
+
+        Raises:
+            ArmStoppedError: the gate refused or broke off a motion.
+            WorldError: there was no reset, or camera or arm broke down.
+        """
+
+
+def load_skills(domain: str, robot: RobotConfig, arm: Arm, camera: Camera, gate: Any,
+                kinematics: Any, **settings: Any) -> Skills:
+    """Make the installed skills of a domain.
+
+    Args:
+        domain: its name.
+        robot: configuration of the robot.
+        arm: what moves; only the gate commands it.
+        camera: what looks.
+        gate: a ``sightplan_arm.gate.Gate`` of this arm.
+        kinematics: a ``sightplan_arm.kinematics.Kinematics`` of this robot.
+        **settings: of the skills.
+
+    Raises:
+        InputError: none are installed for this domain, or a setting is wrong.
+    """
+    found = importlib.metadata.entry_points(group=GROUP, name=domain)
+    if not found:
+        names = sorted({point.name for point in importlib.metadata.entry_points(group=GROUP)})
+        raise InputError(f'no skills for domain {domain!r} are installed (installed: '
+                         f'{", ".join(names) or "none"}); choose another domain, or install the '
+                         f'package that has them')
+    make = next(iter(found)).load()
+    return cast(Skills, make(robot, arm, camera, gate, kinematics, **settings))

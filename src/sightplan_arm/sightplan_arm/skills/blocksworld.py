@@ -1,0 +1,567 @@
+"""Blocksworld on an arm: ``moveblock(b, c)`` takes the top block b and puts it on column c.
+
+Before anything moves the camera looks: an action that makes no sense in what is seen, or
+contradicts what the agent is sure of, is refused. What becomes of a motion the agent finds out
+through its own camera.
+
+Columns stand in a row along the table's x axis, left to right in the order in which the problem
+lists them, unless ``leftof`` facts among what the robot is given say otherwise: its file is all
+that a robot knows about which place is called c1.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sightplan.model import (
+    Action,
+    Atom,
+    Belief,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Problem,
+    WorldError,
+    check_settings,
+    param,
+    settings_fields,
+)
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import hand_down
+from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
+from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
+from sightplan_arm.skills import report as causes
+from sightplan_arm.skills.motions import Motion, Route, first_that_works, postures
+from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
+from sightplan_arm.trajectories import UnreachableError
+
+if TYPE_CHECKING:
+    from sightplan_arm.gate import Gate
+    from sightplan_arm.kinematics import Kinematics
+
+DOMAIN = 'blocksworld'
+ACTION = 'moveblock'
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSettings:
+    """How blocks are moved."""
+
+    regrasps: int = param(1, 'How often a missed grasp is tried again, after a new look', low=0,
+                          high=5)
+    verify: bool = param(True, 'Whether to look at the block after it was put down')
+    check_table: bool = param(True, 'Whether an episode begins only when every block of the '
+                              'problem is seen in a column')
+    confident: float = param(0.9, 'Probability from which on the agent is taken to be sure of '
+                             'what it believes: an action that the camera contradicts is refused',
+                             low=0.5, high=1.0)
+    clearance_m: float = param(0.03, 'Distance kept to what stands on the table when a block is '
+                               'carried over it [m]', low=0.005, high=0.2)
+    drop_m: float = param(0.0015, 'Height above its place at which a block is let go [m]',
+                          low=0.0, high=0.01)
+    misplaced_m: float = param(0.02, 'How far from the middle of its column a block counts as '
+                               'misplaced [m]', low=0.005, high=0.05)
+    speed: float = param(0.9, "Part of the arm's greatest velocity that is used", low=0.01,
+                         high=1.0)
+    carry_speed: float = param(0.6, 'Part of that with a block in the hand or close to others',
+                               low=0.01, high=1.0)
+    settle_s: float = param(0.2, 'How long to wait before the fingers close and after they have '
+                            "opened, on the arm's clock [s]", low=0.0, high=5.0)
+
+
+class _Refused(Exception):
+    """The action is not begun, or not gone on with: nothing has been moved by it."""
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause, self.message = cause, message
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A move that makes sense in what is seen.
+
+    Attributes:
+        block, column: names.
+        cube: the block as seen.
+        place_m: (3,) where the middle of the block shall be, in the table's frame.
+        level: of the block's place now, 0 at the table.
+        others: all other cubes.
+    """
+
+    block: str
+    column: str
+    cube: Cube
+    place_m: Vector
+    level: int
+    others: tuple[Cube, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """The planned motions of a move.
+
+    Attributes:
+        fetch: to the block.
+        bring: with the block in the hand.
+        leave: away from it.
+        escape: back to where the camera sees everything, from the block, with nothing in the hand.
+    """
+
+    fetch: tuple[Motion, ...]
+    bring: tuple[Motion, ...]
+    leave: tuple[Motion, ...]
+    escape: tuple[Motion, ...]
+
+
+class BlocksworldSkills:
+    """See the protocol ``Skills``.
+
+    Args:
+        robot: its configuration.
+        arm: what moves; only the gate commands it.
+        camera: what looks.
+        gate: of the arm.
+        kinematics: of the robot.
+        settings: how blocks are moved.
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate,
+                 kinematics: Kinematics, settings: SkillSettings) -> None:
+        check_settings(settings)
+        self._robot, self._arm, self._camera = robot, arm, camera
+        self._gate, self._kinematics, self._settings = gate, kinematics, settings
+        self._colours: dict[str, str] = {}
+        self._columns: tuple[str, ...] = ()
+        self._column_x_m: tuple[float, ...] = ()
+        self._belief: Belief | None = None
+        self.reports: list[SkillReport] = []
+
+    # --- the protocol Skills ------------------------------------------------------------------
+
+    def reset(self, problem: Problem) -> None:
+        """Park, look, and check that the table is ready: see the protocol."""
+        self._columns, self._belief, self.reports = (), None, []
+        colours = block_colours(problem)
+        columns = column_order(problem)
+        table = self._robot.table
+        if not 1 <= len(columns) <= table.max_columns:
+            raise InputError(f'{problem.name}: {len(columns)} columns, but 1 to '
+                             f'{table.max_columns} fit the table (table.max_columns in '
+                             f'{self._robot.file}): choose another problem')
+        watch = Stopwatch(self._arm.now_s)
+        self._gate.new_episode()
+        self._check_fingers()
+        self._open(watch)
+        self._park(watch)
+        self._colours, self._column_x_m = colours, table.column_x_m(len(columns))
+        if self._settings.check_table:
+            self._check_table(problem, columns)
+        self._columns = columns
+
+    def expect(self, belief: Belief) -> None:
+        """Keep the agent's belief for the next action."""
+        self._belief = belief
+
+    def execute(self, action: Action) -> SkillResult:
+        """Carry out ``moveblock(block, column)``: see the protocol."""
+        if not self._columns:
+            raise WorldError('no episode: reset the world first')
+        watch = Stopwatch(self._arm.now_s)
+        try:
+            cause, message = self._carry_out(action, watch)
+            status = FeedbackStatus.EXECUTED
+        except _Refused as error:
+            cause, message, status = error.cause, error.message, FeedbackStatus.REJECTED
+        except ArmStoppedError as error:
+            self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
+            raise
+        self.reports.append(watch.report(action, cause, message))
+        return SkillResult(Feedback(status, message), self.reports[-1])
+
+    # --- one action ---------------------------------------------------------------------------
+
+    def _carry_out(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
+        block, column = self._check_action(action)
+        try:
+            self._check_fingers()
+        except WorldError as error:
+            raise _Refused(causes.OCCUPIED, str(error)) from error
+        self._park(watch)
+        for attempt in itertools.count():
+            with watch.phase('perceive'):
+                seen = self._look()
+                task = self._task(block, column, seen)
+                self._check_belief(task, seen)
+            with watch.phase('plan'):
+                moves = self._plan(task, seen)
+            cause, message = self._move(task, moves, watch)
+            if cause != causes.MISSED_GRASP or attempt >= self._settings.regrasps:
+                break
+        if cause == causes.DONE and self._settings.verify:
+            with watch.phase('verify'):
+                cause, message = self._verify(task)
+        return cause, message
+
+    def _check_action(self, action: Action) -> tuple[str, str]:
+        """Block and column of an action; nothing else ever leads to a motion."""
+        if action.name != ACTION or len(action.args) != 2:
+            raise _Refused(causes.UNKNOWN, f'unknown action {action}: this robot knows '
+                           f'{ACTION}(block, column)')
+        block, column = action.args
+        if block not in self._colours:
+            raise _Refused(causes.UNKNOWN, f'{block} is not a block of this problem')
+        if column not in self._columns:
+            raise _Refused(causes.UNKNOWN, f'{column} is not a column of this problem')
+        return block, column
+
+    def _task(self, block: str, column: str, seen: Arrangement) -> _Task:
+        """What to move where.
+
+        Raises:
+            _Refused: the move makes no sense in what is seen.
+        """
+        side, table = self._robot.table.block_m, self._robot.table
+        cube = seen.cubes.get(block)
+        if cube is None:
+            raise _Refused(causes.NOT_FOUND, f'the camera does not find {block} '
+                           f'({self._colours[block]})')
+        source, target = seen.column(block), self._columns.index(column)
+        if source is None:
+            raise _Refused(causes.UNCLEAR, f'{block} stands in no column')
+        matter = {*seen.stacks[source], *seen.stacks[target]}
+        wrong = [complaint for complaint in seen.complaints if matter & set(complaint.blocks)]
+        if wrong:
+            raise _Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
+        above = seen.stacks[source][seen.stacks[source].index(block) + 1:]
+        if above:
+            raise _Refused(causes.COVERED, f'{above[0]} is on {block}')
+        if source == target:
+            raise _Refused(causes.ALREADY_THERE, f'{block} is in {column} already')
+        if len(seen.stacks[target]) >= table.max_level:
+            raise _Refused(causes.COLUMN_FULL, f'{column} is full: {table.max_level} blocks are '
+                           f'as high as this robot reaches')
+        place = np.array([self._column_x_m[target], 0.0, (len(seen.stacks[target]) + 0.5) * side])
+        if seen.stacks[target]:  # a stack that leans: stay well supported
+            top = seen.cubes[seen.stacks[target][-1]].centre_m[:2]
+            place[:2] = np.clip(place[:2], top - side / 4, top + side / 4)
+        return _Task(block, column, cube, place, len(seen.stacks[source]) - 1,
+                     tuple(c for name, c in seen.cubes.items() if name != block))
+
+    def _check_belief(self, task: _Task, seen: Arrangement) -> None:
+        """Refuse what contradicts the agent's belief about the block and its new column.
+
+        Raises:
+            _Refused: of an atom that matters the agent is sure, and the camera sees otherwise.
+        """
+        if self._belief is None:
+            return
+        true = facts(seen, self._columns)
+        there = set(seen.stacks[self._columns.index(task.column)])
+        sure = self._settings.confident
+        for atom, probability in sorted(self._belief.probabilities.items()):
+            if not _matters(atom, task, there):
+                continue
+            believed = probability > 0.5
+            if believed is not (atom in true) and max(probability, 1 - probability) > sure:
+                raise _Refused(causes.BELIEF_MISMATCH, f'the agent takes "{atom}" to be '
+                               f'{"true" if believed else "false"} (P = {probability:.2f}), but '
+                               f'the camera sees otherwise')
+
+    def _move(self, task: _Task, moves: _Moves, watch: Stopwatch) -> tuple[str, str]:
+        """Fetch, grasp, bring, let go, leave."""
+        table, gripper = self._robot.table, self._robot.gripper
+        dry = self._gate.status().dry_run
+        least = table.block_m - 0.2 * table.block_m
+        self._follow(moves.fetch, watch)
+        with watch.phase('grasp'):
+            self._arm.wait(0.0 if dry else self._settings.settle_s)
+            opening = self._gate.grip(0.0, gripper.force_n, f'grasp {task.block}')
+        if not dry and opening < least:
+            self._open(watch)
+            self._follow(moves.escape, watch)
+            return causes.MISSED_GRASP, (f'the fingers closed to {1e3 * opening:.0f} mm: nothing '
+                                         f'is between them')
+        for motion in moves.bring:
+            self._follow((motion,), watch)
+            held = self._opening()
+            if not dry and held < least:
+                self._open(watch)
+                self._park(watch)
+                return causes.DROPPED, (f'the fingers closed to {1e3 * held:.0f} mm on the way: '
+                                        f'{task.block} is lost')
+        self._open(watch)
+        self._follow(moves.leave, watch)
+        if dry:
+            return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
+        return causes.DONE, ''
+
+    def _verify(self, task: _Task) -> tuple[str, str]:
+        seen = self._look()
+        target = self._columns.index(task.column)
+        cube = seen.cubes.get(task.block)
+        if cube is None:
+            return causes.MISPLACED, f'the camera does not find {task.block} any more'
+        if not seen.stacks[target] or seen.stacks[target][-1] != task.block:
+            return causes.MISPLACED, f'{task.block} is not on top of {task.column}'
+        off = float(np.linalg.norm(cube.centre_m[:2] - (self._column_x_m[target], 0.0)))
+        if off > self._settings.misplaced_m:
+            return causes.MISPLACED, (f'{task.block} stands {1e3 * off:.0f} mm from the middle '
+                                      f'of {task.column}')
+        return causes.DONE, ''
+
+    # --- planning -----------------------------------------------------------------------------
+
+    def _plan(self, task: _Task, seen: Arrangement) -> _Moves:
+        """All motions of a move.
+
+        Raises:
+            _Refused: the hand does not fit, or a place cannot be reached.
+        """
+        side = self._robot.table.block_m
+        yaw = hand_yaw(task.cube, task.others, self._robot)
+        if yaw is None:
+            raise _Refused(causes.NO_ROOM, f'there is no room for the hand around {task.block}')
+        highest = max((float(c.centre_m[2]) + side / 2 for c in task.others), default=0.0)
+        safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
+        at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
+        x, y, z = task.place_m
+        poses = [hand_down(at_source, yaw),
+                 hand_down((*at_source[:2], max(safe, at_source[2] + side)), yaw),
+                 hand_down((x, y, max(safe, z + side / 2))),
+                 hand_down((x, y, z + self._settings.drop_m))]
+        starts = postures(self._robot, self._kinematics, poses[1],
+                          (self._robot.arm.ready, self._arm_state().positions))
+        try:
+            return first_that_works(
+                [functools.partial(self._moves, task, q, *poses) for q in starts],
+                f'{task.block} cannot be brought to {task.column}')
+        except UnreachableError as error:
+            raise _Refused(causes.UNREACHABLE, str(error)) from error
+
+    def _moves(self, task: _Task, above: Vector, at_source: Vector, over_source: Vector,
+               over_target: Vector, at_target: Vector) -> _Moves:
+        """The motions of a move that takes the arm above the block in a given posture.
+
+        Raises:
+            UnreachableError: they cannot be made.
+        """
+        slow, block, column = self._settings.carry_speed, task.block, task.column
+        park = self._robot.arm.park
+        route = Route(self._robot, self._kinematics, park, self._settings.speed)
+        route.joints('approach', f'to above {block}', above)
+        route.straight('approach', f'down to {block}', at_source, slow)
+        fetch = route.take()
+        escape = route.branch()
+        escape.straight('retreat', f'up from {block}', over_source, slow)
+        escape.joints('retreat', 'park', park)
+        route.straight('lift', f'up with {block}', over_source, slow)
+        route.straight('transfer', f'{block} to above {column}', over_target, slow)
+        route.straight('place', f'{block} down on {column}', at_target, slow)
+        bring = route.take()
+        route.straight('retreat', f'up from {block}', over_target, slow)
+        route.joints('retreat', 'park', park)
+        return _Moves(fetch, bring, route.take(), escape.take())
+
+    # --- the arm ------------------------------------------------------------------------------
+
+    def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
+        for motion in motions:
+            with watch.phase(motion.phase):
+                self._gate.follow(motion.trajectory, motion.what)
+
+    def _open(self, watch: Stopwatch) -> None:
+        gripper = self._robot.gripper
+        with watch.phase('release'):
+            self._gate.grip(gripper.open_m, gripper.force_n, 'open the fingers')
+            self._arm.wait(self._settings.settle_s)
+
+    def _arm_state(self) -> JointState:
+        state = self._arm.state()
+        if state is None:
+            raise WorldError('nothing is known of the arm: there are no joint states '
+                             f'({self._robot.arm.joint_states}); start its driver')
+        return state
+
+    def _opening(self) -> float:
+        return self._arm_state().opening_m
+
+    def _check_fingers(self) -> None:
+        """Check that the hand is empty.
+
+        Raises:
+            WorldError: it is not.
+        """
+        opening, gripper = self._opening(), self._robot.gripper
+        slack = 0.1 * gripper.open_m
+        if slack < opening < gripper.open_m - slack:
+            raise WorldError(
+                f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
+                f'not where they were left: take it out, open them (to '
+                f'{1e3 * gripper.open_m:.0f} mm), and reset')
+
+    def _park(self, watch: Stopwatch) -> None:
+        """Get out of the camera's view, if the arm is in it: straight up first."""
+        with watch.phase('park'):
+            route = Route(self._robot, self._kinematics, self._arm_state().positions,
+                          self._settings.speed)
+            if np.abs(route.posture - self._robot.arm.park).max() > 0.01:
+                self._rise(route)
+                route.joints('park', 'park', self._robot.arm.park)
+        self._follow(route.motions, watch)
+
+    def _rise(self, route: Route) -> None:
+        """Lift the hand above all that can stand on the table, as far as it goes."""
+        table, pose = self._robot.table, route.pose
+        top = table.max_level * table.block_m + table.block_m + self._settings.clearance_m
+        top = min(top, float(self._robot.safety.box_max_m[2]) - 0.02)
+        while top - pose[2, 3] > 0.02:
+            higher = pose.copy()
+            higher[2, 3] = top
+            try:
+                route.straight('park', 'up', higher)
+            except UnreachableError:
+                top = (top + float(pose[2, 3])) / 2  # at least some of the way
+            else:
+                return
+
+    # --- seeing -------------------------------------------------------------------------------
+
+    def _look(self) -> Arrangement:
+        return see_table(self._camera.look(), self._robot.camera.pose, self._colours,
+                         self._robot.table.block_m, self._column_x_m)
+
+    def _check_table(self, problem: Problem, columns: Sequence[str]) -> None:
+        """Check that all blocks of the problem stand in columns.
+
+        Raises:
+            WorldError: one does not.
+        """
+        seen = self._look()
+        complaints = [str(c) for c in seen.complaints]
+        if complaints:
+            raise WorldError(f'{problem.name}: the table is not ready: {"; ".join(complaints)}. '
+                             f'Put {", ".join(self._colours)} in the columns '
+                             f'{", ".join(columns)}, and reset')
+
+
+def _matters(atom: Atom, task: _Task, there: Collection[str]) -> bool:
+    """Whether a move depends on an atom, or changes it; ``there``: blocks in the new column."""
+    if atom.predicate == 'incolumn':
+        return atom.args[0] == task.block or atom.args[1] == task.column
+    return atom.predicate == 'clear' and (atom.args[0] == task.block or atom.args[0] in there)
+
+
+def column_order(problem: Problem) -> tuple[str, ...]:
+    """Names of the columns from left to right.
+
+    In the order of ``leftof`` facts where there are any, else as the problem lists them.
+    """
+    columns = problem.of_type('column')
+    left_of = {c: sum(a.predicate == 'leftof' and a.args[1] == c for a in problem.init)
+               for c in columns}
+    return tuple(sorted(columns, key=lambda c: (left_of[c], columns.index(c))))
+
+
+def facts(seen: Arrangement, columns: Sequence[str]) -> frozenset[Atom]:
+    """The atoms about blocks that hold in what is seen."""
+    atoms = set()
+    for column, stack in zip(columns, seen.stacks, strict=True):
+        atoms |= {Atom('incolumn', (block, column)) for block in stack}
+        atoms |= {Atom('on', (upper, lower)) for lower, upper in itertools.pairwise(stack)}
+        atoms |= {Atom('clear', (block,)) for block in stack[-1:]}
+    return frozenset(atoms)
+
+
+_FINGER_M = (0.011, 0.022)  # half width along the row, thickness
+_HAND_M = (0.033, 0.105)  # half width along the row, half length
+_HAND_ABOVE_TIP_M = 0.04
+_FINGER_BELOW_TIP_M = 0.012
+_MARGIN_M = 0.003
+_MOST_TURN_RAD = math.radians(20.0)
+
+
+def hand_yaw(cube: Cube, others: Sequence[Cube], robot: RobotConfig) -> float | None:
+    """How to turn the hand around a block: as the block stands, as far as neighbours allow.
+
+    The fingers open along the table's y within 45 degrees. A block that is grasped a little askew
+    turns between the fingers when they close.
+
+    Returns:
+        The angle [rad] from the table's y axis, counter-clockwise; None if the hand does not fit.
+    """
+    wanted = (cube.yaw_rad + math.pi / 4) % (math.pi / 2) - math.pi / 4
+    steps = np.linspace(0.0, 1.0, 16)
+    for part in steps:
+        yaw = wanted * (1.0 - float(part))
+        if abs(yaw - wanted) > _MOST_TURN_RAD:
+            break
+        if _fits(cube, yaw, others, robot):
+            return yaw
+    return None
+
+
+def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) -> bool:
+    """Whether open fingers and hand keep clear of the other blocks, seen from above."""
+    side, opening = robot.table.block_m, robot.gripper.open_m
+    width, thickness = _FINGER_M
+    fingers = [(cube.centre_m[:2] + sign * (opening + thickness) / 2
+                * np.array([-math.sin(yaw), math.cos(yaw)]), (width, thickness / 2))
+               for sign in (-1.0, 1.0)]
+    bodies = [(where, half, -_FINGER_BELOW_TIP_M) for where, half in fingers]
+    bodies.append((cube.centre_m[:2], _HAND_M, _HAND_ABOVE_TIP_M))
+    for other in others:
+        top = other.centre_m[2] + side / 2 - cube.centre_m[2]
+        for where, half, bottom in bodies:
+            if top > bottom and _overlap(where, half, yaw, other.centre_m[:2],
+                                         (side / 2 + _MARGIN_M,) * 2, other.yaw_rad):
+                return False
+    return True
+
+
+def _overlap(a: Vector, half_a: tuple[float, float], yaw_a: float,
+             b: Vector, half_b: tuple[float, float], yaw_b: float) -> bool:
+    """Whether two turned rectangles overlap: no axis of either separates them."""
+    corners = [
+        centre + (np.array([(-1, -1), (-1, 1), (1, -1), (1, 1)]) * half) @ np.array(
+            [[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
+        for centre, half, yaw in ((a, half_a, yaw_a), (b, half_b, yaw_b))]
+    for yaw in (yaw_a, yaw_b):
+        for axis in ((math.cos(yaw), math.sin(yaw)), (-math.sin(yaw), math.cos(yaw))):
+            along_a, along_b = (c @ np.array(axis) for c in corners)
+            if along_a.max() < along_b.min() or along_b.max() < along_a.min():
+                return False
+    return True
+
+
+def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,
+                **settings: Any) -> BlocksworldSkills:
+    """Make the skills of blocksworld: the entry point.
+
+    Args:
+        robot: its configuration.
+        arm: what moves; only the gate commands it.
+        camera: what looks.
+        gate: of the arm.
+        kinematics: of the robot.
+        **settings: fields of ``SkillSettings``.
+
+    Raises:
+        InputError: a setting is unknown or out of bounds; names it.
+    """
+    known = {field.name for field in settings_fields(SkillSettings)}
+    unknown = sorted(set(settings) - known)
+    if unknown:
+        raise InputError(f'unknown setting of the skills: {unknown[0]} (known: '
+                         f'{", ".join(sorted(known))})')
+    return BlocksworldSkills(robot, arm, camera, gate, kinematics, SkillSettings(**settings))

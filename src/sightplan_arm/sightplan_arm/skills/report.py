@@ -1,0 +1,111 @@
+"""How an action went as motions, as far as the robot itself can tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sightplan.model import Action, Feedback
+
+DONE = 'done'
+DRY_RUN = 'dry_run'
+STOPPED = 'stopped'
+MISSED_GRASP = 'missed_grasp'
+DROPPED = 'dropped'
+MISPLACED = 'misplaced'
+UNKNOWN = 'unknown'
+NOT_FOUND = 'not_found'
+UNCLEAR = 'unclear'
+COVERED = 'covered'
+ALREADY_THERE = 'already_there'
+COLUMN_FULL = 'column_full'
+BELIEF_MISMATCH = 'belief_mismatch'
+NO_ROOM = 'no_room'
+UNREACHABLE = 'unreachable'
+OCCUPIED = 'occupied'
+
+CAUSES = (DONE, DRY_RUN, STOPPED, MISSED_GRASP, DROPPED, MISPLACED, UNKNOWN, NOT_FOUND, UNCLEAR,
+          COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED)
+"""What can become of an action.
+
+``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
+broke off a motion. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
+motion that went wrong. The others say why nothing moved: ``unknown`` action or object;
+``not_found``: the block is not seen; ``unclear``: what is seen cannot be; ``covered``,
+``already_there``, ``column_full``: no sense in what is seen; ``belief_mismatch``: the agent is
+sure of something else; ``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not
+empty.
+"""
+
+
+@dataclass(frozen=True)
+class SkillReport:
+    """What the message SkillReport carries.
+
+    Attributes:
+        action: what was asked for.
+        cause: one of ``CAUSES``.
+        message: for people; '' if there is nothing to say.
+        phases: what was done (perceive, plan, approach, ...), in order of their first time.
+        seconds: of each, on the arm's clock.
+        cpu_seconds: of each, of the process.
+        wall_seconds: of each.
+    """
+
+    action: Action
+    cause: str
+    message: str = ''
+    phases: tuple[str, ...] = ()
+    seconds: tuple[float, ...] = ()
+    cpu_seconds: tuple[float, ...] = ()
+    wall_seconds: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cause not in CAUSES:
+            raise ValueError(f'{self.cause!r} is no cause: one of {", ".join(CAUSES)}')
+
+
+@dataclass(frozen=True)
+class SkillResult:
+    """The answer to an action.
+
+    Attributes:
+        feedback: what the agent is told; its stamp is left to the world.
+        report: how it went.
+    """
+
+    feedback: Feedback
+    report: SkillReport
+
+
+@dataclass
+class Stopwatch:
+    """Times of phases, added up by name, on three clocks.
+
+    Attributes:
+        clock: the arm's [s].
+    """
+
+    clock: Callable[[], float]
+    _spent: dict[str, list[float]] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time of a block of code to a phase, whatever becomes of it."""
+        before = self._now()
+        try:
+            yield
+        finally:
+            spent = self._spent.setdefault(name, [0.0, 0.0, 0.0])
+            for i, (start, end) in enumerate(zip(before, self._now(), strict=True)):
+                spent[i] += end - start
+
+    def report(self, action: Action, cause: str, message: str = '') -> SkillReport:
+        """The report of an action with the times so far."""
+        seconds, cpu, wall = (tuple(spent[i] for spent in self._spent.values()) for i in range(3))
+        return SkillReport(action, cause, message, tuple(self._spent), seconds, cpu, wall)
+
+    def _now(self) -> tuple[float, float, float]:
+        return self.clock(), time.process_time(), time.perf_counter()
