@@ -39,6 +39,8 @@ from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import (
     Answer,
     BackendError,
+    Belief,
+    BeliefUpdated,
     EpisodeEvent,
     EpisodeSpec,
     Grounder,
@@ -187,6 +189,17 @@ class _Both:
     def record(self, event: EpisodeEvent) -> None:
         for recorder in self._recorders:
             recorder.record(event)
+
+
+class _Confiding:
+    """Tells a world that wants to hear it what the policy believes (``expect(belief)``)."""
+
+    def __init__(self, expect: Callable[[Belief], None]) -> None:
+        self._expect = expect
+
+    def record(self, event: EpisodeEvent) -> None:
+        if isinstance(event, BeliefUpdated):
+            self._expect(event.belief)
 
 
 class _NoGrounder:
@@ -558,7 +571,9 @@ class OpenRun:
                 with self.store.locked() as done:
                     self._log.open(done)
             self._images = FailureImages(self.store.folder) if settings.failure_images else None
-            mine = (self._bags, self._scorer, *recorders, self._log, self._images)
+            expect = getattr(self._world, 'expect', None)
+            mine = (self._bags, self._scorer, *recorders, self._log, self._images,
+                    _Confiding(expect) if callable(expect) else None)
             self._recorder = _Both(*(recorder for recorder in mine if recorder is not None))
             self._stack = stack.pop_all()
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
 from sightplan import cli, run_cli, runner
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     BackendError,
+    BeliefUpdated,
     InputError,
     PlanningResult,
     PlanningStatus,
@@ -627,3 +628,20 @@ def test_help_explains(capsys):
 def test_every_subcommand_is_there():
     text = cli.make_parser().format_help()
     assert all(name in text for name in ('run', 'problems', 'bench'))
+
+
+def test_a_world_that_wants_to_hears_every_belief(problems, tmp_path):
+    class Listening(MemoryWorld):
+        def __init__(self):
+            super().__init__()
+            self.heard = []
+
+        def expect(self, belief):
+            self.heard.append(belief)
+
+    world, events = Listening(), EventList()
+    run(RunSettings(problems=str(problems), method='belief', backend='noisy_oracle',
+                    out=str(tmp_path / 'run')), world=world, planner=SearchPlanner(),
+        recorders=[events])
+    assert world.heard == [event.belief for event in events.of(BeliefUpdated)]
+    assert max(world.heard[-1].probabilities.values()) > 0.9
