@@ -8,9 +8,7 @@ there is no ``ros2 launch``.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from sightplan.model import InputError
+from sightplan.model import InputError, config_folders, did_you_mean
 
 Value = str | int | float | bool
 
@@ -74,7 +72,7 @@ class Argument:
                              f'({self.description})')
         if self.choices is not None and text not in self.choices:
             raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)} '
-                             f'({self.description}){_nearest(text, self.choices)}')
+                             f'({self.description}){did_you_mean(text, self.choices)}')
         return value
 
 
@@ -157,7 +155,7 @@ class Graph:
                                     if '=' in text else ''))
             if name not in known:
                 raise InputError(f'graph {self.name!r} has no argument {name!r}'
-                                 f'{_nearest(name, tuple(known))} (--show-args lists them)')
+                                 f'{did_you_mean(name, tuple(known))} (--show-args lists them)')
             values[name] = known[name].read(value)
         return values
 
@@ -166,10 +164,19 @@ class Graph:
         return dataclasses.replace(
             self, nodes=tuple(node for node in self.nodes if node.wanted(values)))
 
+    def only(self, names: Sequence[str]) -> Graph:
+        """The graph with just these nodes, whether a method needs them or not.
 
-def _nearest(text: str, choices: Sequence[str]) -> str:
-    close = difflib.get_close_matches(text, choices, n=1, cutoff=0.5)
-    return f'; did you mean {close[0]!r}?' if close else ''
+        Raises:
+            InputError: there is no such node; the nearest is suggested.
+        """
+        known = tuple(node.name for node in self.nodes)
+        for name in names:
+            if name not in known:
+                raise InputError(f'graph {self.name!r} has no node {name!r}; there are '
+                                 f'{", ".join(known)}{did_you_mean(name, known)}')
+        return dataclasses.replace(
+            self, nodes=tuple(node for node in self.nodes if node.name in names))
 
 
 def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
@@ -179,12 +186,6 @@ def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
     if whole is not None:
         return values[whole.group(1)]
     return _VARIABLE.sub(lambda match: str(values[match.group(1)]), value)
-
-
-def config_folders() -> list[Path]:
-    """Where configuration is installed, nearest first: share/sightplan_bringup/config."""
-    prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    return [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]
 
 
 def graph_files() -> dict[str, Path]:
@@ -210,7 +211,7 @@ def find_graph(name: str) -> Graph:
             raise InputError('no graphs are installed: build the workspace (make build) and use '
                              '.venv/bin/sightplan, or source install/setup.bash')
         raise InputError(f'graph {name!r} is unknown; choose one of {", ".join(files)}'
-                         f'{_nearest(name, tuple(files))}')
+                         f'{did_you_mean(name, tuple(files))}')
     return load_graph(files[name])
 
 

@@ -25,8 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from sightplan.graph import Graph, NodeSpec, Value, config_folders, find_graph, graph_files
-from sightplan.model import InfrastructureError, InputError
+from sightplan.graph import Graph, NodeSpec, Value, find_graph, graph_files
+from sightplan.model import InfrastructureError, InputError, config_folders
 
 DONE, FAILED, USAGE = 0, 1, 2
 

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pinocchio
+import yaml
+
+from sightplan.model import InputError, config_folders, did_you_mean, user_path
+from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
+
+INTERFACES = ('auto', 'topic', 'action')
+"""How trajectories reach a controller; see ArmConfig.interface."""
+
+_URDFS = Path(__file__).with_name('urdf')
+_TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
+_PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +34,7 @@ class ArmConfig:
 
     Attributes:
         joints: names, from the base to the hand, as in joint_states and the URDF.
+        lower, upper: (N,) positions that are allowed [rad], at most the URDF's.
         max_velocity: (N,) [rad/s], at most the URDF's.
         max_acceleration: (N,) [rad/s2], of planned motions.
         stop_acceleration: (N,) [rad/s2], when the arm is to hold at once.
@@ -24,6 +45,8 @@ class ArmConfig:
     """
 
     joints: tuple[str, ...]
+    lower: Vector
+    upper: Vector
     max_velocity: Vector
     max_acceleration: Vector
     stop_acceleration: Vector
@@ -66,7 +89,8 @@ class CameraConfig:
 
     Attributes:
         image, info, depth: topics of its driver.
-        pose: (4, 4) of the optical frame (REP 103: x right, y down, z forward) in the table's frame.
+        pose: (4, 4) of the optical frame (REP 103: x right, y down, z forward) in the table's
+            frame.
         depth_scale_m: metres per unit of a 16UC1 depth image.
     """
 
@@ -96,7 +120,7 @@ class TableConfig:
     max_level: int
 
     def column_x_m(self, n_columns: int) -> tuple[float, ...]:
-        """x of each column in the table's frame, left to right."""
+        """Where each column is: its x in the table's frame, left to right."""
         return tuple((i - (n_columns - 1) / 2) * self.spacing_m for i in range(n_columns))
 
 
@@ -105,8 +129,8 @@ class SafetyConfig:
     """What the gate allows.
 
     Attributes:
-        box_min_m, box_max_m: (3,) corners of the workspace in the table's frame; the frames named by
-            ``checked_frames`` must stay inside.
+        box_min_m, box_max_m: (3,) corners of the workspace in the table's frame; the frames named
+            by ``checked_frames`` must stay inside.
         checked_frames: frames of the URDF.
         start_tolerance_rad: how far a motion may start from where the arm is.
         tracking_tolerance_rad: how far the arm may be from where the motion has it.
@@ -132,8 +156,8 @@ class RobotConfig:
         name: of the robot.
         file: where it was read.
         urdf: path of the URDF (kinematics and limits).
-        base_frame, tip_frame: of the URDF; the tip lies between the finger tips, z out of the hand,
-            y along which the fingers open.
+        base_frame, tip_frame: of the URDF; the tip lies between the finger tips, z out of the
+            hand, y along which the fingers open.
         arm, gripper, camera, table, safety: see there.
     """
 
@@ -149,13 +173,362 @@ class RobotConfig:
     safety: SafetyConfig
 
 
+def robot_files() -> dict[str, Path]:
+    """The installed robots by name."""
+    found: dict[str, Path] = {}
+    for folder in reversed(config_folders()):
+        found.update({path.stem: path for path in sorted((folder / 'robots').glob('*.yaml'))})
+    return found
+
+
 def load_robot(name_or_path: str) -> RobotConfig:
-    """Read a robot's file.
+    """Read a robot's file and check it against its URDF.
 
     Args:
-        name_or_path: name of a file in ``config/robots/`` without its suffix, or a path.
+        name_or_path: name of a file in ``config/robots/`` without its suffix, or a path, which
+            ends in ``.yaml`` or ``.yml``.
 
     Raises:
         InputError: there is no such file, or something in it is wrong; names file, field, remedy.
     """
-    raise NotImplementedError
+    path = user_path(name_or_path)
+    if path.suffix not in ('.yaml', '.yml'):
+        files = robot_files()
+        if not files:
+            raise InputError('no robots are installed: build the workspace (make build) and use '
+                             '.venv/bin/sightplan, or source install/setup.bash; or give the path '
+                             'of a YAML file')
+        if name_or_path not in files:
+            raise InputError(f'robot {name_or_path!r} is unknown; choose one of '
+                             f'{", ".join(files)}, or give the path of a YAML file'
+                             f'{did_you_mean(name_or_path, tuple(files))}')
+        path = files[name_or_path]
+    try:
+        data = yaml.safe_load(path.read_text('utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f'{path}: cannot be read: {error}') from error
+    return _robot(path, _Section(path, '', data))
+
+
+class _Section:
+    """A mapping of a robot's file, each of whose fields is read once."""
+
+    def __init__(self, file: Path, name: str, data: Any) -> None:
+        self._file, self._name = file, name
+        if not isinstance(data, Mapping):
+            where = f'{name}: must be a mapping' if name else 'is not a robot file'
+            raise InputError(f'{file}: {where} of fields to values; copy '
+                             'config/robots/panda.yaml and change what differs')
+        self._data = {str(key): value for key, value in data.items()}
+        self._read: set[str] = set()
+
+    def wrong(self, field: str, message: str) -> InputError:
+        """The error that a field of this section has."""
+        return InputError(f'{self._file}: {f"{self._name}." if self._name else ""}{field}: '
+                          f'{message}')
+
+    def has(self, field: str) -> bool:
+        """Whether an optional field is given."""
+        self._read.add(field)
+        return self._data.get(field) is not None
+
+    def get(self, field: str) -> Any:
+        """The value of a field as it stands in the file."""
+        if not self.has(field):
+            unread = [key for key in self._data if key not in self._read]
+            raise self.wrong(field, f'is missing{did_you_mean(field, unread)}')
+        return self._data[field]
+
+    def section(self, field: str) -> _Section:
+        """A mapping inside this one."""
+        return _Section(self._file, f'{self._name}.{field}' if self._name else field,
+                        self.get(field))
+
+    def done(self) -> None:
+        """Refuse fields that nobody has read."""
+        for field in self._data:
+            if field not in self._read:
+                known = tuple(sorted(self._read))
+                raise self.wrong(field, f'is no field here{did_you_mean(field, known)}; there are '
+                                 f'{", ".join(known)}')
+
+    def text(self, field: str) -> str:
+        """A text that is not empty."""
+        value = self.get(field)
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(field, f'must be a text, not {value!r}')
+        return value.strip()
+
+    def choice(self, field: str, choices: Sequence[str]) -> str:
+        """One of some texts."""
+        value = self.text(field)
+        if value not in choices:
+            raise self.wrong(field, f'{value!r} is not one of {", ".join(choices)}'
+                             f'{did_you_mean(value, choices)}')
+        return value
+
+    def topic(self, field: str) -> str:
+        """The name of a ROS topic or action."""
+        value = self.text(field)
+        if not _TOPIC.fullmatch(value) or '__' in value:
+            raise self.wrong(field, f'{value!r} is no valid ROS name: words of letters, digits '
+                             'and single _ that do not begin with a digit, separated by /')
+        return value
+
+    def names(self, field: str) -> tuple[str, ...]:
+        """A list of different texts, at least one."""
+        value = self.get(field)
+        if (not isinstance(value, list) or not value
+                or not all(isinstance(name, str) and name for name in value)):
+            raise self.wrong(field, f'must be a list of names, not {value!r}')
+        if len(set(value)) < len(value):
+            raise self.wrong(field, f'the same name stands twice in {", ".join(value)}')
+        return tuple(value)
+
+    def number(self, field: str, low: float = -math.inf, high: float = math.inf,
+               default: float | None = None) -> float:
+        """A finite number within bounds."""
+        if default is not None and not self.has(field):
+            return default
+        value = self.get(field)
+        if isinstance(value, str | bool) or not _finite(value):
+            raise self.wrong(field, f'must be a number, not {value!r}')
+        if not low <= value <= high:
+            raise self.wrong(field, f'{value} must be {_bounds(low, high)}')
+        return float(value)
+
+    def whole(self, field: str, low: int, high: int) -> int:
+        """A whole number within bounds."""
+        value = self.number(field, low, high)
+        if value != int(value):
+            raise self.wrong(field, f'{value} must be a whole number')
+        return int(value)
+
+    def numbers(self, field: str, length: int, low: float = -math.inf,
+                high: float = math.inf) -> Vector:
+        """A list of finite numbers of a length, or one number that stands for all."""
+        value = self.get(field)
+        if not isinstance(value, list):
+            return np.full(length, self.number(field, low, high))
+        if len(value) != length:
+            raise self.wrong(field, f'has {len(value)} numbers, {length} are needed')
+        if not all(not isinstance(item, str | bool) and _finite(item) for item in value):
+            raise self.wrong(field, f'must be a list of numbers, not {value!r}')
+        outside = [item for item in value if not low <= item <= high]
+        if outside:
+            raise self.wrong(field, f'{outside[0]} must be {_bounds(low, high)}')
+        return np.array(value, dtype=np.float64)
+
+    def pose(self, field: str) -> Vector:
+        """(4, 4) of ``xyz`` [m] and one of ``rpy_deg`` and ``quaternion_xyzw``."""
+        inner = self.section(field)
+        xyz = inner.numbers('xyz', 3, -100.0, 100.0)
+        turned = [name for name in ('rpy_deg', 'quaternion_xyzw') if inner.has(name)]
+        if len(turned) != 1:
+            raise inner.wrong('rpy_deg', 'give either rpy_deg (roll, pitch, yaw about fixed axes '
+                              'in degrees) or quaternion_xyzw')
+        if turned == ['rpy_deg']:
+            rotation = rotation_from_rpy(np.radians(inner.numbers('rpy_deg', 3, -360.0, 360.0)))
+        else:
+            quaternion = inner.numbers('quaternion_xyzw', 4, -1.001, 1.001)
+            length = float(np.linalg.norm(quaternion))
+            if abs(length - 1) > 1e-3:
+                raise inner.wrong('quaternion_xyzw', f'has the length {length:.4f}, a rotation '
+                                  'has 1: were digits lost?')
+            rotation = rotation_from_quaternion(quaternion)
+        inner.done()
+        return make_pose(xyz, rotation)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _bounds(low: float, high: float) -> str:
+    if high == math.inf:
+        return f'at least {low:g}'
+    if low == -math.inf:
+        return f'at most {high:g}'
+    return f'from {low:g} to {high:g}'
+
+
+def _robot(path: Path, top: _Section) -> RobotConfig:
+    urdf = _urdf_path(top, path)
+    try:
+        model = pinocchio.buildModelFromUrdf(str(urdf))
+    except (ValueError, RuntimeError) as error:
+        raise top.wrong('urdf', f'{urdf} cannot be read: {error}') from error
+    links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
+    arm = _arm(top.section('arm'), model)
+    robot = RobotConfig(path.stem, path, urdf, _link(top, 'base_frame', links),
+                        _link(top, 'tip_frame', links), arm, _gripper(top.section('gripper')),
+                        _camera(top.section('camera')), _table(top.section('table')),
+                        _safety(top.section('safety'), links))
+    top.has('description')
+    top.done()
+    _check_chain(top, robot, model)
+    return robot
+
+
+def _urdf_path(top: _Section, file: Path) -> Path:
+    given = top.text('urdf')
+    package = _PACKAGE.fullmatch(given)
+    if package:
+        prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+        tried = [Path(prefix) / 'share' / package[1] / package[2] for prefix in prefixes]
+        for path in tried:
+            if path.is_file():
+                return path
+        raise top.wrong('urdf', f'{given} is in none of the prefixes of AMENT_PREFIX_PATH; is '
+                        f'{package[1]} built, and its setup.bash sourced?')
+    if given.startswith('package:'):
+        raise top.wrong('urdf', f'{given!r} must be of the form package://PACKAGE/PATH')
+    if '/' not in given and not given.endswith('.urdf'):
+        path = _URDFS / f'{given}.urdf'
+        if not path.is_file():
+            shipped = sorted(p.stem for p in _URDFS.glob('*.urdf'))
+            raise top.wrong('urdf', f'{given!r} is none of those that come with sightplan '
+                            f'({", ".join(shipped)}){did_you_mean(given, shipped)}; a path ends '
+                            'in .urdf')
+        return path
+    path = file.parent / user_path(given)
+    if path.suffix == '.xacro':
+        raise top.wrong('urdf', f'{given} must be turned into a URDF first: xacro {given} > '
+                        f'{path.stem}')
+    if not path.is_file():
+        raise top.wrong('urdf', f'there is no file {path}')
+    return path
+
+
+def _link(section: _Section, field: str, links: Sequence[str]) -> str:
+    name = section.text(field)
+    _check_links(section, field, (name,), links)
+    return name
+
+
+def _check_links(section: _Section, field: str, names: Sequence[str], links: Sequence[str],
+                 ) -> None:
+    for name in names:
+        if name not in links:
+            raise section.wrong(field, f'the URDF has no link {name!r}'
+                                f'{did_you_mean(name, links)}; it has {", ".join(links)}')
+
+
+def _arm(section: _Section, model: Any) -> ArmConfig:
+    joints = section.names('joints')
+    known = list(model.names)[1:]
+    for name in joints:
+        if name not in known:
+            raise section.wrong('joints', f'the URDF has no moving joint {name!r}'
+                                f'{did_you_mean(name, known)}; it has {", ".join(known)}')
+    ids = [model.getJointId(name) for name in joints]
+    for name, joint in zip(joints, ids, strict=True):
+        if model.joints[joint].nq != 1 or model.joints[joint].nv != 1:
+            raise section.wrong('joints', f'{name} is continuous or has several degrees of '
+                                'freedom: make it revolute with limits in the URDF')
+    if any(first >= second for first, second in itertools.pairwise(ids)):
+        right = ', '.join(sorted(joints, key=lambda name: int(model.getJointId(name))))
+        raise section.wrong('joints', f'must go from the base to the hand: {right}')
+    n = len(joints)
+    places = [model.joints[joint].idx_q for joint in ids]
+    speeds = [model.joints[joint].idx_v for joint in ids]
+    lower, upper = model.lowerPositionLimit[places], model.upperPositionLimit[places]
+    fastest = model.velocityLimit[speeds]
+    arm = ArmConfig(
+        joints=joints,
+        lower=section.numbers('lower', n) if section.has('lower') else lower,
+        upper=section.numbers('upper', n) if section.has('upper') else upper,
+        max_velocity=section.numbers('max_velocity', n, 1e-3, 100.0),
+        max_acceleration=section.numbers('max_acceleration', n, 1e-2, 1000.0),
+        stop_acceleration=section.numbers('stop_acceleration', n, 1e-2, 1000.0),
+        park=section.numbers('park', n), ready=section.numbers('ready', n),
+        joint_states=section.topic('joint_states'),
+        trajectory_topic=section.topic('trajectory_topic'),
+        trajectory_action=section.topic('trajectory_action'),
+        interface=section.choice('interface', INTERFACES))
+    section.done()
+
+    def compare(field: str, values: Vector, low: Vector, high: Vector, what: str) -> None:
+        for name, value, a, b in zip(joints, values, low, high, strict=True):
+            if not a - _ROUNDING <= value <= b + _ROUNDING:
+                raise section.wrong(field, f'{value:g} of {name} is outside {what}, '
+                                    f'{a:g} to {b:g}')
+
+    compare('lower', arm.lower, lower, upper, "the URDF's limits")
+    compare('upper', arm.upper, lower, upper, "the URDF's limits")
+    compare('lower', arm.lower, lower, arm.upper, 'what is below its upper limit')
+    compare('max_velocity', arm.max_velocity, 0 * fastest, fastest, "the URDF's limits")
+    compare('max_acceleration', arm.max_acceleration, 0 * fastest, arm.stop_acceleration,
+            'what is at most stop_acceleration')
+    compare('park', arm.park, arm.lower, arm.upper, "the arm's limits")
+    compare('ready', arm.ready, arm.lower, arm.upper, "the arm's limits")
+    return arm
+
+
+def _gripper(section: _Section) -> GripperConfig:
+    gripper = GripperConfig(
+        joints=section.names('joints'),
+        joint_at_open=section.number('joint_at_open', -10.0, 10.0),
+        joint_at_closed=section.number('joint_at_closed', -10.0, 10.0),
+        open_m=section.number('open_m', 0.001, 1.0),
+        force_n=section.number('force_n', 0.1, 1000.0),
+        trajectory_topic=section.topic('trajectory_topic'),
+        action=section.topic('action'),
+        interface=section.choice('interface', INTERFACES),
+        settle_s=section.number('settle_s', 0.05, 30.0))
+    section.done()
+    if gripper.joint_at_open == gripper.joint_at_closed:
+        raise section.wrong('joint_at_open', 'is the same as joint_at_closed')
+    return gripper
+
+
+def _camera(section: _Section) -> CameraConfig:
+    camera = CameraConfig(section.topic('image'), section.topic('info'), section.topic('depth'),
+                          section.pose('pose'),
+                          section.number('depth_scale_m', 1e-6, 1.0, default=0.001))
+    section.done()
+    return camera
+
+
+def _table(section: _Section) -> TableConfig:
+    table = TableConfig(section.pose('pose'), section.number('block_m', 0.01, 0.2),
+                        section.number('spacing_m', 0.01, 1.0),
+                        section.whole('max_columns', 1, 100), section.whole('max_level', 1, 100))
+    section.done()
+    if table.spacing_m <= math.sqrt(2) * table.block_m:
+        raise section.wrong('spacing_m', f'{table.spacing_m:g} must be more than '
+                            f'{math.sqrt(2) * table.block_m:.4g}: turned blocks of neighbouring '
+                            'columns would touch')
+    return table
+
+
+def _safety(section: _Section, links: Sequence[str]) -> SafetyConfig:
+    safety = SafetyConfig(
+        box_min_m=section.numbers('box_min_m', 3), box_max_m=section.numbers('box_max_m', 3),
+        checked_frames=section.names('checked_frames'),
+        start_tolerance_rad=section.number('start_tolerance_rad', 1e-4, 1.0),
+        tracking_tolerance_rad=section.number('tracking_tolerance_rad', 1e-4, 1.0),
+        state_timeout_s=section.number('state_timeout_s', 0.005, 10.0),
+        image_timeout_s=section.number('image_timeout_s', 0.02, 60.0),
+        heartbeat_timeout_s=section.number('heartbeat_timeout_s', 0.02, 10.0))
+    section.done()
+    for axis, low, high in zip('xyz', safety.box_min_m, safety.box_max_m, strict=True):
+        if low >= high:
+            raise section.wrong('box_max_m', f'{axis} is {high:g}, but must be more than that of '
+                                f'box_min_m, {low:g}')
+    _check_links(section, 'checked_frames', safety.checked_frames, links)
+    return safety
+
+
+def _check_chain(top: _Section, robot: RobotConfig, model: Any) -> None:
+    """The arm's joints lie between the base and the tip, and all of them move the tip."""
+    def above(frame: str) -> list[int]:
+        return list(model.supports[model.frames[model.getFrameId(frame)].parentJoint])
+
+    ids = {int(model.getJointId(name)) for name in robot.arm.joints}
+    if ids & set(above(robot.base_frame)):
+        raise top.wrong('base_frame', f'{robot.base_frame} moves with the arm')
+    missing = ids - set(above(robot.tip_frame))
+    if missing:
+        raise top.wrong('tip_frame', f'{robot.tip_frame} is not moved by '
+                        f'{", ".join(str(model.names[joint]) for joint in sorted(missing))}')

@@ -31,9 +31,11 @@ from sightplan.model.errors import (
     ProblemError,
     SightplanError,
     SpendingCapError,
+    StoppedError,
     WorldError,
+    did_you_mean,
 )
-from sightplan.model.paths import user_path
+from sightplan.model.paths import config_folders, user_path
 from sightplan.model.perception import (
     BARE,
     Answer,
@@ -76,7 +78,9 @@ __all__ = [
     'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus',
     'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem', 'ProblemError', 'Proposal',
     'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'SightplanError', 'SpendingCapError',
+    'StoppedError',
     'State', 'Stepped', 'StopReason', 'SymbolicPlanner', 'TruthSource', 'Usage', 'Verdict',
-    'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'identity_values',
-    'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
+    'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_folders',
+    'did_you_mean', 'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between',
+    'user_path',
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 
 class SightplanError(Exception):
     """Base of all expected errors; the message names the remedy.
@@ -61,6 +64,12 @@ class DeadlineError(InfrastructureError):
     code = 14
 
 
+class StoppedError(WorldError):
+    """A robot was stopped and nothing moves before a person re-arms it: the run breaks off."""
+
+    code = 15
+
+
 class CancelledError(SightplanError):
     """The work was cancelled from outside."""
 
@@ -71,3 +80,9 @@ class SpendingCapError(CancelledError):
     """A model's limit on tokens or cost is reached: the run stops cleanly, nothing is lost."""
 
     code = 21
+
+
+def did_you_mean(text: str, choices: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, '' if none is near."""
+    close = difflib.get_close_matches(text, choices, n=1, cutoff=0.5)
+    return f'; did you mean {close[0]!r}?' if close else ''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from sightplan.model.errors import InputError
@@ -33,3 +34,9 @@ def user_path(given: Path | str) -> Path:
         raise InputError(f'{str(given)!r}: there can be no such file or folder ({error}); '
                          f'give another path') from error
     return path
+
+
+def config_folders() -> list[Path]:
+    """Where configuration is installed, nearest first: share/sightplan_bringup/config."""
+    prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    return [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]

@@ -1,0 +1,238 @@
+"""Where the hand is at given joint angles, and which joint angles bring it somewhere.
+
+The URDF is read by Pinocchio; joints other than the arm's (fingers) are fixed where they are when
+the URDF's angles are zero. Everything here may be used by several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio
+
+from sightplan.model import InputError
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import Array, hand_down, inverse
+
+POSITION_TOLERANCE_M = 1e-5
+ROTATION_TOLERANCE_RAD = 1e-4
+"""Inverse kinematics ends when both are reached."""
+
+_ITERATIONS = 60
+_SEEDS = 8  # random ones, besides the caller's, ready and park
+_STEP_RAD = 0.5  # greatest change of a joint in one iteration
+_NEAR_RAD = 0.8  # a solution nearer than this to the seed needs no competitor
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What the joints may do.
+
+    Attributes:
+        lower, upper: (N,) positions [rad].
+        velocity: (N,) [rad/s].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+
+
+class Kinematics:
+    """Kinematics of a robot's arm; N joints in the order of its file.
+
+    Attributes:
+        limits: of the joints.
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        """Read the URDF.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        arm = robot.arm
+        try:
+            whole = pinocchio.buildModelFromUrdf(str(robot.urdf))
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f'{robot.urdf}: cannot be read: {error}') from error
+        fixed = [joint for joint in range(1, whole.njoints)
+                 if str(whole.names[joint]) not in arm.joints]
+        self._model = pinocchio.buildReducedModel(whole, fixed, pinocchio.neutral(whole))
+        self.limits = Limits(arm.lower, arm.upper, arm.max_velocity)
+        self._tip, self._seeds = robot.tip_frame, (arm.ready, arm.park)
+        data = self._model.createData()
+        neutral = pinocchio.neutral(self._model)
+        pinocchio.framesForwardKinematics(self._model, data, neutral)
+        self._to_base = inverse(data.oMf[self._frame(robot.base_frame)].homogeneous)
+        self._to_table = inverse(robot.table.pose) @ self._to_base
+        # For many configurations at once: placement, parent and axis of each joint.
+        pinocchio.computeJointJacobians(self._model, data, neutral)
+        self._chain = [
+            (placement.homogeneous, int(parent) - 1,
+             pinocchio.getJointJacobian(self._model, data, joint, pinocchio.LOCAL)[:, joint - 1])
+            for joint, (placement, parent) in enumerate(
+                zip(self._model.jointPlacements, self._model.parents, strict=True)) if joint]
+
+    def _frame(self, name: str) -> int:
+        if not self._model.existFrame(name):
+            raise InputError(f'the URDF has no frame {name!r}')
+        return int(self._model.getFrameId(name))
+
+    def fk(self, q: Array, frame: str | None = None) -> Array:
+        """(4, 4) pose of a frame of the URDF, by default the tip, in the base's frame.
+
+        Args:
+            q: (N,) [rad].
+            frame: of the URDF.
+
+        Raises:
+            InputError: there is no such frame.
+        """
+        number = self._frame(frame or self._tip)
+        data = self._model.createData()
+        pinocchio.forwardKinematics(self._model, data, np.asarray(q, dtype=np.float64))
+        pose = pinocchio.updateFramePlacement(self._model, data, number).homogeneous
+        return np.asarray(self._to_base @ pose)
+
+    def fk_many(self, q: Array, frames: Sequence[str]) -> Array:
+        """(K, F, 3) origins of F frames in the table's frame [m], for K configurations (K, N)."""
+        q = np.asarray(q, dtype=np.float64)
+        poses: list[Array] = []
+        for index, (placement, parent, axis) in enumerate(self._chain):
+            local = placement @ _joint(q[:, index], axis)
+            poses.append(local if parent < 0 else poses[parent] @ local)
+        origins = np.empty((len(q), len(frames), 3))
+        for column, name in enumerate(frames):
+            frame = self._model.frames[self._frame(name)]
+            point, joint = frame.placement.homogeneous[:, 3], int(frame.parentJoint) - 1
+            origins[:, column] = (poses[joint] @ point if joint >= 0 else point)[..., :3]
+        return np.asarray(origins @ self._to_table[:3, :3].T + self._to_table[:3, 3])
+
+    def jacobian(self, q: Array) -> Array:
+        """(6, N) of the tip: linear [m/rad], then angular [rad/rad], in the base's frame."""
+        jacobian = pinocchio.computeFrameJacobian(
+            self._model, self._model.createData(), np.asarray(q, dtype=np.float64),
+            self._frame(self._tip), pinocchio.LOCAL_WORLD_ALIGNED)
+        turn = self._to_base[:3, :3]
+        return np.vstack([turn @ jacobian[:3], turn @ jacobian[3:]])
+
+    def ik(self, pose_base: Array, seed: Array) -> Array | None:
+        """Joint angles within the limits that bring the tip to a pose.
+
+        Damped least squares from the seed; if that ends nowhere or far away, also from ``ready``,
+        ``park`` and some random configurations (always the same ones).
+
+        Args:
+            pose_base: (4, 4) of the tip in the base's frame.
+            seed: (N,) [rad].
+
+        Returns:
+            (N,) the solution whose greatest difference from the seed is least; None: none found.
+        """
+        seed = np.clip(np.asarray(seed, dtype=np.float64), self.limits.lower, self.limits.upper)
+        world = pinocchio.SE3(inverse(self._to_base) @ pose_base)
+        data, tip = self._model.createData(), self._frame(self._tip)
+        random = np.random.default_rng(0)
+        best: Array | None = None
+        for number in range(1 + len(self._seeds) + _SEEDS):
+            start = (seed if number == 0 else self._seeds[number - 1]
+                     if number <= len(self._seeds)
+                     else random.uniform(self.limits.lower, self.limits.upper))
+            found = self._descend(data, tip, world, start, seed)
+            if found is not None and (best is None or _far(found, seed) < _far(best, seed)):
+                best = found
+                if _far(best, seed) < _NEAR_RAD:
+                    break
+        return best
+
+    def _descend(self, data: Any, tip: int, world: Any, start: Array, seed: Array) -> Array | None:
+        """Levenberg-Marquardt from one start, drawn to the seed where the tip does not care."""
+        lower, upper = self.limits.lower, self.limits.upper
+        q, eye = np.array(start), np.eye(6)
+        for _ in range(_ITERATIONS):
+            pinocchio.computeJointJacobians(self._model, data, q)
+            here = pinocchio.updateFramePlacement(self._model, data, tip)
+            jacobian = pinocchio.getFrameJacobian(self._model, data, tip, pinocchio.LOCAL)
+            error = pinocchio.log6(here.actInv(world)).vector
+            if (np.linalg.norm(error[:3]) < POSITION_TOLERANCE_M
+                    and np.linalg.norm(error[3:]) < ROTATION_TOLERANCE_RAD):
+                return q
+            # Joints that would leave their limits stand still in this iteration.
+            free = np.ones(len(q), dtype=bool)
+            for _ in range(len(q)):
+                moving = jacobian * free
+                damping = 1e-8 + 1e-2 * float(error @ error)
+                gain = moving.T @ np.linalg.inv(moving @ moving.T + damping * eye)
+                drawn = 0.2 * free * (seed - q)
+                step = gain @ error + drawn - gain @ (moving @ drawn)
+                step *= min(1.0, _STEP_RAD / max(float(np.abs(step).max()), 1e-12))
+                stuck = free & (((q + step > upper) & (q >= upper))
+                                | ((q + step < lower) & (q <= lower)))
+                if not stuck.any():
+                    break
+                free &= ~stuck
+            q = np.clip(q + step, lower, upper)
+        return None
+
+
+def _far(q: Array, seed: Array) -> float:
+    return float(np.abs(q - seed).max())
+
+
+def _joint(q: Array, axis: Array) -> Array:
+    """(K, 4, 4) motion of a joint about or along a unit axis (linear, angular) at K positions."""
+    motion = np.zeros((len(q), 4, 4))
+    motion[:, [0, 1, 2, 3], [0, 1, 2, 3]] = 1.0
+    x, y, z = axis[3:]
+    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    motion[:, :3, :3] += (np.sin(q)[:, None, None] * k
+                          + (1 - np.cos(q))[:, None, None] * (k @ k))
+    motion[:, :3, 3] = q[:, None] * axis[:3]
+    return motion
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Whether the hand can stand over a column, fingers down.
+
+    Attributes:
+        column: from the left, 0 is the first.
+        level: of the block that it holds, 0 on the table; ``max_level`` and above: the way over
+            the highest stack.
+        ok: whether there are joint angles for it.
+        margin_rad: the least distance of a joint from its limits; NaN if not ok.
+    """
+
+    column: int
+    level: int
+    ok: bool
+    margin_rad: float
+
+
+def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
+    """Try every place a block can have, and the way over the highest stacks.
+
+    The fingers open along the table's y, in the better of the two ways that differ by half a turn.
+
+    Returns:
+        For each column, left to right, one entry for each level from 0 to ``max_level + 1``.
+    """
+    limits, table = kinematics.limits, robot.table
+    found = []
+    for column, x in enumerate(table.column_x_m(table.max_columns)):
+        seed = robot.arm.ready
+        for level in range(table.max_level + 2):
+            margins = [-np.inf]
+            for yaw in (0.0, np.pi):
+                pose = table.pose @ hand_down((x, 0.0, (level + 0.5) * table.block_m), yaw)
+                q = kinematics.ik(pose, seed)
+                if q is not None:
+                    margins.append(float(np.minimum(q - limits.lower, limits.upper - q).min()))
+            margin = max(margins)
+            ok = bool(np.isfinite(margin))
+            found.append(Reach(column, level, ok, margin if ok else np.nan))
+    return found
