@@ -12,6 +12,7 @@ import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -27,17 +28,21 @@ COLOUR_OF_KEY = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'pur
                  'o': 'orange'}
 """What blocks of blocksworld stand for (``Domain.identify``), in words: the colours known here."""
 
-_TYPICAL_RGB = {'red': (0.86, 0.06, 0.08), 'green': (0.10, 0.62, 0.16),
-                'blue': (0.06, 0.40, 0.93), 'yellow': (0.98, 0.88, 0.08),
-                'purple': (0.56, 0.12, 0.62), 'orange': (1.00, 0.53, 0.03)}
-COLOURS = tuple(_TYPICAL_RGB)
+_HUE_DEG = {'red': 358.0, 'green': 127.0, 'blue': 217.0, 'yellow': 53.0, 'purple': 293.0,
+            'orange': 31.0}  # of paint in white light
+COLOURS = tuple(_HUE_DEG)
 
 WORKSPACE_M = ((-0.50, -0.12, -0.02), (0.50, 0.12, 0.45))
 """Corners of the space of the table's frame in which cubes are looked for, when none is given."""
 
 _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
+_HUE_SHIFT_DEG = 10.0  # by which light may change a hue
 _RAISED_M = 0.010  # what is no higher may be the table, given an imperfect calibration
+_MARGIN_PX = 16  # around what stands above the table
 _LEAST_SHARE = 0.18  # of the picture of a whole face, for a patch to be a cube
+_LEAST_PIECE = 0.02  # likewise, for a patch to be a part of one
+_LEAST_FOREIGN = 0.08  # likewise, for something to be worth a complaint
+_LEAST_POINTS, _LEAST_EDGE = 60, 20
 _POINTS, _EDGES = 320, 160  # of a cube that are used in its fit
 _STEPS = 12
 
@@ -126,9 +131,9 @@ def find_cubes(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str]
     """Find the cubes of a problem.
 
     Paint is told from everything else by saturation and height above the table, colours from one
-    another by chromaticity, starting at typical ones and following the light. Every patch of one
-    colour is then fitted with an upright cube: measured points to its faces, the patch's outline
-    to the cube's outline, robustly.
+    another by hue, all cubes of a picture at once. Every patch of one colour is fitted with an
+    upright cube: measured points to its faces, the patch's outline to the cube's outline,
+    robustly.
 
     Args:
         rgbd: the picture; depth in line with the colours.
@@ -145,8 +150,8 @@ def find_cubes(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str]
             and pose do not fit together.
     """
     names = _names(colours)
-    cubes = _fit_all(_patches(rgbd, camera_pose_table, block_m, workspace_m), names, block_m)
-    return tuple(cube for cube in cubes if cube.colour in names)
+    fits, _ = _find(rgbd, camera_pose_table, block_m, workspace_m)
+    return tuple(cube for cube in _cubes(fits, names) if cube.colour in names)
 
 
 def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str], block_m: float,
@@ -169,15 +174,15 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
         InputError: as ``find_cubes``.
     """
     names = _names(colours)
-    scene = _patches(rgbd, camera_pose_table, block_m, workspace_m)
-    found = _fit_all(scene, names, block_m)
+    fits, foreign = _find(rgbd, camera_pose_table, block_m, workspace_m)
+    found = _cubes(fits, names)
     arrangement = arrange([cube for cube in found if cube.colour in names], column_x_m, block_m,
                           expected=colours)
     others = [Complaint('unknown_block', f'{_article(cube.colour)} block that is not of this '
                         f'problem is on the table at {_place(cube.centre_m)}')
               for cube in found if cube.colour not in names]
     others += [Complaint('foreign', f'something that is no block ({count} pixels) is above the '
-                         f'table at {_place(where)}') for where, count in scene.foreign()]
+                         f'table at {_place(where)}') for where, count in foreign]
     return Arrangement(arrangement.stacks, arrangement.cubes,
                        (*arrangement.complaints, *others))
 
@@ -254,7 +259,7 @@ def _names(colours: Mapping[str, str]) -> dict[str, str]:
     """Colour to name of the block."""
     names: dict[str, str] = {}
     for name, colour in colours.items():
-        if colour not in _TYPICAL_RGB:
+        if colour not in COLOURS:
             raise InputError(f'block {name}: unknown colour {colour!r} (known: '
                              f'{", ".join(COLOURS)})')
         if colour in names:
@@ -357,15 +362,15 @@ class _Patch:
     """Pixels of one colour that belong together.
 
     Attributes:
-        colour: in words.
-        mask: (H, W), 1 inside.
+        hue_deg: of its paint.
+        mask: (H, W) of the window, 1 inside.
         points_m: (N, 3) measured, in the table's frame.
         outline_px: (M, 2) ideal pixels on its edge, where the edge is the cube's own.
         pixels: how many.
         cut_off: whether it touches the picture's edge.
     """
 
-    colour: str
+    hue_deg: float
     mask: Mask
     points_m: Vector
     outline_px: Vector
@@ -374,34 +379,37 @@ class _Patch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scene:
-    """A picture taken apart.
+class _Window:
+    """The part of a picture in which something stands above the table.
 
     Attributes:
         view: of the camera.
-        patches: of paint.
-        rest: (H, W) 1 where something stands above the table in the workspace
-            that is no patch.
+        ideal_px: (H, W, 2) of its pixels, as in the view.
+        hue_deg, clipped: (H, W) of the picture; clipped is where a channel is at its end.
+        labels: (H, W), 0 or 1 + index in COLOURS, where paint can be.
+        depth_m: (H, W), 0 where unknown.
         points_m: (H, W, 3) measured, in the table's frame.
-        least: pixels that something must have to count.
+        inside, raised: (H, W), whether in the workspace, and surely above the table.
+        border: (H, W), 1 on the edge of the whole picture.
+        face_px: pixels of a face that is seen straight on.
     """
 
     view: _View
-    patches: tuple[_Patch, ...]
-    rest: Mask
+    ideal_px: NDArray[np.float32]
+    hue_deg: NDArray[np.float32]
+    clipped: NDArray[np.bool_]
+    labels: Mask
+    depth_m: NDArray[np.float32]
     points_m: NDArray[np.float32]
-    least: float
-
-    def foreign(self) -> list[tuple[Vector, int]]:
-        """Middle [m] and size [px] of things that are no blocks."""
-        count, labels, stats, _ = cv2.connectedComponentsWithStats(self.rest, connectivity=8)
-        return [(np.median(self.points_m[labels == i], axis=0).astype(np.float64),
-                 int(stats[i, cv2.CC_STAT_AREA]))
-                for i in range(1, count) if stats[i, cv2.CC_STAT_AREA] >= self.least]
+    inside: NDArray[np.bool_]
+    raised: NDArray[np.bool_]
+    border: Mask
+    face_px: float
 
 
-def _patches(rgbd: Rgbd, pose: Vector, block_m: float,
-             workspace_m: Sequence[Sequence[float]]) -> _Scene:
+def _window(rgbd: Rgbd, pose: Vector, block_m: float,
+            workspace_m: Sequence[Sequence[float]]) -> _Window | None:
+    """Prepare a picture; None if nothing is above the table."""
     view = _checked_view(rgbd, pose)
     box = np.asarray(workspace_m, dtype=np.float64)
     if box.shape != (2, 3) or not (box[0] < box[1]).all():
@@ -409,55 +417,62 @@ def _patches(rgbd: Rgbd, pose: Vector, block_m: float,
                          'lower one first')
     depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     known = depth > 0
-    points = np.stack([depth * ray + np.float32(eye)
-                       for ray, eye in zip(view.rays, view.eye_m, strict=True)], axis=-1)
-    inside = known
-    for axis in range(3):
-        inside = inside & (points[:, :, axis] > box[0, axis]) & (points[:, :, axis] < box[1, axis])
-    raised = inside & (points[:, :, 2] > _RAISED_M)
-    if not raised.any():
-        return _Scene(view, (), np.zeros(depth.shape, np.uint8), points, 0.0)
+    axes, inside = [], known
+    for ray, eye, low, high in zip(view.rays, view.eye_m, box[0], box[1], strict=True):
+        axes.append(depth * ray + np.float32(eye))
+        inside = inside & (axes[-1] > low) & (axes[-1] < high)
+    raised = inside & (axes[2] > _RAISED_M)
+    rows, columns = np.nonzero(raised.any(axis=1))[0], np.nonzero(raised.any(axis=0))[0]
+    if not len(rows):
+        return None
+    part = np.s_[max(rows[0] - _MARGIN_PX, 0):rows[-1] + _MARGIN_PX,
+                 max(columns[0] - _MARGIN_PX, 0):columns[-1] + _MARGIN_PX]
+    border = np.zeros(depth.shape, np.uint8)
+    border[[0, -1]] = 1
+    border[:, [0, -1]] = 1
+    hue, vivid, clipped = _hue(rgbd.rgb[part])
+    possible = vivid & (inside | ~known)[part]
     face_px = (view.focal_px * block_m / float(np.median(depth[raised]))) ** 2
-    labels = _paint(rgbd.rgb, inside | ~known, raised)
-    found: list[tuple[str, Mask, int]] = []
-    for index, colour in enumerate(COLOURS):
-        mask = _opened(np.asarray(labels == index + 1, np.uint8), 3)
-        for part, size in _components(mask, raised, _LEAST_SHARE * face_px):
-            found.append((colour, part, size))
-    patches = _measure(found, view, depth, points, inside)
-    rest = np.asarray(raised, np.uint8)
-    for _, part, _ in found:
-        rest &= 1 - _grown(part, 7)
-    return _Scene(view, patches, _opened(rest, 5), points, 0.08 * face_px)
+    return _Window(view, view.ideal_px[part], hue, clipped, _paint(hue, possible, raised[part]),
+                   depth[part], np.stack([axis[part] for axis in axes], axis=-1), inside[part],
+                   raised[part], border[part], face_px)
 
 
-def _paint(rgb: NDArray[np.uint8], possible: NDArray[np.bool_],
+def _hue(rgb: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.bool_],
+                                          NDArray[np.bool_]]:
+    """(H, W) hue [deg, 0 to 360], whether it is vivid, and whether a channel is at its end."""
+    hsv = cv2.cvtColor(rgb.astype(np.float32), cv2.COLOR_RGB2HSV)
+    hue, saturation, value = (np.asarray(part, np.float32) for part in cv2.split(hsv))
+    return hue, (saturation > _VIVID) & (value > 12), value >= 252
+
+
+def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
            raised: NDArray[np.bool_]) -> Mask:
-    """(H, W): 0, or 1 + index in COLOURS, of vivid pixels where paint is possible."""
-    colour = rgb.astype(np.float32)
-    most, least = colour.max(axis=2), colour.min(axis=2)
-    vivid = possible & (most - least > _VIVID * most) & (most > 12)
-    labels = np.zeros(rgb.shape[:2], np.uint8)
-    where = np.nonzero(vivid)
-    if not len(where[0]):
-        return labels
-    tint = colour[where]
-    tint /= np.linalg.norm(tint, axis=1, keepdims=True)
-    trusted = raised[where]
-    typical = np.array(list(_TYPICAL_RGB.values()), np.float32)
-    centres = typical / np.linalg.norm(typical, axis=1, keepdims=True)
-    nearest = (tint @ centres.T).argmax(axis=1)
-    for _ in range(2):  # follow the light: each colour is what its pixels are
+    """(H, W): 0, or 1 + index in COLOURS, of pixels where paint is possible."""
+    labels = np.zeros(hue.shape, np.uint8)
+    counts = np.bincount(hue[possible & raised].astype(np.int64) % 360, minlength=360)
+    typical = np.array(list(_HUE_DEG.values()), np.float64)
+    degrees = np.arange(360)
+    centres = typical.copy()
+    for _ in range(2):  # follow the light, a little
+        away = _turn(degrees[:, None] + 0.5 - centres)
+        nearest = np.abs(away).argmin(axis=1)
         for index in range(len(COLOURS)):
-            mine = tint[trusted & (nearest == index)]
-            if len(mine) > 50:
-                middle = np.median(mine, axis=0)
-                centres[index] = middle / np.linalg.norm(middle)
-        likeness = tint @ centres.T
-        nearest = likeness.argmax(axis=1)
-    close = likeness.max(axis=1) > 0.97
-    labels[where] = np.where(close, nearest + 1, 0)
+            mine = counts * (nearest == index)
+            if mine.sum() > 50:
+                order = np.argsort(away[:, index])
+                middle = order[np.searchsorted(np.cumsum(mine[order]), mine.sum() / 2)]
+                centres[index] = typical[index] + np.clip(
+                    _turn(middle + 0.5 - typical[index]), -_HUE_SHIFT_DEG, _HUE_SHIFT_DEG)
+    away = np.abs(_turn(degrees[:, None] + 0.5 - centres))
+    table = np.where(away.min(axis=1) < 40.0, away.argmin(axis=1) + 1, 0).astype(np.uint8)
+    labels[possible] = table[hue[possible].astype(np.int64) % 360]
     return labels
+
+
+def _turn(degrees: Any) -> Any:
+    """Angles in [-180, 180)."""
+    return (degrees + 180.0) % 360.0 - 180.0
 
 
 def _grown(mask: Mask, width: int) -> Mask:
@@ -469,54 +484,169 @@ def _opened(mask: Mask, width: int) -> Mask:
                       np.uint8)
 
 
-def _components(mask: Mask, raised: NDArray[np.bool_],
-                least: float) -> list[tuple[Mask, int]]:
-    """Connected parts that are large enough and stand above the table, and their sizes."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
-    parts = []
-    for i in range(1, count):
-        size = int(stats[i, cv2.CC_STAT_AREA])
-        if size >= least:
-            part = labels == i
-            if np.count_nonzero(part & raised) >= 0.3 * size:
-                parts.append((np.asarray(part, np.uint8), size))
-    return parts
+def _filled(mask: Mask) -> Mask:
+    """A mask without its holes and hairline cracks."""
+    closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return np.asarray(cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED), np.uint8)
 
 
-def _measure(found: Sequence[tuple[str, Mask, int]], view: _View,
-             depth: NDArray[np.float32], points: NDArray[np.float32],
-             inside: NDArray[np.bool_]) -> tuple[_Patch, ...]:
-    """Points and outline of every patch."""
-    masks = [part for _, part, _ in found]
-    whole = [(part > 0) & inside for part in masks]
-    heights = [float(np.median(points[where][:, 2])) if where.any() else 0.0 for where in whole]
-    depths = [float(np.median(depth[where])) if where.any() else 0.0 for where in whole]
+def _pieces(window: _Window) -> list[Mask]:
+    """Masks of connected paint of one colour that stands above the table."""
+    pieces = []
+    for index in np.unique(window.labels[window.labels > 0]):
+        mask = _opened(np.asarray(window.labels == index, np.uint8), 3)
+        count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+        for i in range(1, count):
+            size = stats[i, cv2.CC_STAT_AREA]
+            if size >= _LEAST_PIECE * window.face_px:
+                piece = labels == i
+                if np.count_nonzero(piece & window.raised) >= 0.3 * size:
+                    pieces.append(_filled(piece.astype(np.uint8)))
+    return pieces
+
+
+def _measure(masks: Sequence[Mask], window: _Window) -> list[_Patch]:
+    """Hue, points and outline of every patch."""
+    measured = [(mask > 0) & window.inside for mask in masks]
+    heights = [float(np.median(window.points_m[where][:, 2])) if where.any() else 0.0
+               for where in measured]
+    depths = [float(np.median(window.depth_m[where])) if where.any() else 0.0
+              for where in measured]
     patches = []
-    for i, (colour, part, size) in enumerate(found):
-        edge = part & _grown(1 - part, 3)
+    for i, mask in enumerate(masks):
+        edge = mask & _grown(1 - mask, 3) & (1 - window.border)
         for j, other in enumerate(masks):  # edges that belong to what stands in front
             if j != i and (heights[j] > heights[i] or depths[j] < depths[i] - 0.02):
                 edge &= 1 - _grown(other, 9)
-        border = np.concatenate([part[0], part[-1], part[:, 0], part[:, -1]])
-        edge[[0, -1]] = 0
-        edge[:, [0, -1]] = 0
-        patches.append(_Patch(colour, part, points[whole[i]].astype(np.float64),
-                              view.ideal_px[edge > 0].astype(np.float64), size,
-                              bool(border.any())))
-    return tuple(patches)
+        plain = (mask > 0) & ~window.clipped & (window.labels > 0)
+        size = int(mask.sum())
+        if np.count_nonzero(plain) < 0.1 * size:
+            plain = (mask > 0) & (window.labels > 0)
+        angle = np.radians(window.hue_deg[plain])
+        hue = math.degrees(math.atan2(float(np.sin(angle).mean()), float(np.cos(angle).mean())))
+        patches.append(_Patch(
+            hue, mask, window.points_m[measured[i]].astype(np.float64),
+            window.ideal_px[edge > 0].astype(np.float64), size,
+            bool((mask & window.border).any())))
+    return patches
+
+
+def _foreign(window: _Window, cubes: Sequence[_Fit]) -> list[tuple[Vector, int]]:
+    """Middle [m] and size [px] of what stands above the table and is no cube."""
+    rest = window.raised.astype(np.uint8)
+    for cube in cubes:
+        rest &= 1 - _grown(cube.patch.mask, 7)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(_opened(rest, 5), connectivity=8)
+    return [(np.median(window.points_m[labels == i], axis=0).astype(np.float64),
+             int(stats[i, cv2.CC_STAT_AREA]))
+            for i in range(1, count)
+            if stats[i, cv2.CC_STAT_AREA] >= _LEAST_FOREIGN * window.face_px]
 
 
 # --- fitting ----------------------------------------------------------------------------------
 
 
-def _fit_all(scene: _Scene, names: Mapping[str, str], block_m: float) -> list[Cube]:
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A patch and the upright cube that explains it best.
+
+    Attributes:
+        patch: of paint.
+        cube: (4,) centre [m] and yaw [rad].
+        residual_m: median distance of points from the faces.
+        edge_px: root mean square distance of outlines.
+    """
+
+    patch: _Patch
+    cube: Vector
+    residual_m: float
+    edge_px: float
+
+
+def _find(rgbd: Rgbd, pose: Vector, block_m: float, workspace_m: Sequence[Sequence[float]],
+          ) -> tuple[list[_Fit], list[tuple[Vector, int]]]:
+    """Cubes of whatever colour, and what else stands above the table."""
+    window = _window(rgbd, pose, block_m, workspace_m)
+    if window is None:
+        return [], []
+    pieces = _pieces(window)
+    large = [int(piece.sum()) >= _LEAST_SHARE * window.face_px for piece in pieces]
+    fits = {i: _fit(patch, window.view, block_m)
+            for i, patch in enumerate(_measure(pieces, window)) if large[i]}
+    merged = _merge(pieces, fits, window, block_m)
+    if len(merged) < len(pieces) or len(fits) < len(pieces):
+        cubes = [_fit(patch, window.view, block_m) for patch in _measure(merged, window)]
+    else:
+        cubes = list(fits.values())
+    found = [cube for cube in cubes if cube is not None]
+    return found, _foreign(window, found)
+
+
+def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Window,
+           block_m: float) -> list[Mask]:
+    """One mask for each cube: faces that the light gives another colour join their cube."""
+    masks = {i: pieces[i] for i, fit in fits.items() if fit is not None}
+    for i in sorted(range(len(pieces)), key=lambda i: int(pieces[i].sum())):
+        points = _spread(window.points_m[(pieces[i] > 0) & window.inside].astype(np.float64), 200)
+        near = _grown(pieces[i], 7)
+        for j, fit in fits.items():
+            if j == i or fit is None or j not in masks or not (near & masks[j]).any() \
+                    or masks[j].sum() < pieces[i].sum() or len(points) < 10:
+                continue
+            off = _off_surface(points, fit.cube, block_m)
+            if np.median(np.abs(off)) < max(2.0 * fit.residual_m, 0.08 * block_m) \
+                    and np.percentile(off, 80) < 0.2 * block_m:
+                masks[j] = _filled(masks[j] | pieces[i])
+                masks.pop(i, None)
+                break
+    return list(masks.values())
+
+
+def _colours_of(fits: Sequence[_Fit], wanted: Collection[str]) -> list[str]:
+    """The colour of each cube: all at once, since no two blocks have the same.
+
+    Of all ways the one with the least squared distances of hues; what is not wanted or would be
+    there twice must be much nearer to be taken.
+    """
+    costs = [[(float(_turn(fit.patch.hue_deg - hue)) / 12.0) ** 2 + (colour not in wanted) * 2.0
+              for colour, hue in _HUE_DEG.items()] for fit in fits]
+    order = sorted(range(len(fits)), key=lambda i: -fits[i].patch.pixels)
+    best: tuple[float, dict[int, int]] = (math.inf, {})
+
+    def assign(at: int, cost: float, chosen: dict[int, int]) -> None:
+        nonlocal best
+        if cost >= best[0]:
+            return
+        if at == len(order):
+            best = cost, dict(chosen)
+            return
+        i = order[at]
+        for colour in sorted(range(len(COLOURS)), key=lambda colour: costs[i][colour])[:3]:
+            twice = 4.0 * (colour in chosen.values())
+            assign(at + 1, cost + costs[i][colour] + twice, {**chosen, i: colour})
+
+    assign(0, 0.0, {})
+    return [COLOURS[best[1][i]] for i in range(len(fits))]
+
+
+def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
     cubes = []
-    for patch in scene.patches:
-        if len(patch.points_m) < 60 or len(patch.outline_px) < 20:
-            continue
-        name = names.get(patch.colour, patch.colour)
-        cubes.append(_fit(patch, scene.view, name, block_m))
+    for fit, colour in zip(fits, _colours_of(fits, names), strict=True):
+        name = names.get(colour, f'the {colour} block')
+        yaw = (float(fit.cube[3]) + math.pi / 4) % (math.pi / 2) - math.pi / 4
+        cubes.append(Cube(name, colour, fit.cube[:3].copy(), yaw, fit.patch.pixels,
+                          fit.residual_m, fit.edge_px, _doubts(name, fit)))
     return sorted(cubes, key=lambda cube: (cube.name, -cube.pixels))
+
+
+def _doubts(name: str, fit: _Fit) -> tuple[Complaint, ...]:
+    if fit.patch.cut_off:
+        return (Complaint('cut_off', f'{name} is partly out of the picture', (name,)),)
+    if fit.edge_px > 3.0:
+        return (Complaint('tipped', f'{name} does not look like an upright cube: its outline is '
+                          f'{fit.edge_px:.1f} pixels off', (name,)),)
+    return ()
 
 
 def _spread(array: Vector, count: int) -> Vector:
@@ -525,13 +655,17 @@ def _spread(array: Vector, count: int) -> Vector:
     return array[::step]
 
 
-def _fit(patch: _Patch, view: _View, name: str, block_m: float) -> Cube:
-    """Fit an upright cube: Gauss-Newton on robust distances of points and outline."""
+def _fit(patch: _Patch, view: _View, block_m: float) -> _Fit | None:
+    """Fit an upright cube: Gauss-Newton on robust distances of points and outline.
+
+    None if there is too little to go by.
+    """
+    if len(patch.points_m) < _LEAST_POINTS or len(patch.outline_px) < _LEAST_EDGE:
+        return None
     points = _spread(patch.points_m, _POINTS)
     outline = _spread(patch.outline_px, _EDGES)
     cube = _first_guess(points, view, block_m)
-    noise, metre_per_px = 0.004, float(np.median(np.linalg.norm(
-        points - view.eye_m, axis=1))) / view.focal_px
+    metre_per_px = float(np.median(np.linalg.norm(points - view.eye_m, axis=1))) / view.focal_px
     for _ in range(_STEPS):
         off, by_off = _faces(points, cube, view, block_m)
         out, by_out = _outline(outline, cube, view, block_m)
@@ -550,21 +684,7 @@ def _fit(patch: _Patch, view: _View, name: str, block_m: float) -> Cube:
             break
     off, _ = _faces(points, cube, view, block_m)
     out, _ = _outline(outline, cube, view, block_m)
-    yaw = (float(cube[3]) + math.pi / 4) % (math.pi / 2) - math.pi / 4
-    residual, edge_px = float(np.median(np.abs(off))), float(np.sqrt(np.mean(out**2)))
-    doubts = _doubts(name, patch, off, edge_px, noise)
-    return Cube(name, patch.colour, cube[:3].copy(), yaw, patch.pixels, residual, edge_px, doubts)
-
-
-def _doubts(name: str, patch: _Patch, off: Vector, edge_px: float,
-            noise: float) -> tuple[Complaint, ...]:
-    doubts = []
-    if patch.cut_off:
-        doubts.append(Complaint('cut_off', f'{name} is partly out of the picture', (name,)))
-    elif edge_px > 3.0:
-        doubts.append(Complaint('tipped', f'{name} does not look like an upright cube: its '
-                                f'outline is {edge_px:.1f} pixels off', (name,)))
-    return tuple(doubts)
+    return _Fit(patch, cube, float(np.median(np.abs(off))), float(np.sqrt(np.mean(out**2))))
 
 
 def _tukey(ratio: Vector) -> Vector:
@@ -577,22 +697,25 @@ def _first_guess(points: Vector, view: _View, block_m: float) -> Vector:
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
     sides = points[points[:, 2] < max(high - 0.2 * block_m, (low + high) / 2)]
-    flat = sides[:, :2] - middle[:2]
-    eye = view.eye_m[:2] - middle[:2]
-    best: tuple[float, Vector] | None = None
-    for yaw in np.radians(np.arange(-45.0, 45.0, 7.5)):
-        c, s = math.cos(yaw), math.sin(yaw)
-        x, y = flat[:, 0] * c + flat[:, 1] * s, flat[:, 1] * c - flat[:, 0] * s
-        facing = 1.0 if eye[0] * c + eye[1] * s > 0 else -1.0
-        (left, right), front = np.percentile(x, (3, 97)), float(np.percentile(y, 10))
-        side = right if facing > 0 else left
-        cost = float(np.mean(np.minimum(np.minimum(np.abs(y - front), np.abs(x - side)), 0.01)))
-        cx, cy = (left + right) / 2, front + block_m / 2
-        if best is None or cost < best[0]:
-            best = cost, np.array([middle[0] + c * cx - s * cy, middle[1] + s * cx + c * cy,
-                                   (low + high) / 2, yaw])
-    assert best is not None
-    return best[1]
+    flat, eye = sides[:, :2] - middle[:2], view.eye_m[:2] - middle[:2]
+    yaw = np.radians(np.arange(-45.0, 45.0, 7.5))[:, None]
+    c, s = np.cos(yaw), np.sin(yaw)
+    x, y = flat[:, 0] * c + flat[:, 1] * s, flat[:, 1] * c - flat[:, 0] * s  # (yaws, N)
+    left, right = (v[:, None] for v in np.percentile(x, (3, 97), axis=1))
+    front = np.percentile(y, 10, axis=1)[:, None]
+    side = np.where(eye[0] * c + eye[1] * s > 0, right, left)
+    cost = np.minimum(np.minimum(np.abs(y - front), np.abs(x - side)), 0.01).mean(axis=1)
+    best = int(cost.argmin())
+    turn = np.array([[c[best, 0], -s[best, 0]], [s[best, 0], c[best, 0]]])
+    centre = turn @ np.array([(left[best, 0] + right[best, 0]) / 2, front[best, 0] + block_m / 2])
+    return np.array([*(middle[:2] + centre), (low + high) / 2, yaw[best, 0]])
+
+
+def _off_surface(points: Vector, cube: Vector, block_m: float) -> Vector:
+    """(N,) distance of points from a cube's surface, negative inside [m]."""
+    c, s = math.cos(cube[3]), math.sin(cube[3])
+    local = (points - cube[:3]) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return np.asarray((np.abs(local) - block_m / 2).max(axis=1))
 
 
 _SIGNS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
