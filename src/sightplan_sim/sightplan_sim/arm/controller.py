@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from sightplan_arm.hardware import JointTrajectory, Vector
 
 from sightplan.model import WorldError
+from sightplan_arm.hardware import JointTrajectory, Vector
 
 
 class TrajectoryController:

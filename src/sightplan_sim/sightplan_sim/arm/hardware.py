@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightplan_arm.hardware import Camera, JointState, JointTrajectory
-
 from sightplan_sim.arm.simulator import Poses, SimulatedArm
 
 
 @dataclass(frozen=True, eq=False)
 class Hardware:
-    """A simulated arm and its camera. All methods may be called from any thread at any time,
-    also while the world that owns the hardware executes an action in another one.
+    """A simulated arm and its camera.
+
+    All methods may be called from any thread at any time, also while the world that owns the
+    hardware executes an action in another one.
 
     Attributes:
         arm: implements the protocol Arm.

@@ -36,3 +36,5 @@ class HardwareSettings:
     calibration_error_deg: float = param(
         0.0, "how far the camera is turned from how the robot's file has it, about a random axis",
         low=0.0, high=20.0)
+    calibration_seed: int = param(
+        0, 'draws direction and axis of the calibration error', low=0, high=2**32 - 1)

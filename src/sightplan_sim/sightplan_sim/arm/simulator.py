@@ -12,19 +12,19 @@ import tempfile
 import threading
 import time
 import weakref
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+
+from sightplan.model import InputError, WorldError
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import inverse, quaternion_from_rotation
 from sightplan_arm.hardware import JointState, JointTrajectory, Vector
-
-from sightplan.model import InputError, WorldError
 from sightplan_sim.arm.controller import GripperController, TrajectoryController
+from sightplan_sim.arm.meshes import panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.bullet import import_bullet
 
@@ -337,17 +337,11 @@ class SimulatedArm:
                                 physicsClientId=client)
 
 
-def panda_folder() -> Path:
-    """Where pybullet_data keeps the Panda (Apache-2.0, Franka Emika)."""
-    import pybullet_data
-    return Path(pybullet_data.getDataPath()) / 'franka_panda'
-
-
 @contextlib.contextmanager
 def _bare_urdf() -> Any:
     """Path of the Panda's URDF without what is only seen, for the time of loading it."""
     folder = panda_folder()
-    tree = ET.parse(folder / 'panda.urdf')
+    tree = read_urdf()
     for link in tree.iter('link'):
         for visual in link.findall('visual'):
             link.remove(visual)

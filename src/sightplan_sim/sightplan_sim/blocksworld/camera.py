@@ -225,6 +225,20 @@ def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: flo
     return camera
 
 
+def fixed_camera(optics: Optics, n_columns: int, n_blocks: int, pitch_m: float) -> Camera:
+    """A camera that looks straight at the table and shows every problem up to a size.
+
+    Args:
+        optics: the camera's optics; their distance is not heeded.
+        n_columns: most columns.
+        n_blocks: height of the highest stack.
+        pitch_m: distance of neighbouring columns.
+    """
+    distance, target, _ = _fit_camera(optics, n_columns, n_blocks, pitch_m)
+    rotation = basis(0.0, optics.elevation_deg, 0.0)
+    return Camera(optics, rotation, np.array([0.0, *target]) - distance * rotation[2])
+
+
 def _fit_camera(optics: Optics, n_columns: int, top: int, pitch: float,
                 ) -> tuple[float, tuple[float, float], bool]:
     """Distance, target (y, z) and whether the width limits, for one pitch."""

@@ -13,7 +13,7 @@ import importlib.metadata
 import math
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,9 @@ __all__ = [
 ]
 
 _SHIFT = 4  # fractional bits of OpenCV's polygon coordinates
-_NEAR_M, _FAR_M = 0.05, 20.0
-_CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * BLOCK_M / 2
-_PARKED_M = (0.0, 0.0, -50.0)
+NEAR_M, _FAR_M = 0.05, 20.0
+CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * BLOCK_M / 2
+PARKED_M = (0.0, 0.0, -50.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class BlocksScene(Table):
         """Move the cubes to where ``stacks`` puts them; absent ones are parked out of sight."""
         poses = self._poses(stacks, look)
         for colour, body in zip(COLOURS, self._bodies, strict=True):
-            position, yaw = poses.get(colour, (_PARKED_M, 0.0))
+            position, yaw = poses.get(colour, (PARKED_M, 0.0))
             self._bullet.resetBasePositionAndOrientation(
                 body, position, (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)),
                 physicsClientId=self._client)
@@ -129,7 +129,7 @@ class BlocksScene(Table):
         for colour, body in zip(COLOURS, self._bodies, strict=True):
             position, _ = self._bullet.getBasePositionAndOrientation(
                 body, physicsClientId=self._client)
-            if position[2] > _PARKED_M[2] / 2:
+            if position[2] > PARKED_M[2] / 2:
                 found[colour] = (position[0], position[1], position[2])
         return found
 
@@ -160,12 +160,12 @@ class BlocksScene(Table):
             corners = self._corners(stacks, look)
             rgb = background.rgb.copy()
             if placed and look.shadow > 0:
-                _cast_shadows(rgb, background, corners, look)
+                cast_shadows(rgb, background, corners, look)
             depth = background.depth_m.copy()
             segmentation = np.zeros(depth.shape, np.int16)
             if placed:
-                self._draw_cubes(rgb, depth, segmentation, camera, corners, look)
-            rgb = _develop(rgb, look, '|'.join(map(''.join, stacks)), self.optics.width)
+                self._draw_bodies(rgb, depth, segmentation, camera, corners, look)
+            rgb = develop(rgb, look, '|'.join(map(''.join, stacks)), self.optics.width)
         return Frame(rgb, depth, segmentation, camera)
 
     def _make_bodies(self) -> list[int]:
@@ -173,7 +173,7 @@ class BlocksScene(Table):
         shape = bullet.createVisualShape(
             bullet.GEOM_BOX, halfExtents=[BLOCK_M / 2] * 3, rgbaColor=[1, 1, 1, 1],
             specularColor=[0, 0, 0], physicsClientId=client)
-        return [bullet.createMultiBody(0, -1, shape, _PARKED_M, physicsClientId=client)
+        return [bullet.createMultiBody(0, -1, shape, PARKED_M, physicsClientId=client)
                 for _ in COLOURS]
 
     def _paint(self, look: Look) -> None:
@@ -190,13 +190,13 @@ class BlocksScene(Table):
         for position, yaw in self._poses(stacks, look).values():
             c, s = math.cos(yaw), math.sin(yaw)
             turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-            boxes.append(_CORNERS @ turn.T + position)
+            boxes.append(CORNERS @ turn.T + position)
         return np.array(boxes).reshape(-1, 8, 3)
 
-    def _draw_cubes(self, rgb: NDArray[np.uint8], depth: NDArray[np.float32],
-                    segmentation: NDArray[np.int16], camera: Camera,
-                    corners: NDArray[np.float64], look: Look) -> None:
-        """Render the rectangle that holds cubes and lay it over the picture, in place."""
+    def _draw_bodies(self, rgb: NDArray[np.uint8], depth: NDArray[np.float32],
+                     segmentation: NDArray[np.int16], camera: Camera,
+                     corners: NDArray[np.float64], look: Look) -> None:
+        """Render the rectangle that holds the corners (..., 3) and lay it over the picture."""
         optics, ss = self.optics, self.supersampling
         image = camera.project(corners.reshape(-1, 3))
         left, upper = np.floor(image.min(axis=0)).astype(int) - 1
@@ -211,8 +211,8 @@ class BlocksScene(Table):
         f, half = optics.focal_px, 0.5 / ss
         cx, cy = optics.width / 2 - half, optics.height / 2 + half
         projection = self._bullet.computeProjectionMatrix(
-            (left - cx) / f * _NEAR_M, (right - cx) / f * _NEAR_M,
-            (cy - lower) / f * _NEAR_M, (cy - upper) / f * _NEAR_M, _NEAR_M, _FAR_M)
+            (left - cx) / f * NEAR_M, (right - cx) / f * NEAR_M,
+            (cy - lower) / f * NEAR_M, (cy - upper) / f * NEAR_M, NEAR_M, _FAR_M)
         self._paint(look)
         a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
         light = (math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))
@@ -225,12 +225,16 @@ class BlocksScene(Table):
         mask = np.asarray(mask, np.int32).reshape(h * ss, w * ss)
         colour = np.array(colour, np.uint8).reshape(h * ss, w * ss, 4)
         buffer = np.asarray(buffer, np.float32).reshape(h * ss, w * ss)
-        lookup = np.zeros(max(self._bodies) + 2, np.int16)  # last entry: background, -1
-        for index, body in enumerate(self._bodies):
-            lookup[body] = index + 1
-        ids = lookup[mask]
+        ids = self._lookup()[mask]
         window = np.s_[upper:lower, left:right]
         _blend(rgb[window], depth[window], segmentation[window], colour, buffer, ids, ss)
+
+    def _lookup(self) -> NDArray[np.int16]:
+        """Ids of the segmentation by body; the last entry is for the background, -1."""
+        lookup = np.zeros(max(self._bodies) + 2, np.int16)
+        for index, body in enumerate(self._bodies):
+            lookup[body] = index + 1
+        return lookup
 
     def _background(self, n_columns: int, n_blocks: int, names: tuple[str, ...],
                     look: Look) -> _Background:
@@ -276,7 +280,7 @@ def _blend(rgb: NDArray[np.uint8], depth: NDArray[np.float32], segmentation: NDA
     first = np.zeros((h, w), np.int16)
     count = np.zeros((h, w), np.float32)
     total = np.zeros((h, w), np.float32)
-    metres = (_FAR_M * _NEAR_M) / (_FAR_M - (_FAR_M - _NEAR_M) * buffer) * hit
+    metres = (_FAR_M * NEAR_M) / (_FAR_M - (_FAR_M - NEAR_M) * buffer) * hit
     for i in range(ss):
         for j in range(ss):
             np.maximum(first, ids[i::ss, j::ss], out=first)
@@ -305,8 +309,8 @@ def _fill(image: NDArray[Any], camera: Camera, points_m: Sequence[Sequence[float
 
 
 def _before_camera(camera: Camera, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of a convex polygon that is at least _NEAR_M in front of the camera."""
-    depth = camera.to_optical(points_m)[:, 2] - _NEAR_M
+    """The part of a convex polygon that is at least NEAR_M in front of the camera."""
+    depth = camera.to_optical(points_m)[:, 2] - NEAR_M
     if (depth >= 0).all():
         return points_m
     kept = []
@@ -436,16 +440,23 @@ def _background_depth(camera: Camera) -> NDArray[np.float32]:
     return np.asarray(depth, np.float32)
 
 
-def _cast_shadows(rgb: NDArray[np.uint8], background: _Background,
-                  corners: NDArray[np.float64], look: Look) -> None:
-    """Darken the table where blocks keep the light off, with soft edges, in place."""
+def cast_shadows(rgb: NDArray[np.uint8], background: _Background,
+                 bodies: Iterable[NDArray[np.float64]], look: Look) -> None:
+    """Darken the table where bodies keep the light off, with soft edges, in place.
+
+    Args:
+        rgb: (H, W, 3) to be darkened.
+        background: of the picture.
+        bodies: of each, points (N, 3) whose hull it is.
+        look: where the light is.
+    """
     camera = background.camera
     a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
     slope = np.array([-math.sin(a), math.cos(a)]) / math.tan(e)
     h, w = background.table.shape
     hulls = []
-    for box in corners:
-        ground = np.column_stack([box[:, :2] + box[:, 2:] * slope, np.zeros(8)])
+    for points in bodies:
+        ground = np.column_stack([points[:, :2] + points[:, 2:] * slope, np.zeros(len(points))])
         pixels = camera.project(ground)
         if np.isfinite(pixels).all():
             hulls.append(cv2.convexHull(pixels.astype(np.float32))[:, 0])
@@ -473,7 +484,7 @@ def _noise_pool() -> NDArray[np.float32]:
     return np.random.default_rng(20240229).standard_normal(1 << 20).astype(np.float32)
 
 
-def _develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
+def develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
              width: int) -> NDArray[np.uint8]:
     """Lens blur, exposure and sensor noise."""
     if look.blur_px * width / 640 > 0.15:

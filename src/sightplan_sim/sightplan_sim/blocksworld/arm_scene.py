@@ -1,0 +1,363 @@
+"""Pictures of blocks wherever physics has put them, and of the arm where it is in the way.
+
+The table, the light and the camera's noise are those of ``BlocksScene``; so with the arm out of
+view, a picture looks as in the symbolic world. The camera hangs still, whatever the problem.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import InputError, WorldError
+from sightplan_arm.config import TableConfig
+from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vector
+from sightplan_arm.hardware import Rgbd
+from sightplan_sim.arm.meshes import SHADES, panda_meshes
+from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.arm.simulator import Pose7, Poses
+from sightplan_sim.blocksworld.camera import (
+    BLOCK_M,
+    Camera,
+    Layout,
+    Optics,
+    fixed_camera,
+)
+from sightplan_sim.blocksworld.look import COLOURS, Look
+from sightplan_sim.blocksworld.scene import (
+    CORNERS,
+    NEAR_M,
+    PARKED_M,
+    BlocksScene,
+    Frame,
+    cast_shadows,
+    develop,
+)
+from sightplan_sim.blocksworld.table import Picture
+from sightplan_sim.bullet import one_thread
+
+MARGIN = 0.03
+SEEN_COLUMNS, SEEN_BLOCKS, SEEN_PITCH_M = 5, 6, 0.09
+"""What the camera is fitted to: it does not move with the problem."""
+ARM_ID = len(COLOURS) + 1
+"""The arm in a segmentation."""
+
+
+@dataclass(frozen=True)
+class Decor:
+    """What the pictures of an episode have in common.
+
+    Attributes:
+        column_names: text of the name plates, left to right; none: a bare table.
+        look: every random factor; its camera is not heeded.
+    """
+
+    column_names: tuple[str, ...] = ()
+    look: Look = field(default_factory=Look)
+
+
+class ArmScene(BlocksScene):
+    """Draws blocks and arm at their poses.
+
+    Args:
+        table: where columns stand.
+        settings: of the calibration's error.
+        width, height: size of the picture [px].
+        fov_deg, elevation_deg: of the camera.
+        supersampling: samples per pixel and direction, 1..4.
+
+    Raises:
+        InputError: the table's blocks have another size than those that are drawn.
+    """
+
+    def __init__(self, table: TableConfig, settings: HardwareSettings, width: int = 640,
+                 height: int = 480, *, fov_deg: float = Optics.fov_deg,
+                 elevation_deg: float = Optics.elevation_deg, supersampling: int = 2) -> None:
+        if abs(table.block_m - BLOCK_M) > 1e-9:
+            raise InputError(f'block_m of the robot is {table.block_m:g}; simulated blocks have '
+                             f'sides of {BLOCK_M:g} m')
+        super().__init__(width, height, fov_deg=fov_deg, elevation_deg=elevation_deg,
+                         margin=MARGIN, supersampling=supersampling)
+        self._table, self._settings = table, settings
+        nominal = fixed_camera(self.optics, SEEN_COLUMNS, SEEN_BLOCKS, SEEN_PITCH_M)
+        self._camera = _displaced(nominal, settings)
+        self._link_bodies = self._make_links()
+        self._half: ArmScene | None = None
+
+    def close(self) -> None:
+        """Give the PyBullet clients back; the scene cannot be used afterwards."""
+        if self._half is not None:
+            self._half.close()
+        super().close()
+
+    def layout(self, n_columns: int, n_blocks: int) -> Layout:
+        """Columns where the robot's file has them."""
+        eye = self._camera.position_m
+        return Layout(self._table.spacing_m, self._table.column_x_m(n_columns),
+                      float(np.linalg.norm(eye)), (0.0, 0.0))
+
+    def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
+        """The camera, where it truly hangs."""
+        return self._camera
+
+    def shoot(self, poses: Poses, decor: Decor, live: bool = False) -> Frame:
+        """Take a picture.
+
+        Args:
+            poses: where blocks and arm are.
+            decor: the episode's.
+            live: fast: drawn at half the size and enlarged.
+        """
+        if live:
+            return _enlarged(self._smaller().shoot(poses, decor), self._camera)
+        boxes = {colour: _frame(pose) for colour, pose in poses.blocks.items()}
+        corners = [CORNERS @ axes.T + at for at, axes in boxes.values()]
+        self._move(poses.blocks)
+        with one_thread():
+            background = self._background(
+                len(decor.column_names), len(poses.blocks), decor.column_names, decor.look)
+            links = self._visible_links(poses.links)
+            drawn = [*corners, *links]
+            rgb, depth = background.rgb.copy(), background.depth_m.copy()
+            segmentation = np.zeros(depth.shape, np.int16)
+            if drawn and decor.look.shadow > 0:
+                cast_shadows(rgb, background, drawn, decor.look)
+            if drawn:
+                self._draw_bodies(rgb, depth, segmentation, self._camera,
+                                  self._outline(drawn), decor.look)
+            rgb = develop(rgb, decor.look, _key(poses), self.optics.width)
+        return Frame(rgb, depth, segmentation, self._camera)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _smaller(self) -> ArmScene:
+        if self._half is None:
+            o = self.optics
+            self._half = ArmScene(
+                self._table, self._settings, max(32, o.width // 2), max(32, o.height // 2),
+                fov_deg=o.fov_deg, elevation_deg=o.elevation_deg, supersampling=1)
+        return self._half
+
+    def _make_links(self) -> list[tuple[str, int]]:
+        """A body for each mesh of the arm, and the link that it moves with."""
+        bullet, client = self._bullet, self._client
+        made = []
+        for mesh, (vertices, normals, indices) in zip(panda_meshes(), _lists(), strict=True):
+            shape = bullet.createVisualShape(
+                bullet.GEOM_MESH, vertices=vertices, normals=normals, indices=indices,
+                rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4],
+                physicsClientId=client)
+            body = bullet.createMultiBody(0, -1, shape, PARKED_M, physicsClientId=client)
+            made.append((mesh.link, body))
+        return made
+
+    def _move(self, blocks: Mapping[str, Pose7]) -> None:
+        for colour, body in zip(COLOURS, self._bodies, strict=True):
+            pose = blocks.get(colour, (*PARKED_M, 0.0, 0.0, 0.0, 1.0))
+            self._bullet.resetBasePositionAndOrientation(
+                body, pose[:3], pose[3:], physicsClientId=self._client)
+
+    def _visible_links(self, links: Mapping[str, Pose7]) -> list[NDArray[np.float64]]:
+        """Move the arm's meshes; points (N, 3) of those links that are in the picture.
+
+        What is out of it is put out of the light, too: the arm casts a shadow only where it is
+        seen itself.
+        """
+        seen: dict[str, NDArray[np.float64]] = {}
+        for name, points in _link_points().items():
+            if name in links:
+                at, axes = _frame(links[name])
+                placed = points @ axes.T + at
+                if self._in_view(placed):
+                    seen[name] = placed
+        for name, body in self._link_bodies:
+            pose = links[name] if name in seen else (*PARKED_M, 0.0, 0.0, 0.0, 1.0)
+            self._bullet.resetBasePositionAndOrientation(
+                body, pose[:3], pose[3:], physicsClientId=self._client)
+        return list(seen.values())
+
+    def _in_view(self, points_m: NDArray[np.float64]) -> bool:
+        """Whether the hull of points may reach into the picture (no side has them all beyond)."""
+        x, y, z = self._camera.to_optical(points_m).T
+        o = self.optics
+        right, down = o.width / 2 / o.focal_px * z, o.height / 2 / o.focal_px * z
+        return not any(bool(beyond.all()) for beyond in (
+            z < NEAR_M, x > right, x < -right, y > down, y < -down))
+
+    def _outline(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(N, 3) points whose projections bound what is drawn; the whole picture if in doubt."""
+        points = np.concatenate(drawn)
+        if (self._camera.to_optical(points)[:, 2] >= NEAR_M).all():
+            return points
+        o = self.optics
+        x, y = o.width / o.focal_px, o.height / o.focal_px
+        local = np.array([(-x, -y, 1.0), (x, y, 1.0)])
+        return np.asarray(local @ self._camera.rotation + self._camera.position_m)
+
+    def _lookup(self) -> NDArray[np.int16]:
+        last = max(body for _, body in self._link_bodies)
+        lookup = np.zeros(last + 2, np.int16)
+        lookup[:len(super()._lookup()) - 1] = super()._lookup()[:-1]
+        lookup[[body for _, body in self._link_bodies]] = ARM_ID
+        return lookup
+
+
+class SimulatedCamera:
+    """Implements the protocol Camera: pictures of what the simulator has, taken when asked.
+
+    Args:
+        scene: draws.
+        poses: tells where everything is.
+        settings: of the depth's noise.
+
+    All methods may be called from several threads; they take turns.
+    """
+
+    def __init__(self, scene: ArmScene, poses: Callable[[], Poses],
+                 settings: HardwareSettings) -> None:
+        self.scene, self._poses, self._settings = scene, poses, settings
+        self._lock = threading.Lock()
+        self._decor, self._seed = Decor(), 0
+        self._closed = False
+
+    @property
+    def decor(self) -> Decor:
+        """What the pictures of this episode have in common."""
+        with self._lock:
+            return self._decor
+
+    def show(self, decor: Decor, seed: int = 0) -> None:
+        """Begin an episode.
+
+        Args:
+            decor: the episode's.
+            seed: of the depth's noise.
+        """
+        with self._lock:
+            self._decor, self._seed = decor, seed
+
+    def look(self, timeout_s: float = 5.0) -> Rgbd:
+        """A picture of now.
+
+        Raises:
+            WorldError: the camera was closed.
+        """
+        stamp_s, picture = self.picture()
+        assert picture.depth_m is not None
+        return Rgbd(picture.rgb, picture.depth_m, self.scene.optics.matrix(), np.zeros(5),
+                    round(stamp_s * 1e9))
+
+    def image_age_s(self) -> float:
+        """0: there is a picture whenever one is wanted."""
+        return float('inf') if self._closed else 0.0
+
+    def picture(self) -> tuple[float, Picture]:
+        """A picture of now in full quality, and the time on the arm's clock.
+
+        Raises:
+            WorldError: the camera was closed.
+        """
+        poses = self._poses()
+        with self._lock:
+            if self._closed:
+                raise WorldError('the simulated camera was closed')
+            return poses.stamp_s, take(self.scene, poses, self._decor, self._settings, self._seed)
+
+    def close(self) -> None:
+        """Give the renderer back."""
+        with self._lock:
+            self._closed = True
+            self.scene.close()
+
+
+def take(scene: ArmScene, poses: Poses, decor: Decor, settings: HardwareSettings, seed: int,
+         live: bool = False) -> Picture:
+    """A picture as the camera's sensors give it: the same for the same arguments."""
+    frame = scene.shoot(poses, decor, live)
+    return Picture(frame.rgb, sense_depth(frame.depth_m, settings, (seed, _key(poses))))
+
+
+def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
+                key: tuple[int, str]) -> NDArray[np.float32]:
+    """What a depth camera makes of the true depth.
+
+    Args:
+        depth_m: (H, W).
+        settings: noise at 1 m (growing with the square of the distance, as of stereo), share of
+            pixels without depth, and step.
+        key: the same one gives the same noise.
+
+    Returns:
+        (H, W) float32; 0 where the depth is unknown.
+    """
+    s = settings
+    if not (s.depth_noise_mm or s.depth_dropout or s.depth_step_mm):
+        return depth_m
+    digest = hashlib.sha256(f'{key[0]}/{key[1]}'.encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], 'little'))
+    out = depth_m
+    if s.depth_noise_mm:
+        noise = rng.standard_normal(out.shape, np.float32)
+        out = out + np.float32(s.depth_noise_mm * 1e-3) * noise * depth_m**2
+    if s.depth_step_mm:
+        step = np.float32(s.depth_step_mm * 1e-3)
+        out = np.round(out / step) * step
+    if s.depth_dropout:
+        out = np.where(rng.random(out.shape, np.float32) < s.depth_dropout, np.float32(0), out)
+    return np.maximum(out, 0).astype(np.float32)
+
+
+def _displaced(camera: Camera, s: HardwareSettings) -> Camera:
+    """A camera that does not hang where it is thought to."""
+    rng = np.random.default_rng([s.calibration_seed, 0x63616D])
+    aside, axis = rng.standard_normal((2, 3))
+    shift = aside / np.linalg.norm(aside) * s.calibration_error_mm * 1e-3
+    turn = rotation_from_vector(axis / np.linalg.norm(axis) * np.radians(s.calibration_error_deg))
+    return dataclasses.replace(camera, rotation=turn @ camera.rotation,
+                               position_m=camera.position_m + shift)
+
+
+def _frame(pose: Pose7) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Origin (3,) and axes (3, 3), in columns."""
+    return np.array(pose[:3]), rotation_from_quaternion(pose[3:])
+
+
+def _key(poses: Poses) -> str:
+    """Names the scene up to a tenth of a millimetre: two looks at it have the same noise."""
+    return '|'.join(f'{colour}{np.round(np.array(pose), 4).tolist()}'
+                    for colour, pose in sorted(poses.blocks.items())) + (
+        f'@{poses.stamp_s:.4f}' if poses.moving else '')
+
+
+def _enlarged(frame: Frame, camera: Camera) -> Frame:
+    size = (camera.optics.width, camera.optics.height)
+    with one_thread():
+        rgb = cv2.resize(frame.rgb, size, interpolation=cv2.INTER_LINEAR)
+        depth = cv2.resize(frame.depth_m, size, interpolation=cv2.INTER_NEAREST)
+        ids = cv2.resize(frame.segmentation, size, interpolation=cv2.INTER_NEAREST)
+    return Frame(np.asarray(rgb, np.uint8), np.asarray(depth, np.float32),
+                 np.asarray(ids, np.int16), camera)
+
+
+@functools.cache
+def _lists() -> tuple[tuple[list[list[float]], list[list[float]], list[int]], ...]:
+    """The meshes as PyBullet wants them; it never frees them, so it gets the same ones again."""
+    return tuple((mesh.vertices_m.tolist(), mesh.normals.tolist(), mesh.triangles.ravel().tolist())
+                 for mesh in panda_meshes())
+
+
+@functools.cache
+def _link_points() -> dict[str, NDArray[np.float64]]:
+    """(N, 3) vertices of each link in its frame."""
+    points: dict[str, list[NDArray[np.float64]]] = {}
+    for mesh in panda_meshes():
+        points.setdefault(mesh.link, []).append(mesh.vertices_m)
+    return {link: np.concatenate(parts) for link, parts in points.items()}
