@@ -38,7 +38,7 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
-from sightplan_arm.skills.motions import Motion, Route, first_that_works, postures
+from sightplan_arm.skills.motions import Motion, Route, first_that_works
 from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
 from sightplan_arm.trajectories import UnreachableError
 
@@ -336,41 +336,40 @@ class BlocksworldSkills:
         safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
         at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
         x, y, z = task.place_m
-        poses = [hand_down(at_source, yaw),
-                 hand_down((*at_source[:2], max(safe, at_source[2] + side)), yaw),
-                 hand_down((x, y, max(safe, z + side / 2))),
-                 hand_down((x, y, z + self._settings.drop_m))]
-        starts = postures(self._robot, self._kinematics, poses[1],
-                          (self._robot.arm.ready, self._arm_state().positions))
+        over_source = (*at_source[:2], max(safe, at_source[2] + side / 2))
+        over_target = (x, y, max(safe, z + side / 2))
+        at_target = (x, y, z + self._settings.drop_m)
         try:
-            return first_that_works(
-                [functools.partial(self._moves, task, q, *poses) for q in starts],
-                f'{task.block} cannot be brought to {task.column}')
+            return first_that_works([
+                functools.partial(  # two fingers may as well be turned by half a turn
+                    self._moves, task, hand_down(at_source, yaw + turn),
+                    hand_down(over_source, yaw + turn), hand_down(over_target, turn),
+                    hand_down(at_target, turn))
+                for turn in (0.0, math.pi)], f'{task.block} cannot be brought to {task.column}')
         except UnreachableError as error:
             raise _Refused(causes.UNREACHABLE, str(error)) from error
 
-    def _moves(self, task: _Task, above: Vector, at_source: Vector, over_source: Vector,
-               over_target: Vector, at_target: Vector) -> _Moves:
-        """The motions of a move that takes the arm above the block in a given posture.
+    def _moves(self, task: _Task, at_source: Vector, over_source: Vector, over_target: Vector,
+               at_target: Vector) -> _Moves:
+        """The motions of a move through four poses of the tip.
 
         Raises:
             UnreachableError: they cannot be made.
         """
         slow, block, column = self._settings.carry_speed, task.block, task.column
-        park = self._robot.arm.park
-        route = Route(self._robot, self._kinematics, park, self._settings.speed)
-        route.joints('approach', f'to above {block}', above)
+        route = Route(self._robot, self._kinematics, self._robot.arm.park, self._settings.speed)
+        route.out('approach', f'to above {block}', over_source)
         route.straight('approach', f'down to {block}', at_source, slow)
         fetch = route.take()
         escape = route.branch()
         escape.straight('retreat', f'up from {block}', over_source, slow)
-        escape.joints('retreat', 'park', park)
+        escape.home('retreat')
         route.straight('lift', f'up with {block}', over_source, slow)
         route.straight('transfer', f'{block} to above {column}', over_target, slow)
         route.straight('place', f'{block} down on {column}', at_target, slow)
         bring = route.take()
         route.straight('retreat', f'up from {block}', over_target, slow)
-        route.joints('retreat', 'park', park)
+        route.home('retreat')
         return _Moves(fetch, bring, route.take(), escape.take())
 
     # --- the arm ------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class Route:
     @property
     def pose(self) -> Vector:
         """(4, 4) of the tip in the table's frame where the last motion ends."""
-        return inverse(self._robot.table.pose) @ self._kinematics.fk(self.posture)
+        return self._at(self.posture)
 
     def branch(self) -> Route:
         """Another route from here on, without the motions so far."""
@@ -76,14 +76,38 @@ class Route:
         Raises:
             UnreachableError: the arm cannot follow the line.
         """
-        table = self._robot.table.pose
-        path = cartesian(self._kinematics, self.posture, self._kinematics.fk(self.posture),
-                         table @ pose, STEP_M)
-        self._append(phase, what, path, speed)
+        self._append(phase, what, self._line(self.posture, pose), speed)
 
-    def joints(self, phase: str, what: str, posture: Vector, speed: float = 1.0) -> None:
+    def joints(self, phase: str, what: str, posture: Vector) -> None:
         """Move all joints to a posture along a straight line in joint space."""
-        self._append(phase, what, joint_line(self.posture, posture), speed)
+        self._append(phase, what, joint_line(self.posture, posture), 1.0)
+
+    def out(self, phase: str, what: str, pose: Vector) -> None:
+        """From where the arm is to ``ready``, then straight to a pose above the table.
+
+        Raises:
+            UnreachableError: the arm cannot follow the line.
+        """
+        self.joints(phase, 'to above the table', self._robot.arm.ready)
+        self.straight(phase, what, pose)
+
+    def home(self, phase: str) -> None:
+        """Straight to where the tip is in ``ready``, then to ``park``.
+
+        Raises:
+            UnreachableError: the arm cannot follow the line.
+        """
+        arm = self._robot.arm
+        self.straight(phase, 'to above the table', self._at(arm.ready))
+        self.joints(phase, 'park', arm.park)
+
+    def _at(self, posture: Vector) -> Vector:
+        return inverse(self._robot.table.pose) @ self._kinematics.fk(posture)
+
+    def _line(self, start: Vector, pose: Vector) -> Vector:
+        """(K, N) path of a straight line of the tip."""
+        return cartesian(self._kinematics, start, self._kinematics.fk(start),
+                         self._robot.table.pose @ pose, STEP_M)
 
     def _append(self, phase: str, what: str, path: Vector, speed: float) -> None:
         if len(path) < 2 or float(np.abs(path - path[0]).max()) < 1e-6:
@@ -92,22 +116,6 @@ class Route:
         self.motions.append(Motion(phase, what, timed(
             path, part * arm.max_velocity, part * part * arm.max_acceleration)))
         self.posture = np.asarray(path[-1], dtype=np.float64)
-
-
-def postures(robot: RobotConfig, kinematics: Kinematics, pose: Vector,
-             seeds: Iterable[Vector]) -> list[Vector]:
-    """Postures with the tip at a pose in the table's frame, each different one once.
-
-    A hand with two fingers may as well be turned by half a turn.
-    """
-    found: list[Vector] = []
-    half_turn = np.diag([-1.0, -1.0, 1.0, 1.0])
-    for turned in (pose, pose @ half_turn):
-        for seed in seeds:
-            q = kinematics.ik(robot.table.pose @ turned, seed)
-            if q is not None and all(np.abs(q - other).max() > 0.05 for other in found):
-                found.append(q)
-    return found
 
 
 def first_that_works(tries: Iterable[Callable[[], _Thing]], otherwise: str) -> _Thing:
