@@ -1,0 +1,871 @@
+"""The safety gate: the one way to an arm's motors.
+
+States, as in the message ArmStatus: ``ARMED`` lets motions through that pass all checks.
+``HOLDING``: a motion was broken off; nothing moves before ``new_episode()``. ``STOPPED`` is
+latched: nothing moves until a person calls ``rearm()``, and then not before ``new_episode()``
+(``REARMED``, also the state in which a gate begins), for the agent must look and plan again.
+
+What a cause does when it is met before a motion, and when it is met during one:
+
+================== ======================================================= ======== ========
+cause              meaning                                                 before   during
+================== ======================================================= ======== ========
+invalid            shapes, numbers, times, length; no rest at the end      refuses
+position_limit     a joint would pass its limits                           refuses
+velocity_limit     a joint would be too fast                               refuses
+acceleration_limit a joint would accelerate too hard                       refuses
+workspace          a checked frame would leave the box                     refuses
+jump               the motion does not begin where the arm is              refuses
+moving             the arm is not at rest                                  refuses
+gripper_limit      the fingers would open too far or press too hard        refuses
+busy               another motion is under way, or awaits an answer        refuses
+outdated           planned before the arm was stopped or reset             refuses
+not_reset          re-armed or just started; no episode has begun          refuses
+declined           an operator said no                                     refuses
+no_answer          no operator said yes in time                            refuses
+heartbeat          a node that is needed has fallen silent                 refuses  holds
+stale_state        joint states are too old                                refuses  holds
+stale_image        camera images are too old                               refuses  holds
+cancelled          the work was cancelled, or the program interrupted      -        holds
+command_failed     the arm did not take a command                          refuses  latches
+measured_position  a joint was measured outside its limits                 latches  latches
+measured_velocity  a joint was measured too fast                           latches  latches
+measured_workspace a checked frame was measured outside the box            latches  latches
+tracking           the arm is not where the motion has it                  -        latches
+unexpected_motion  the arm moves although nothing is commanded             latches  -
+stop_request       a person or a program asked for a stop                  latches  latches
+================== ======================================================= ======== ========
+
+*Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
+state becomes HOLDING. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED.
+While it is held or stopped, commands are refused with the cause that began it. Braking is the one
+motion that is let through in every state, for it only slows down. The gripper keeps what it does:
+dropping a thing is worse than holding it.
+
+Not a replacement for the robot's own emergency stop: a program can fail.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sightplan.model import InputError, WorldError, check_settings, param
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
+from sightplan_arm.limits import Limits
+from sightplan_arm.trajectories import sample, stopping
+
+if TYPE_CHECKING:
+    from sightplan_arm.kinematics import Kinematics
+
+log = logging.getLogger(__name__)
+
+REFUSING = ('invalid', 'position_limit', 'velocity_limit', 'acceleration_limit', 'workspace',
+            'jump', 'moving', 'gripper_limit', 'busy', 'outdated', 'not_reset', 'declined',
+            'no_answer')
+HOLDING = ('heartbeat', 'stale_state', 'stale_image', 'cancelled')
+LATCHING = ('command_failed', 'measured_position', 'measured_velocity', 'measured_workspace',
+            'tracking', 'unexpected_motion', 'stop_request')
+CAUSES = REFUSING + HOLDING + LATCHING
+"""Why a command was refused or broken off; the table above tells what each does."""
+
+CONFIRMATIONS = ('off', 'skill', 'motion')
+
+
+class GateState(enum.IntEnum):
+    """What the gate lets happen; values as in the message ArmStatus."""
+
+    ARMED = 0
+    HOLDING = 1
+    STOPPED = 2
+    REARMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """How the gate is run; what it allows stands in the robot's file.
+
+    ``confirm`` also takes true (``skill``) and false (``off``).
+    """
+
+    dry_run: bool = param(False, 'Check and show motions, send none')
+    confirm: str = param('off', "What waits for an operator's yes: off, each skill, or each "
+                                'motion; true means skill', choices=CONFIRMATIONS)
+    confirm_timeout_s: float = param(120.0, 'How long to wait for an operator [s]', low=0.1,
+                                     high=3600.0)
+    period_s: float = param(0.01, "How often a motion is looked after, on the arm's clock [s]",
+                            low=0.001, high=0.05)
+    max_points: int = param(5000, 'Points of a trajectory at most', low=2, high=100_000)
+    max_duration_s: float = param(60.0, 'Duration of a motion at most [s]', low=0.1, high=600.0)
+    still_rad_s: float = param(0.05, 'A joint slower than this is at rest [rad/s]', low=0.001,
+                               high=0.5)
+    settle_s: float = param(1.0, 'How long the arm may take to come to rest after a motion [s]',
+                            low=0.1, high=10.0)
+    tracking_delay_s: float = param(0.1, 'How late the arm may follow a motion [s]', low=0.0,
+                                    high=1.0)
+    position_slack_rad: float = param(0.02, 'How far outside its limits a joint may be measured '
+                                            '[rad]', low=0.0, high=0.2)
+    velocity_slack: float = param(0.2, 'By which part of its limit a joint may be measured too '
+                                       'fast', low=0.0, high=1.0)
+    box_slack_m: float = param(0.01, 'How far outside the workspace box a frame may be measured '
+                                     '[m]', low=0.0, high=0.1)
+
+    def __post_init__(self) -> None:
+        word = str(self.confirm).lower()
+        object.__setattr__(self, 'confirm', {'true': 'skill', 'false': 'off'}.get(word, word))
+
+
+@dataclass(frozen=True)
+class GateStatus:
+    """What the message ArmStatus carries.
+
+    Attributes:
+        state: of the gate.
+        cause: of holding or stopping, one of ``CAUSES``; '' otherwise.
+        message: what happened, for people.
+        moving: whether a motion or its braking is under way, or the arm is not at rest.
+        dry_run: whether nothing is sent.
+        ready: whether a motion would be let through now.
+        waiting_for: what is missing for that, in words.
+        pending: id of the motion that waits for an operator's yes; '': none.
+        pending_text: what it is.
+    """
+
+    state: GateState
+    cause: str
+    message: str
+    moving: bool
+    dry_run: bool
+    ready: bool
+    waiting_for: tuple[str, ...]
+    pending: str
+    pending_text: str
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedMotion:
+    """A motion that passed the checks, to be shown.
+
+    Attributes:
+        what: it is, in words.
+        trajectory: of the joints.
+        path_m: (K, 3) way of the tip in the table's frame.
+    """
+
+    what: str
+    trajectory: JointTrajectory
+    path_m: Vector
+
+
+@dataclass
+class _Motion:
+    """What was sent: a trajectory, or a command of the fingers (without one)."""
+
+    what: str
+    start_s: float
+    trajectory: JointTrajectory | None = None
+    error: ArmStoppedError | None = None
+
+
+@dataclass
+class _Pending:
+    """A question to the operator; the answer is None until there is one."""
+
+    id: str
+    text: str
+    answer: bool | None = None
+
+
+@dataclass
+class _Skill:
+    """The skill that a thread carries out, and when it was begun."""
+
+    epoch: int | None = None
+    depth: int = 0
+    confirmed: bool = False
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.skill = _Skill()
+
+
+@dataclass
+class _Beats:
+    """Heartbeats by node: when the last one came, and what the node needs."""
+
+    required: set[str] = field(default_factory=set)
+    last_s: dict[str, float] = field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def silent(self, since_s: float) -> list[tuple[str, str]]:
+        """Needed nodes not heard of since, each with the node that needs it ('': required)."""
+        found, seen = [], set()
+        ways = [(node, '') for node in sorted(self.required)]
+        while ways:
+            node, by = ways.pop(0)
+            if node in seen:
+                continue
+            seen.add(node)
+            if self.last_s.get(node, -math.inf) < since_s:
+                found.append((node, by))
+            ways += [(other, node) for other in self.needs.get(node, ())]
+        return found
+
+
+class Gate:
+    """Lets through, watches and stops all motions of one arm; see the module.
+
+    All methods may be called from any thread (not from a signal handler). Listeners are called
+    without a lock held, in the thread that changed something.
+
+    Args:
+        arm: what moves. Nothing else may call its ``command`` and ``grip``.
+        robot: its configuration.
+        kinematics: of the robot.
+        settings: how the gate is run.
+        image_age_s: wall-clock seconds since a camera image came; None: images are taken on
+            demand, and their age does not matter.
+        clock: monotonic wall clock, for heartbeats and answers [s].
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, arm: Arm, robot: RobotConfig, kinematics: Kinematics,
+                 settings: GateSettings | None = None, *,
+                 image_age_s: Callable[[], float] | None = None,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings or GateSettings()
+        check_settings(self.settings)
+        self._arm, self._robot, self._kinematics = arm, robot, kinematics
+        self.limits = Limits(robot, kinematics, self.settings.max_points,
+                             self.settings.max_duration_s)
+        self._image_age_s, self._clock = image_age_s, clock
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._state = GateState.REARMED
+        self._cause = self._message = ''
+        self._epoch = 0  # of the episode; a stop or hold ends it, so that old plans are refused
+        self._motion: _Motion | None = None
+        self._pending: _Pending | None = None
+        self._ids = itertools.count(1)
+        self._braked_until_s = -math.inf  # on the arm's clock
+        self._moved_since_s: float | None = None  # stamp of the first unexpected measurement
+        self._looked_s = -math.inf  # stamp of the newest measurement looked at
+        self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
+        self._shown: Vector | None = None  # where the last motion of a dry run ends
+        self._beats = _Beats()
+        self._local = _Local()
+        self._notify_lock = threading.RLock()
+        self._status_listeners: list[Callable[[GateStatus], None]] = []
+        self._plan_listeners: list[Callable[[PlannedMotion], None]] = []
+        self._told: GateStatus | None = None
+
+    # --- who listens --------------------------------------------------------------------------
+
+    def on_status(self, listener: Callable[[GateStatus], None]) -> None:
+        """Have a function called with the status now, and whenever it changes."""
+        with self._notify_lock:
+            self._status_listeners.append(listener)
+            listener(self.status())
+
+    def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
+        """Have a function called with each motion that passed the checks, before it is sent."""
+        with self._notify_lock:
+            self._plan_listeners.append(listener)
+
+    # --- motions ------------------------------------------------------------------------------
+
+    def check(self, trajectory: JointTrajectory) -> None:
+        """What ``follow`` would check now; ``limits.check`` is the part that needs no arm.
+
+        Raises:
+            ArmStoppedError: the motion would be refused; its cause says why.
+        """
+        self.limits.check(trajectory)
+        with self._lock:
+            self._admit(self._begun())
+            self._check_start(trajectory)
+
+    @contextmanager
+    def skill(self, what: str) -> Iterator[None]:
+        """Bracket the motions of one skill, planned already.
+
+        With ``confirm`` = ``skill``, the operator is asked once, at the beginning. Motions are
+        refused as ``outdated`` if the arm was stopped or reset since.
+
+        Args:
+            what: it is, for the operator.
+
+        Raises:
+            ArmStoppedError: the arm is not armed, or the operator did not say yes.
+        """
+        skill = self._local.skill
+        if skill.depth:
+            yield
+            return
+        with self._lock:
+            self._admit(self._epoch)
+            skill.epoch, skill.depth = self._epoch, 1
+        try:
+            if self.settings.confirm == 'skill' and not self.settings.dry_run:
+                self._ask(what, skill.epoch)
+            skill.confirmed = True
+            yield
+        finally:
+            self._local.skill = _Skill()
+
+    def follow(self, trajectory: JointTrajectory, what: str) -> None:
+        """Check a motion, have it confirmed, send it, and watch it until the arm stands.
+
+        Args:
+            trajectory: of the joints, from where the arm is to rest.
+            what: it is, for the operator.
+
+        Raises:
+            ArmStoppedError: it was refused, or broken off. Then the arm stands, or nothing more
+                can be done about it.
+        """
+        epoch = self._begun()
+        self.limits.check(trajectory)
+        with self._lock:
+            self._admit(epoch)
+            self._check_start(trajectory)
+        self._show(trajectory, what)
+        if self.settings.dry_run:
+            with self._lock:
+                self._shown = trajectory.positions[-1].copy()
+            return
+        self._confirm_motion(what, epoch)
+        with self._lock:
+            self._admit(epoch)
+            self._check_start(trajectory)
+            motion = _Motion(what, self._arm.now_s(), trajectory)
+            self._send(lambda: self._arm.command(trajectory), motion)
+        self._notify()
+        self._watch_over(motion, lambda: self._arrived(motion, trajectory))
+
+    def grip(self, opening_m: float, force_n: float, what: str) -> float:
+        """Move the fingers, and wait until they stand.
+
+        Args:
+            opening_m: distance between them, 0 to ``gripper.open_m`` of the robot's file.
+            force_n: greatest force, at most ``gripper.force_n``.
+            what: it is, for the operator.
+
+        Returns:
+            The distance reached [m]; in a dry run what was asked for.
+
+        Raises:
+            ArmStoppedError: it was refused; or the arm was stopped meanwhile: the fingers then
+                still do what they were told.
+        """
+        gripper = self._robot.gripper
+        if not (0.0 <= opening_m <= gripper.open_m + 1e-9 and 0.0 < force_n <= gripper.force_n):
+            raise ArmStoppedError(
+                'gripper_limit', f'{what}: {1e3 * opening_m:.1f} mm with {force_n:g} N is outside '
+                f'0 to {1e3 * gripper.open_m:g} mm with at most {gripper.force_n:g} N')
+        epoch = self._begun()
+        with self._lock:
+            self._admit(epoch)
+        if self.settings.dry_run:
+            return float(opening_m)
+        self._confirm_motion(what, epoch)
+        with self._lock:
+            self._admit(epoch)
+            motion = _Motion(what, self._arm.now_s())
+            self._send(lambda: self._arm.grip(opening_m, force_n), motion)
+        self._notify()
+        fingers = _Fingers(motion.start_s, float(opening_m), gripper.settle_s)
+        self._watch_over(motion, lambda: fingers.settled(self._arm))
+        return fingers.opening_m
+
+    # --- what a person and the episode do -----------------------------------------------------
+
+    def confirm(self, motion_id: str, accept: bool) -> None:
+        """Answer the question that waits.
+
+        Args:
+            motion_id: ``pending`` of the status; '' stands for whichever waits.
+            accept: the answer.
+
+        Raises:
+            InputError: nothing waits, or something else does.
+        """
+        with self._lock:
+            pending = self._pending
+            if pending is None:
+                raise InputError('no motion waits for an answer')
+            if motion_id not in ('', pending.id):
+                raise InputError(f'motion {motion_id!r} does not wait for an answer; '
+                                 f'{pending.id!r} does: {pending.text}')
+            pending.answer = accept if pending.answer is None else pending.answer and accept
+            self._changed.notify_all()
+
+    def hold(self, cause: str = 'cancelled', message: str = 'the motion was cancelled') -> None:
+        """Brake at once; nothing moves before the next episode. Does not wait for the arm.
+
+        Args:
+            cause: one of ``CAUSES``.
+            message: for people.
+        """
+        self._break_off(cause, message, latched=False)
+
+    def stop(self, cause: str = 'stop_request', message: str = 'a stop was asked for') -> None:
+        """Brake at once; nothing moves until a person re-arms. Does not wait for the arm.
+
+        Args:
+            cause: one of ``CAUSES``.
+            message: for people.
+        """
+        self._break_off(cause, message, latched=True)
+
+    def rearm(self, who: str) -> None:
+        """Release a stop: a person has looked at the arm. Nothing moves before a new episode.
+
+        Args:
+            who: re-arms it, for the record.
+
+        Raises:
+            ArmStoppedError: the arm still moves.
+        """
+        with self._lock:
+            if self._state is GateState.STOPPED:
+                if self._is_moving():
+                    raise ArmStoppedError(self._cause, 'the arm still moves; re-arm when it '
+                                          'stands', latched=True)
+                log.warning('re-armed by %s after %s: %s', who, self._cause, self._message)
+                self._state = GateState.REARMED
+                self._message = f're-armed by {who} after: {self._message}'
+                self._cause = ''
+        self._notify()
+
+    def new_episode(self) -> None:
+        """Begin an episode: look and plan anew. Waits for an arm that still brakes.
+
+        Raises:
+            ArmStoppedError: a stop must be released first, or a motion is under way.
+        """
+        deadline = self._clock() + 2.0 * self.settings.settle_s
+        while True:
+            with self._lock:
+                if self._state is GateState.STOPPED:
+                    raise self._standing_error()
+                busy = self._motion is not None or self._pending is not None
+                if busy and self._state is GateState.ARMED:
+                    raise ArmStoppedError('busy', 'a motion is under way or waits for an answer; '
+                                          'cancel it first')
+                if not busy and self._arm.now_s() >= self._braked_until_s:
+                    self._state, self._cause, self._message = GateState.ARMED, '', ''
+                    self._epoch += 1
+                    self._shown = self._moved_since_s = None
+                    break
+            if self._clock() > deadline:
+                raise ArmStoppedError('busy', 'the arm has not come to rest in time')
+            self._arm.wait(self.settings.period_s)
+        self._notify()
+
+    # --- heartbeats ---------------------------------------------------------------------------
+
+    def beat(self, node: str, needs: Iterable[str] = ()) -> None:
+        """Take a heartbeat.
+
+        Args:
+            node: who is alive.
+            needs: nodes without which it cannot go on.
+        """
+        with self._lock:
+            self._beats.last_s[node] = self._clock()
+            self._beats.needs[node] = tuple(needs)
+
+    def require(self, nodes: Iterable[str]) -> None:
+        """Have motions need heartbeats of some nodes, and of all that they need in turn."""
+        with self._lock:
+            self._beats.required = set(nodes)
+        self._notify()
+
+    # --- the watchdog -------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Look after the arm: ages, heartbeats, limits, tracking. Call it every 10 ms or so."""
+        with self._lock:
+            if not self.settings.dry_run:
+                self._look()
+        self._notify()
+
+    def status(self) -> GateStatus:
+        """How things stand."""
+        with self._lock:
+            waiting = list(self._waiting_for())
+            pending = self._pending
+            return GateStatus(
+                self._state, self._cause, self._message, self._is_moving(),
+                self.settings.dry_run, not waiting, tuple(waiting),
+                pending.id if pending else '', pending.text if pending else '')
+
+    # --- inside: whether something may move ---------------------------------------------------
+
+    def _begun(self) -> int:
+        """Epoch in which what this thread does was begun."""
+        begun = self._local.skill.epoch
+        with self._lock:
+            return self._epoch if begun is None else begun
+
+    def _standing_error(self) -> ArmStoppedError:
+        """Why nothing moves in a state that is not ARMED."""
+        if self._state is GateState.STOPPED:
+            return ArmStoppedError(self._cause, f'{self._message}; nothing moves until a person '
+                                   'has re-armed the arm and an episode has begun', latched=True)
+        if self._state is GateState.HOLDING:
+            return ArmStoppedError(self._cause, f'{self._message}; nothing moves before the next '
+                                   'episode')
+        return ArmStoppedError('not_reset', 'nothing moves before an episode has begun: reset '
+                               'the world')
+
+    def _require_armed(self, epoch: int) -> None:
+        if self._state is not GateState.ARMED:
+            raise self._standing_error()
+        if epoch != self._epoch:
+            raise ArmStoppedError('outdated', 'this was planned before the arm was stopped or '
+                                  'reset: look and plan again')
+
+    def _admit(self, epoch: int) -> None:
+        """Raise if no command may pass now. The lock is held."""
+        self._require_armed(epoch)
+        if self._motion is not None or self._pending is not None:
+            raise ArmStoppedError('busy', 'another motion is under way or waits for an answer')
+        for cause, message in self._absent():
+            raise ArmStoppedError(cause, message)
+
+    def _absent(self) -> Iterator[tuple[str, str]]:
+        """Causes and messages of what must be there for a motion and is not."""
+        safety = self._robot.safety
+        for node, by in self._beats.silent(self._clock() - safety.heartbeat_timeout_s):
+            yield 'heartbeat', (f'no heartbeat of {node}{f", which {by} needs" if by else ""}')
+        if not self._arm.state_age_s() <= safety.state_timeout_s:
+            yield 'stale_state', (f'no joint states for more than {safety.state_timeout_s:g} s')
+        if self._image_age_s is not None and not self._image_age_s() <= safety.image_timeout_s:
+            yield 'stale_image', f'no camera images for more than {safety.image_timeout_s:g} s'
+
+    def _check_start(self, trajectory: JointTrajectory) -> None:
+        """Raise if the arm is not at rest where the trajectory begins. The lock is held."""
+        state = self._arm.state()
+        if state is None:
+            raise ArmStoppedError('stale_state', 'there are no joint states')
+        still = self.settings.still_rad_s
+        fastest = float(np.abs(state.velocities).max())
+        if not fastest <= still:
+            raise ArmStoppedError('moving', f'the arm moves with {fastest:.2f} rad/s; motions '
+                                  'begin at rest')
+        where = state.positions if self._shown is None else self._shown
+        start = trajectory.positions[0]
+        away = float(np.abs(start - where).max())
+        if self._shown is not None:
+            away = min(away, float(np.abs(start - state.positions).max()))
+        if not away <= self._robot.safety.start_tolerance_rad:
+            raise ArmStoppedError('jump', f'the motion begins {away:.3f} rad from where the arm '
+                                  'is')
+        faster = float(np.abs(trajectory.velocities[0] - state.velocities).max())
+        if not faster <= still:
+            raise ArmStoppedError('jump', f'the motion begins with a velocity that differs by '
+                                  f"{faster:.2f} rad/s from the arm's")
+
+    def _waiting_for(self) -> Iterator[str]:
+        if self._state is GateState.STOPPED:
+            yield 'a person who has seen to it and re-arms the arm'
+        if self._state is not GateState.ARMED:
+            yield 'a new episode (reset)'
+        for _, message in self._absent():
+            yield message.replace('no ', '', 1)
+        if self._pending is not None:
+            yield f"an operator's yes to: {self._pending.text}"
+        elif self._motion is not None:
+            yield f'the end of the motion under way: {self._motion.what}'
+        elif self._is_moving():
+            yield 'the arm to come to rest'
+
+    # --- inside: questions --------------------------------------------------------------------
+
+    def _show(self, trajectory: JointTrajectory, what: str) -> None:
+        with self._notify_lock:
+            if not self._plan_listeners:
+                return
+            count = max(2, math.ceil(trajectory.duration_s / 0.05) + 1)
+            joints = np.stack([sample(trajectory, t)[0]
+                               for t in np.linspace(0.0, trajectory.duration_s, count)])
+            path = self._kinematics.fk_many(joints, (self._robot.tip_frame,))[:, 0]
+            for listener in self._plan_listeners:
+                _call(listener, PlannedMotion(what, trajectory, path))
+
+    def _confirm_motion(self, what: str, epoch: int) -> None:
+        wanted = self.settings.confirm
+        if wanted == 'motion' or (wanted == 'skill' and not self._local.skill.confirmed):
+            self._ask(what, epoch)
+
+    def _ask(self, what: str, epoch: int) -> None:
+        """Wait for an operator's yes. The lock is not held.
+
+        Raises:
+            ArmStoppedError: it did not come.
+        """
+        with self._lock:
+            self._admit(epoch)
+            pending = self._pending = _Pending(str(next(self._ids)), what)
+        self._notify()
+        deadline = self._clock() + self.settings.confirm_timeout_s
+        try:
+            with self._lock:
+                while pending.answer is None:
+                    self._require_armed(epoch)
+                    if self._clock() >= deadline:
+                        raise ArmStoppedError('no_answer', 'no operator has said yes within '
+                                              f'{self.settings.confirm_timeout_s:g} s to: {what}')
+                    self._changed.wait(0.02)
+                if not pending.answer:
+                    raise ArmStoppedError('declined', f'the operator said no to: {what}')
+        finally:
+            with self._lock:
+                self._pending = None
+            self._notify()
+
+    # --- inside: motions under way ------------------------------------------------------------
+
+    def _send(self, command: Callable[[], None], motion: _Motion) -> None:
+        """Send a command. The lock is held, and everything was checked under it."""
+        self._motion, self._moved_since_s = motion, None
+        self._clock_seen = (motion.start_s, self._clock())
+        try:
+            command()
+        except WorldError as error:
+            self._break(ArmStoppedError('command_failed', f'{motion.what}: the arm did not take '
+                                        f'the command: {error}', latched=True))
+            self._motion = None
+            raise self._standing_error() from error
+        except BaseException:
+            self._motion = None
+            raise
+
+    def _watch_over(self, motion: _Motion, done: Callable[[], bool]) -> None:
+        """Let time pass until a motion has ended. The lock is not held."""
+        try:
+            while True:
+                self._arm.wait(self.settings.period_s)
+                self.tick()
+                with self._lock:
+                    if motion.error is not None:
+                        break
+                    if done():
+                        return
+        except BaseException:
+            self.hold('cancelled', f'{motion.what}: the program that moves the arm was '
+                      'interrupted')
+            raise
+        finally:
+            if motion.error is not None:
+                self._wait_for_rest()
+            with self._lock:
+                self._motion = None
+            self._notify()
+        raise motion.error
+
+    def _wait_for_rest(self) -> None:
+        """Let the arm brake; an arm that does not, or whose clock stands still, is given up."""
+        deadline = self._clock() + 2.0 * self.settings.settle_s
+        while self._clock() < deadline:
+            with self._lock:
+                if self._arm.now_s() >= self._braked_until_s:
+                    return
+            self._arm.wait(self.settings.period_s)
+
+    def _arrived(self, motion: _Motion, trajectory: JointTrajectory) -> bool:
+        """Whether a motion has ended; latches if it does not in time. The lock is held."""
+        end_s, state = motion.start_s + trajectory.duration_s, self._arm.state()
+        if state is None or state.stamp_s < end_s:
+            late_s = self._arm.now_s() - end_s
+        else:
+            away = float(np.abs(state.positions - trajectory.positions[-1]).max())
+            still = bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
+            tolerance = self._robot.safety.start_tolerance_rad
+            late_s = state.stamp_s - end_s
+            if still and (away <= 0.5 * tolerance
+                          or (late_s > self.settings.settle_s and away <= tolerance)):
+                return True
+        if late_s > self.settings.settle_s:
+            self._break(ArmStoppedError('tracking', f'{motion.what}: the arm has not arrived '
+                                        f'{late_s:.1f} s after the end', latched=True))
+        return False
+
+    # --- inside: watching and breaking off ----------------------------------------------------
+
+    def _look(self) -> None:
+        """Compare what is measured with what may be. The lock is held."""
+        motion, now_s = self._motion, self._arm.now_s()
+        if motion is not None and self._state is GateState.ARMED:
+            for cause, message in self._absent():
+                self._break(ArmStoppedError(cause, f'{motion.what}: {message}'))
+                return
+            if now_s != self._clock_seen[0]:
+                self._clock_seen = (now_s, self._clock())
+            elif self._clock() - self._clock_seen[1] > self.settings.settle_s:
+                self._break(ArmStoppedError('stale_state', f"{motion.what}: the arm's clock "
+                                            'stands still'))
+                return
+        state = self._arm.state()
+        if (state is None or state.stamp_s == self._looked_s
+                or self._state in (GateState.STOPPED, GateState.REARMED)):
+            return
+        self._looked_s = state.stamp_s
+        try:
+            self._check_measured(state, motion)
+        except ArmStoppedError as error:
+            self._break(ArmStoppedError(error.cause, str(error), latched=True))
+
+    def _check_measured(self, state: JointState, motion: _Motion | None) -> None:
+        """Raise ArmStoppedError if the arm is not as it should be."""
+        settings = self.settings
+        self.limits.check_measured(state.positions, state.velocities,
+                                   settings.position_slack_rad, settings.velocity_slack,
+                                   settings.box_slack_m)
+        if motion is not None and motion.trajectory is not None and motion.error is None:
+            off = self._off_track(state, motion.start_s, motion.trajectory)
+            if not off <= self._robot.safety.tracking_tolerance_rad:
+                raise ArmStoppedError('tracking', f'{motion.what}: the arm is {off:.3f} rad from '
+                                      'where it should be')
+            return
+        # Nothing is commanded: the arm must stand, once it has had the time for it.
+        fastest = float(np.abs(state.velocities).max())
+        if fastest <= settings.still_rad_s or state.stamp_s < self._braked_until_s:
+            self._moved_since_s = None
+        elif self._moved_since_s is None:
+            self._moved_since_s = state.stamp_s
+        elif state.stamp_s - self._moved_since_s > 0.25 * settings.settle_s:
+            raise ArmStoppedError('unexpected_motion', f'the arm moves with {fastest:.2f} rad/s '
+                                  'although nothing is commanded')
+
+    def _off_track(self, state: JointState, start_s: float, trajectory: JointTrajectory) -> float:
+        """How far a joint is from where it should have been just before the measurement [rad].
+
+        The arm may follow late: each joint is compared with all its positions within the delay.
+        """
+        t = state.stamp_s - start_s
+        places = np.stack([
+            sample(trajectory, min(max(t - part * self.settings.tracking_delay_s, 0.0),
+                                   trajectory.duration_s))[0]
+            for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
+        return float(np.maximum(state.positions - places.max(axis=0),
+                                places.min(axis=0) - state.positions).max())
+
+    def _break_off(self, cause: str, message: str, latched: bool) -> None:
+        if cause not in CAUSES:
+            raise ValueError(f'{cause!r} is no cause: one of {", ".join(CAUSES)}')
+        with self._lock:
+            self._break(ArmStoppedError(cause, message, latched))
+        self._notify()
+
+    def _break(self, error: ArmStoppedError) -> None:
+        """Hold or stop, and brake. The lock is held."""
+        state = GateState.STOPPED if error.latched else GateState.HOLDING
+        if self._state is GateState.STOPPED or (
+                not error.latched and self._state is not GateState.ARMED):
+            return  # what stands is as strict
+        (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
+        self._state, self._cause, self._message = state, error.cause, str(error)
+        self._epoch += 1
+        motion = self._motion
+        if motion is None or motion.error is None:
+            if motion is not None:
+                motion.error = error
+            self._brake(motion)
+        self._changed.notify_all()
+
+    def _brake(self, motion: _Motion | None) -> None:
+        """Send the arm to rest, unless it stands. The lock is held."""
+        if self.settings.dry_run:
+            return
+        now_s, state = self._arm.now_s(), self._arm.state()
+        here = None if state is None else (state.positions, state.velocities)
+        if motion is not None and motion.trajectory is not None:
+            commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
+            # An arm that follows is braked from where it is told to be, so that nothing jerks.
+            if state is None or (self._off_track(state, motion.start_s, motion.trajectory)
+                                 <= self._robot.safety.tracking_tolerance_rad):
+                here = commanded
+        elif here is None or not (np.abs(here[1]) > self.settings.still_rad_s).any():
+            return
+        if here is None or now_s < self._braked_until_s:
+            return
+        arm = self._robot.arm
+        trajectory = stopping(here[0], here[1], arm.stop_acceleration, arm.lower, arm.upper)
+        self._braked_until_s = now_s + trajectory.duration_s
+        try:
+            self._arm.command(trajectory)
+        except WorldError as error:
+            self._state, self._cause = GateState.STOPPED, 'command_failed'
+            self._message = (f'{self._message}; AND THE ARM DID NOT TAKE THE COMMAND TO BRAKE '
+                             f'({error}): use its own emergency stop')
+            log.critical('%s', self._message)
+
+    def _is_moving(self) -> bool:
+        if self._motion is not None or self._arm.now_s() < self._braked_until_s:
+            return True
+        state = self._arm.state()
+        return state is not None and bool(
+            (np.abs(state.velocities) > self.settings.still_rad_s).any())
+
+    def _notify(self) -> None:
+        """Tell listeners of a change. The lock is not held."""
+        if not self._status_listeners:
+            return
+        with self._notify_lock:
+            status = self.status()
+            if status == self._told:
+                return
+            self._told = status
+            for listener in self._status_listeners:
+                _call(listener, status)
+
+
+class _Fingers:
+    """Whether fingers have come to rest, from their measurements."""
+
+    _LEAST_S = 0.1
+    _STILL_M = 2e-4
+
+    def __init__(self, start_s: float, goal_m: float, settle_s: float) -> None:
+        self._start_s, self._goal_m, self._settle_s = start_s, goal_m, settle_s
+        self._seen: list[tuple[float, float]] = []
+        self.opening_m = math.nan
+
+    def settled(self, arm: Arm) -> bool:
+        """Whether they stand: at the goal, or for a while elsewhere, or the time is over."""
+        state = arm.state()
+        if state is None or state.stamp_s <= self._start_s:
+            return False
+        if not self._seen or state.stamp_s > self._seen[-1][0]:
+            self._seen.append((state.stamp_s, state.opening_m))
+        self.opening_m = state.opening_m
+        if state.stamp_s - self._start_s >= self._settle_s:
+            return True
+        recent = [m for s, m in self._seen if s >= state.stamp_s - self._LEAST_S]
+        return (state.stamp_s - self._start_s >= 2.0 * self._LEAST_S
+                and max(recent) - min(recent) < self._STILL_M)
+
+
+def _call(listener: Callable[..., None], argument: object) -> None:
+    """Call a listener; its failure must not disturb the arm."""
+    try:
+        listener(argument)
+    except Exception:
+        log.exception('a listener of the safety gate failed')
