@@ -50,6 +50,7 @@ _EXAMPLES = """examples:
   python -m sightplan_nodes.health grounder
   python -m sightplan_nodes.health sim_bridge agent --timeout 5 --json
   python -m sightplan_nodes.health /hardware/sim_bridge
+  python -m sightplan_nodes.health --discovery
 
 exit codes: 0 all are healthy; 1 one is not; 2 bad usage.
 """
@@ -184,6 +185,40 @@ def check(nodes: Sequence[str], timeout_s: float,
     return found
 
 
+def check_discovery(timeout_s: float) -> Health:
+    """Whether two participants of this process, on their own, find each other.
+
+    In an environment with a discovery server they can do so through the server only.
+
+    Args:
+        timeout_s: limit [s].
+    """
+    contexts = [rclpy.context.Context() for _ in range(2)]
+    nodes: list[Node] = []
+    try:
+        for number, context in enumerate(contexts):
+            rclpy.init(args=[], context=context,
+                       signal_handler_options=SignalHandlerOptions.NO)
+            nodes.append(Node(f'discovery_{number}_{os.getpid()}', context=context,
+                              enable_rosout=False, start_parameter_services=False,
+                              use_global_arguments=False))
+        deadline = time.monotonic() + timeout_s
+        wanted = {node.get_name() for node in nodes}
+        while not all(wanted <= set(node.get_node_names()) for node in nodes):
+            if time.monotonic() >= deadline:
+                server = os.environ.get('ROS_DISCOVERY_SERVER')
+                return Health('discovery', False, f'two nodes did not find each other within '
+                              f'{timeout_s:g} s' + (f'; is there a discovery server at {server}?'
+                                                    if server else ''))
+            time.sleep(0.02)
+        return Health('discovery', True, 'works')
+    finally:
+        for node in nodes:
+            node.destroy_node()
+        for context in contexts:
+            context.try_shutdown()
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0.0 < value <= 600.0:
@@ -197,15 +232,22 @@ def main(args: Sequence[str] | None = None) -> int:
         prog='python -m sightplan_nodes.health', epilog=_EXAMPLES,
         description='Tell whether nodes are alive and ready.',
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('nodes', metavar='NODE', nargs='+', help='name of a node')
+    parser.add_argument('nodes', metavar='NODE', nargs='*', help='name of a node')
+    parser.add_argument('--discovery', action='store_true',
+                        help='tell whether nodes find each other at all; of use where a discovery '
+                             'server has to be there for that')
     parser.add_argument('--timeout', type=_seconds, default=5.0, metavar='S',
                         help='limit in seconds for all of them together (default: 5)')
     parser.add_argument('--json', action='store_true',
                         help='the last line of standard output is one JSON object')
     arguments = parser.parse_args(args)
+    if not (arguments.nodes or arguments.discovery):
+        parser.error('name a node, or give --discovery')
+    found = [check_discovery(arguments.timeout)] if arguments.discovery else []
     try:
-        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-        found = check(arguments.nodes, arguments.timeout)
+        if arguments.nodes:
+            rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+            found += check(arguments.nodes, arguments.timeout)
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')
         return USAGE

@@ -94,6 +94,17 @@ def test_what_cannot_be_a_name(name):
         health.check([name], 1.0)
 
 
+def test_discovery_works_between_contexts_or_not_at_all(monkeypatch):
+    assert not health.check_discovery(0.5).healthy, 'it is off in these tests'
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    assert health.check_discovery(LIMIT_S).healthy
+    # A discovery server that is not there: nobody can be found.
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
+    monkeypatch.setenv('ROS_DISCOVERY_SERVER', '127.0.0.1:9')
+    found = health.check_discovery(1.0)
+    assert not found.healthy and 'discovery server at 127.0.0.1:9' in found.reason
+
+
 def test_bad_usage():
     for arguments in ([], ['camera', '--timeout', '0']):
         with pytest.raises(SystemExit) as ended:
