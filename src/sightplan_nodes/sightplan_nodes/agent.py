@@ -30,6 +30,7 @@ from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
     InfrastructureError,
+    InputError,
     Observed,
     Planned,
     Privileged,
@@ -41,6 +42,7 @@ from sightplan.model import (
 from sightplan_nodes import conversions, names
 from sightplan_nodes.failures import error_from_text, fill_error, guarded
 from sightplan_nodes.goals import OneGoal
+from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
@@ -61,6 +63,7 @@ from sightplan_nodes.work import Worker
 class AgentSettings:
     """Parameters of ``agent``."""
 
+    world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     method_options: str = param('', 'Settings of the method: key=value,... or JSON')
     startup_timeout_s: float = param(
         120.0, 'Limit for the other nodes to be there (a model may be loading) [s]', low=0.1,
@@ -87,7 +90,8 @@ class AgentNode(Node):
     Parameters: see AgentSettings. Serves the action ``~/run_episode`` (RunEpisode), one goal at a
     time; feedback comes at each stage, and a cancelled episode ends before its next use of
     another node. Publishes ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ``~/plan``,
-    ``~/proposal`` and ``~/step``.
+    ``~/proposal`` and ``~/step``, and ``heartbeat``, which during an episode names the nodes that
+    its method needs: an arm does not go on when one of them is gone.
 
     Ground truth is read in two cases, and until one of them comes there is no client for it: for
     the method ``oracle``, and for the loop (not the method) in an episode whose goal says
@@ -106,12 +110,14 @@ class AgentNode(Node):
         self._goal = OneGoal()
         self._truth: RosTruth | None = None
         self._privileged: RosPrivileged | None = None
-        self._world = RosWorld(self, deadlines, self._cancelled)
+        self._world = RosWorld(self, deadlines, self._cancelled, s.world)
         self._grounder = RosGrounder(self, deadlines, self._cancelled)
         self._planner = RosPlanner(self, deadlines, self._cancelled)
         self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled)
         self._recorder = RosRecorder(self, lambda: self._world.labelled)
         self._worker = Worker(self, names.AGENT)
+        self._needs: tuple[str, ...] = ()
+        self._heartbeats = Heartbeats(self, lambda: self._needs)
         self._server = ActionServer(
             self, RunEpisode, '~/run_episode', guarded(self, RunEpisode.Result, self._run),
             callback_group=ReentrantCallbackGroup(),
@@ -122,6 +128,7 @@ class AgentNode(Node):
         """End an episode that is under way as cancelled."""
         self._stop.set()
         self._worker.close(timeout_s=5.0)
+        self._heartbeats.close()
 
     def _cancelled(self) -> bool:
         """Whether the episode's client wants no more of it.
@@ -137,6 +144,7 @@ class AgentNode(Node):
         result = RunEpisode.Result()
         try:
             goal = handle.request
+            check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
             level = conversions.privileged_from_msg(goal.privileged)
@@ -190,11 +198,14 @@ class AgentNode(Node):
         policy = make_policy(goal.method, options, self._truth)
         handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
         s = self._settings
-        for port, needed in ((self._world, True), (self._grounder, needs_grounder(goal.method)),
-                             (self._planner, needs_planner(goal.method)),
-                             (self._visual_planner, needs_visual_planner(goal.method))):
-            if needed:
-                port.wait_until_there(s.startup_timeout_s)
+        self._world.wait_until_there(s.startup_timeout_s)
+        needed = [(name, port) for name, port, needs in (
+            (names.GROUNDER, self._grounder, needs_grounder),
+            (names.SYMBOLIC_PLANNER, self._planner, needs_planner),
+            (names.VLM_PLANNER, self._visual_planner, needs_visual_planner))
+            if needs(goal.method)]
+        for _, port in needed:
+            port.wait_until_there(s.startup_timeout_s)
         self._recorder.domain = self._visual_planner.domain = domain
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
         truth = self._truth
@@ -202,11 +213,33 @@ class AgentNode(Node):
                         else None)
         limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
                         plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
-        return run_episode(
-            spec, policy, self._world, self._grounder, self._planner,
-            _FeedbackRecorder(self._recorder, handle), domain,
-            visual_planner=self._visual_planner, goal_reached=goal_reached,
-            privileged=self._privileged, cancelled=self._cancelled, limits=limits)
+        self._needs = tuple(name for name, _ in needed)
+        try:
+            return run_episode(
+                spec, policy, self._world, self._grounder, self._planner,
+                _FeedbackRecorder(self._recorder, handle), domain,
+                visual_planner=self._visual_planner, goal_reached=goal_reached,
+                privileged=self._privileged, cancelled=self._cancelled, limits=limits)
+        finally:
+            self._needs = ()
+
+
+def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:
+    """Refuse what only a simulator can tell, where the world is none; before anything moves.
+
+    Raises:
+        InputError: says which, and what to choose instead.
+    """
+    if world == names.SIM_BRIDGE:
+        return
+    for wanted, what, remedy in (
+            (needs_truth(method), f'method {method!r}', 'choose another method'),
+            (stop_at_goal, 'stopping at the goal', 'set stop_at_goal:=no'),
+            (privileged not in ('', Privileged.NONE.value), f'privileged:={privileged}',
+             f'set privileged:={Privileged.NONE.value}')):
+        if wanted:
+            raise InputError(f'{what} takes ground truth, which {world} does not have: {remedy}, '
+                             f'or use world:={names.SIM_BRIDGE}')
 
 
 class _FeedbackRecorder:

@@ -19,7 +19,7 @@ from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
-from sightplan.model import SightplanError, Usage, param, used_between
+from sightplan.model import InputError, SightplanError, Usage, param, used_between
 from sightplan.vlm.api import (
     Backend,
     backend_needs_truth,
@@ -30,9 +30,10 @@ from sightplan.vlm.api import (
 from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import RosTruth
+from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.work import Worker
 
 _SPENDING_PERIOD_S = 0.5
@@ -103,7 +104,7 @@ class BackendNode(LifecycleNode):
     ``model``, ``model_domain`` and ``backend_settings``, read-only, show what is in use. The
     service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what its run has
     spent so far; from then on ``~/spending`` says what the run spends, twice a second and with
-    every reply.
+    every reply. ``heartbeat`` says that the node is alive.
 
     A subclass says how the model is used: ``use``, ``work``.
     """
@@ -122,6 +123,7 @@ class BackendNode(LifecycleNode):
         """
         super().__init__(name, **node_arguments)
         self.settings = declare_settings(self, settings)
+        self._truth_settings = declare_settings(self, TruthSettings)
         self.exit_code: int | None = None
         self._service_type, self._service_name = service, service_name
         self._offered: list[Any] = []
@@ -130,6 +132,7 @@ class BackendNode(LifecycleNode):
         self._truth: RosTruth | None = None
         self._episode_id = ''
         self._worker = Worker(self, name)
+        self._heartbeats = Heartbeats(self)
         publisher = self.create_publisher(msg.Spending, '~/spending', qos.LATCHED)
         self._ledger = _Ledger(publisher.publish)
         self.create_timer(_SPENDING_PERIOD_S, self._ledger.tell)
@@ -172,6 +175,7 @@ class BackendNode(LifecycleNode):
         """Forget waiting requests."""
         self._stopping = True
         self._worker.close(timeout_s=1.0)
+        self._heartbeats.close()
         self._forget()
 
     def _autostart(self) -> None:
@@ -215,11 +219,19 @@ class BackendNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _truth_for(self, backend: str) -> RosTruth | None:
-        """Ground truth, for a backend that is an oracle."""
+        """Ground truth, for a backend that is an oracle.
+
+        Raises:
+            InputError: the world has none.
+        """
         if not backend_needs_truth(backend):
             return None
+        if not self._truth_settings.service:
+            raise InputError(f'backend {backend!r} takes ground truth, which '
+                             f'{self._truth_settings.world} does not have: choose another')
         if self._truth is None:
-            self._truth = RosTruth(self, self.settings.truth_timeout_s, lambda: self._stopping)
+            self._truth = RosTruth(self, self.settings.truth_timeout_s, lambda: self._stopping,
+                                   self._truth_settings.service)
         return self._truth
 
     def _options(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from sightplan.records.truth import NotedTruth, Told
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import RosTruth, raw_stamp_ns
+from sightplan_nodes.ports import RosTruth, TruthSettings, raw_stamp_ns
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -132,9 +132,9 @@ class _Spending:
 class EpisodeRecording:
     """The bag and the score of the episode under way. Lives in the recorder's worker thread."""
 
-    def __init__(self, folder: Path, started: Arrival, truth: RosTruth,
+    def __init__(self, folder: Path, started: Arrival, truth: RosTruth | None,
                  types: dict[str, TopicType], compression: str) -> None:
-        """Open the bag and start scoring.
+        """Open the bag and start scoring; without ``truth`` that tells what was claimed only.
 
         Raises:
             ProblemError: the episode's problem cannot be read.
@@ -144,7 +144,7 @@ class EpisodeRecording:
         _, problem = conversions.read_problem(message)
         self.spec = conversions.spec_from_msg(message, problem)
         self.folder = folder / fresh_name(folder, self.spec.episode_id)
-        self._truth = NotedTruth(truth, self._write_truth)
+        self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
         self._scorer = EpisodeScorer(self._truth)
         self._events = EventReader()
         self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
@@ -167,7 +167,7 @@ class EpisodeRecording:
         self._next = arrival.message.sequence + 1
         self._write(arrival)
         event = self._events.event(arrival.topic, arrival.message)
-        if isinstance(event, Stepped):
+        if isinstance(event, Stepped) and self._truth is not None:
             # The world may have gone on: ask for what came of this step.
             self._truth.look_back_to(event.feedback.stamp_ns)
         self._scorer.record(event)
@@ -218,14 +218,16 @@ class EpisodeRecording:
 class MetricsRecorder(Node):
     """Records and scores episodes.
 
-    Parameters: see MetricsRecorderSettings. Subscribes to the camera, to the agent's topics and to
-    the models' ``spending``, serves ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun),
-    and publishes ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run
-    directory holds what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each
-    episode, which is readable at any time, whatever happens to this process.
+    Parameters: see MetricsRecorderSettings and TruthSettings. Subscribes to the camera, to the
+    agent's topics and to the models' ``spending``, serves ``~/start_run`` (StartRun) and
+    ``~/finish_run`` (FinishRun), and publishes ``~/episode_result`` (EpisodeResult) when an
+    episode's result is on disk. A run directory holds what ``sightplan run`` writes, plus
+    ``bags/`` with a rosbag2 bag for each episode, which is readable at any time, whatever happens
+    to this process.
 
-    Ground truth comes from ``sim_bridge/get_state``, by world time. Scoring and writing happen in
-    a thread, fed by a queue, so that waiting for the truth stops nothing. Of a look at a picture
+    Ground truth comes from the service that TruthSettings name, by world time; where there is
+    none, on a robot, episodes are recorded and not scored. Scoring and writing happen in a
+    thread, fed by a queue, so that waiting for the truth stops nothing. Of a look at a picture
     with labels the raw picture is recorded, too.
     """
 
@@ -238,7 +240,9 @@ class MetricsRecorder(Node):
         self._types = {topic: message_types().get(name)
                        for topic, name in topics.RECORDED.items()}
         self._closing = False
-        self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing)
+        service = declare_settings(self, TruthSettings).service
+        self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing,
+                               service) if service else None
         self._images = {topic: Ring(self._settings.ring_size)
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
         self._infos = Ring(self._settings.ring_size)

@@ -23,26 +23,32 @@ from sightplan.records.topics import (
 
 __all__ = [  # what is recorded is named in the core, which reads and writes bags without ROS
     'AGENT', 'AGENT_ANSWERS', 'AGENT_BELIEF', 'AGENT_EPISODE', 'AGENT_LOOK', 'AGENT_PLAN',
-    'AGENT_PROPOSAL', 'AGENT_STEP', 'CAMERA_DEPTH', 'CAMERA_IMAGE', 'CAMERA_INFO',
-    'CAMERA_LABELLED', 'CLOCK', 'EPISODE_RESULT', 'EXECUTE_SKILL', 'EXPERIMENT', 'FINISH_RUN',
-    'GET_STATE', 'GET_VIEW', 'GROUND', 'GROUNDER', 'HEARTBEAT', 'METRICS_RECORDER', 'PLAN',
-    'PROPOSE_PLAN', 'RESET', 'RUN_EPISODE', 'SIM_BRIDGE', 'SPENDING', 'START_RUN',
-    'SYMBOLIC_PLANNER', 'TELL', 'TRUTH', 'VLM_PLANNER', 'arm_status', 'confirm', 'rearm', 'stop',
+    'AGENT_PROPOSAL', 'AGENT_STEP', 'ARM', 'ARM_BRIDGE', 'AUTO', 'CAMERA_DEPTH', 'CAMERA_IMAGE',
+    'CAMERA_INFO', 'CAMERA_LABELLED', 'CLOCK', 'EPISODE_RESULT', 'EXECUTE_SKILL', 'EXPERIMENT',
+    'FINISH_RUN', 'GET_STATE', 'GROUND', 'GROUNDER', 'HARDWARE', 'HEARTBEAT', 'JOINT_STATES',
+    'METRICS_RECORDER', 'ONLY_SIMULATED', 'PLAN', 'PROPOSE_PLAN', 'REAL', 'RUN_EPISODE',
+    'SIMULATED', 'SIM_BRIDGE', 'SKILL_REPORT', 'SPENDING', 'START_RUN', 'SYMBOLIC',
+    'SYMBOLIC_PLANNER', 'TELL', 'TRUTH', 'VLM_PLANNER', 'WORLDS', 'arm_interface', 'arm_status',
+    'confirm', 'driver', 'get_view', 'markers', 'rearm', 'reset', 'setup_service', 'stop',
+    'truth_service',
 ]
 
 CAMERA_DEPTH = 'camera/depth/image_raw'
 CLOCK = '/clock'
 
 SIM_BRIDGE = 'sim_bridge'
+ARM_BRIDGE = 'arm_bridge'
+WORLDS = (SIM_BRIDGE, ARM_BRIDGE)
+"""The nodes that can be the world: same topics, services and action, but for ONLY_SIMULATED."""
 GROUNDER = 'grounder'
 SYMBOLIC_PLANNER = 'symbolic_planner'
 VLM_PLANNER = 'vlm_planner'
 EXPERIMENT = 'experiment'
 
-RESET = f'{SIM_BRIDGE}/reset'
 GET_STATE = f'{SIM_BRIDGE}/get_state'
-GET_VIEW = f'{SIM_BRIDGE}/get_view'
 TELL = f'{SIM_BRIDGE}/tell'
+ONLY_SIMULATED = frozenset({GET_STATE, TELL, CLOCK})
+"""All that sim_bridge offers and arm_bridge does not: ground truth, and a clock of its own."""
 EXECUTE_SKILL = 'execute_skill'
 GROUND = f'{GROUNDER}/ground'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'
@@ -53,11 +59,30 @@ FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
 SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}
 EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
 HEARTBEAT = 'heartbeat'
+JOINT_STATES = 'joint_states'
+SKILL_REPORT = 'skill_report'
+
+AUTO = 'auto'
+SYMBOLIC, ARM = 'symbolic', 'arm'
+"""How sim_bridge carries out skills: by placing things, or by moving its simulated arm."""
+REAL, SIMULATED = 'real', 'simulated'
+HARDWARE = 'hardware'
+"""Namespace of the simulated hardware: a sim_bridge that arm_bridge moves as it would a robot."""
+
+
+def reset(world: str) -> str:
+    """Service that sets a problem up; ``world`` is the node that is the world."""
+    return f'{world}/reset'
+
+
+def get_view(world: str) -> str:
+    """Service that says what is in view."""
+    return f'{world}/get_view'
 
 
 def arm_status(world: str) -> str:
     """Topic of the state of an arm's safety gate; ``world`` is the node that moves the arm."""
-    return f'{world}/arm_status'
+    return f'{world}/status'
 
 
 def stop(world: str) -> str:
@@ -73,3 +98,49 @@ def rearm(world: str) -> str:
 def confirm(world: str) -> str:
     """Service with which an operator lets a motion pass, or refuses it."""
     return f'{world}/confirm'
+
+
+def markers(world: str) -> str:
+    """Topic of what an arm's node is about to do, for viewers."""
+    return f'{world}/markers'
+
+
+def arm_interface(world: str) -> frozenset[str]:
+    """What a world with an arm offers or takes besides.
+
+    Those are ``arm_bridge``, and ``sim_bridge`` where its simulated arm carries out the skills.
+    """
+    return frozenset({JOINT_STATES, SKILL_REPORT, HEARTBEAT, AGENT_BELIEF, arm_status(world),
+                      markers(world), stop(world), rearm(world), confirm(world)})
+
+
+def truth_service(world: str, hardware: str, given: str = AUTO) -> str:
+    """The service of ground truth (GetState), for whoever scores; '' where there is none.
+
+    Args:
+        world: node that is the world.
+        hardware: REAL or SIMULATED: what arm_bridge moves.
+        given: another name, '' for none, or AUTO.
+    """
+    if given != AUTO:
+        return given
+    if world == SIM_BRIDGE:
+        return GET_STATE
+    return f'{HARDWARE}/{GET_STATE}' if hardware == SIMULATED else ''
+
+
+def setup_service(hardware: str, given: str = AUTO) -> str:
+    """The service (ResetWorld) that puts a problem's blocks onto the table; '': a person does.
+
+    Args:
+        hardware: REAL or SIMULATED.
+        given: another name, '' for none, or AUTO.
+    """
+    if given != AUTO:
+        return given
+    return f'{HARDWARE}/{reset(SIM_BRIDGE)}' if hardware == SIMULATED else ''
+
+
+def driver(name: str, hardware: str) -> str:
+    """A driver's topic or action: as the robot's file has it, or that of simulated hardware."""
+    return name if hardware == REAL else f'{HARDWARE}/{name.lstrip("/")}'

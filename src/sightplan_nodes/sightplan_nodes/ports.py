@@ -50,6 +50,7 @@ from sightplan.model import (
     State,
     Usage,
     VisualTask,
+    param,
 )
 from sightplan.records import topics
 from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
@@ -82,10 +83,11 @@ class Deadlines:
 class Camera:
     """The newest image on a topic, kept undecoded until it is wanted."""
 
-    def __init__(self, node: Node) -> None:
-        """Subscribe to the raw image."""
+    def __init__(self, node: Node, world: str = names.SIM_BRIDGE) -> None:
+        """Subscribe to the raw image, which the node ``world`` publishes."""
         self._node, self._executor = node, ExecutorThread(node)
         self._arrived = threading.Condition()
+        self._world = world
         self._subscription: Subscription | None = None
         self.topic = ''
         self._subscribe(names.CAMERA_IMAGE)
@@ -133,7 +135,7 @@ class Camera:
                     seen = ('no image came' if self._stamp_ns < 0 else
                             f'the newest is of {self._stamp_ns} ns')
                     raise DeadlineError(
-                        f'{names.SIM_BRIDGE} published no image on {self.topic} of world time '
+                        f'{self._world} published no image on {self.topic} of world time '
                         f'{not_before_ns} ns or later within {timeout_s:g} s ({seen}); it hangs '
                         'or has died')
                 self._arrived.wait(min(left, 0.1))
@@ -142,16 +144,16 @@ class Camera:
 
 
 class RosWorld:
-    """The port World over sim_bridge (or a robot behind the same names)."""
+    """The port World over sim_bridge, or arm_bridge with the same names."""
 
     def __init__(self, node: Node, deadlines: Deadlines,
-                 cancelled: Callable[[], bool] = never) -> None:
-        """Create the clients."""
-        self._camera = Camera(node)
-        self._deadlines, self._cancelled = deadlines, cancelled
-        self._reset = ServiceCaller(node, ResetWorld, names.RESET, names.SIM_BRIDGE)
-        self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
-        self._get_view = ServiceCaller(node, GetView, names.GET_VIEW, names.SIM_BRIDGE)
+                 cancelled: Callable[[], bool] = never, world: str = names.SIM_BRIDGE) -> None:
+        """Create the clients of the node ``world``."""
+        self._camera = Camera(node, world)
+        self._deadlines, self._cancelled, self._world = deadlines, cancelled, world
+        self._reset = ServiceCaller(node, ResetWorld, names.reset(world), world)
+        self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, world)
+        self._get_view = ServiceCaller(node, GetView, names.get_view(world), world)
         self._not_before_ns = 0
         self._has_view = False
 
@@ -170,14 +172,14 @@ class RosWorld:
         self._skill.wait_until_there(timeout_s, self._cancelled)
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Build the initial state that sim_bridge was given for this episode.
+        """Build the initial state that the world was given for this episode.
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
         reply = self._reset(
             ResetWorld.Request(episode_id=spec.episode_id, problem=spec.problem.name),
             self._deadlines.reset_s, self._cancelled)
-        raise_error(reply, names.SIM_BRIDGE)
+        raise_error(reply, self._world)
         self._not_before_ns = conversions.time_from_msg(reply.stamp)
         self._has_view = reply.has_view
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
@@ -194,14 +196,14 @@ class RosWorld:
             return seen
         reply = self._get_view(GetView.Request(stamp=conversions.time_to_msg(seen.stamp_ns)),
                                self._deadlines.observe_s, self._cancelled)
-        raise_error(reply, names.SIM_BRIDGE)
+        raise_error(reply, self._world)
         return conversions.with_view(seen, reply.view)
 
     def execute(self, action: Action) -> Feedback:
         """Carry out an action; contract in the port."""
         result = self._skill(ExecuteSkill.Goal(action=conversions.action_to_msg(action)),
                              self._deadlines.act_s, self._cancelled)
-        raise_error(result, names.SIM_BRIDGE)
+        raise_error(result, self._world)
         if result.status == 0:
             raise CancelledError(f'{action} was cancelled before it began')
         self._not_before_ns = conversions.time_from_msg(result.stamp)
@@ -341,14 +343,31 @@ class RosPlanner:
         return conversions.planning_result(reply)
 
 
-class RosTruth:
-    """The port TruthSource over sim_bridge: for the oracle, noisy_oracle and metrics only."""
+@dataclass(frozen=True, slots=True)
+class TruthSettings:
+    """Where ground truth is: parameters of the recorder, and of models that may be oracles."""
 
-    def __init__(self, node: Node, timeout_s: float,
-                 cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
+    world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
+    hardware: str = param(names.REAL, 'What arm_bridge moves: a real robot or a simulated one',
+                          choices=(names.REAL, names.SIMULATED))
+    truth: str = param(names.AUTO, 'Service of ground truth (GetState); empty: there is none; '
+                       "auto: the simulator's, if there is one")
+
+    @property
+    def service(self) -> str:
+        """Name of the service; '' where there is no truth."""
+        return names.truth_service(self.world, self.hardware, self.truth)
+
+
+class RosTruth:
+    """The port TruthSource over a simulator: for the oracle, noisy_oracle and metrics only."""
+
+    def __init__(self, node: Node, timeout_s: float, cancelled: Callable[[], bool] = never,
+                 service: str = names.GET_STATE) -> None:
+        """Create the client of a service, whose name begins with that of its node."""
         self._timeout_s, self._cancelled = timeout_s, cancelled
-        self._get_state = ServiceCaller(node, GetState, names.GET_STATE, names.SIM_BRIDGE)
+        self._server = service.rpartition('/')[0]
+        self._get_state = ServiceCaller(node, GetState, service, self._server)
         self._episode_id = ''
         self._outcome_stamp_ns = 0
 
@@ -375,7 +394,7 @@ class RosTruth:
     def _read(self, stamp_ns: int) -> GetState.Response:
         reply = self._get_state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)),
                                 self._timeout_s, self._cancelled)
-        raise_error(reply, names.SIM_BRIDGE)
+        raise_error(reply, self._server)
         self._episode_id = reply.episode_id
         return reply
 

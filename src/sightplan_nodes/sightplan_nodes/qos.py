@@ -24,3 +24,21 @@ CLOCK = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 """/clock, as rclpy's and rclcpp's time sources ask for it: only the newest time matters."""
+
+DRIVER = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=5,
+    reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+"""Subscriptions to drivers of cameras and arms. They publish as they like: asking for best effort
+matches reliable publishers, too, whereas asking for reliable would get nothing from the others."""
+
+COMMANDS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+"""Motions for an arm. None may be lost, least of all the one that holds it; and only the newest
+counts: it takes the place of all before it."""
+
+HEARTBEAT = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=10,
+    reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+"""Heartbeats. A lost one is followed by the next; one that is sent again late would make a dead
+node look alive. Depth: several nodes share the topic."""

@@ -14,6 +14,7 @@ from sightplan.model import PlanningTask, SymbolicPlanner, param
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan_nodes import conversions, names
 from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
@@ -38,7 +39,7 @@ class SymbolicPlannerNode(Node):
     """Searches for plans.
 
     Parameters: see SymbolicPlannerSettings and the core's PlannerSettings. Serves ``~/plan``
-    (Plan), one request after another, in a thread.
+    (Plan), one request after another, in a thread. Publishes ``heartbeat``.
     """
 
     def __init__(self, make_planner: Callable[[PlannerSettings], SymbolicPlanner]
@@ -53,6 +54,7 @@ class SymbolicPlannerNode(Node):
         self._settings = declare_settings(self, SymbolicPlannerSettings)
         self._planner = make_planner(declare_settings(self, PlannerSettings))
         self._worker = Worker(self, names.SYMBOLIC_PLANNER)
+        self._heartbeats = Heartbeats(self)
         self.create_service(Plan, '~/plan', guarded(self, Plan.Response, self._plan),
                             callback_group=ReentrantCallbackGroup())
 
@@ -62,6 +64,7 @@ class SymbolicPlannerNode(Node):
         if close is not None:
             close()
         self._worker.close(timeout_s=2.0)
+        self._heartbeats.close()
 
     async def _plan(self, request: Plan.Request, response: Plan.Response) -> Plan.Response:
         limit_s = request.timeout_s or self._settings.timeout_s

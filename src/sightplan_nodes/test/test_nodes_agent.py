@@ -171,7 +171,8 @@ class Recorder(Node):
         for topic, kind in TOPICS.items():
             self.create_subscription(kind, topic, self.messages.append, qos.EVENTS)
         self.run = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
-        self.reset = ServiceCaller(self, ResetWorld, names.RESET, names.SIM_BRIDGE)
+        self.reset = ServiceCaller(self, ResetWorld, names.reset(names.SIM_BRIDGE),
+                                   names.SIM_BRIDGE)
 
     def goal(self, method: str = 'ground', number: int = 0) -> RunEpisode.Goal:
         domain = load_domain('blocksworld')

@@ -42,9 +42,11 @@ class Client:
         self.node.create_subscription(
             Clock, names.CLOCK, lambda m: self.times.append(conversions.time_from_msg(m.clock)),
             qos.CLOCK)
-        self._reset = ServiceCaller(self.node, ResetWorld, names.RESET, names.SIM_BRIDGE)
+        self._reset = ServiceCaller(self.node, ResetWorld, names.reset(names.SIM_BRIDGE),
+                                    names.SIM_BRIDGE)
         self._state = ServiceCaller(self.node, GetState, names.GET_STATE, names.SIM_BRIDGE)
-        self._view = ServiceCaller(self.node, GetView, names.GET_VIEW, names.SIM_BRIDGE)
+        self._view = ServiceCaller(self.node, GetView, names.get_view(names.SIM_BRIDGE),
+                                   names.SIM_BRIDGE)
         self._tell = ServiceCaller(self.node, Tell, names.TELL, names.SIM_BRIDGE)
         self.skill = ActionCaller(self.node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
 

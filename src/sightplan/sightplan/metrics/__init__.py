@@ -1,7 +1,14 @@
 """Scores of episodes and runs, and their intervals."""
 
 from sightplan.metrics.calibration import Bin, Reliability, reliability, reliability_of_sums
-from sightplan.metrics.failures import RULES, Cause, Failure, cause_of, failure_of
+from sightplan.metrics.failures import (
+    RULES,
+    Cause,
+    Failure,
+    cause_of,
+    failure_of,
+    without_truth,
+)
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.paired import (
     Agreement,
@@ -18,5 +25,5 @@ __all__ = [
     'Agreement', 'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'PairedDifference', 'RULES',
     'Reliability', 'agreement', 'belief_reliability', 'cause_of', 'failure_counts', 'failure_of',
     'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap', 'reliability', 'reliability_of_sums',
-    'sem', 'summarise', 'wilson',
+    'sem', 'summarise', 'wilson', 'without_truth',
 ]

@@ -104,6 +104,12 @@ class Rule:
     find: Callable[[_Episode], Failure | None] = field(repr=False)
 
 
+def without_truth(line: Mapping[str, Any]) -> bool:
+    """Whether an episode went to its end where nobody could tell how it ended, as on a robot."""
+    return (line.get('scored') is False and line.get('error') is None
+            and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
+
+
 def failure_of(line: Mapping[str, Any]) -> Failure | None:
     """Why an episode failed.
 
@@ -112,9 +118,10 @@ def failure_of(line: Mapping[str, Any]) -> Failure | None:
             lacks is taken as unknown, and leads to a cause that needs less.
 
     Returns:
-        the failure; None if the episode was solved, or was cancelled.
+        the failure; None if the episode was solved, or was cancelled, or if nobody can tell.
     """
-    if line.get('solved') or line.get('stop') == StopReason.CANCELLED.value:
+    if (line.get('solved') or line.get('stop') == StopReason.CANCELLED.value
+            or without_truth(line)):
         return None
     episode = _Episode(line)
     for rule in RULES:

@@ -61,8 +61,12 @@ class EpisodeScorer:
     its next reset.
     """
 
-    def __init__(self, truth: TruthSource) -> None:
-        """Score against ``truth``."""
+    def __init__(self, truth: TruthSource | None) -> None:
+        """Score against ``truth``; None: there is none, as on a robot.
+
+        Then episodes are not scored, which is no error: their lines tell how they went as far as
+        the agent knows it, and what it claimed (``stop``).
+        """
         self._truth = truth
         self._result: dict[str, Any] | None = None
         self._spec: EpisodeSpec | None = None
@@ -170,6 +174,8 @@ class EpisodeScorer:
 
     def _true_state(self, stamp_ns: int | None) -> State | None:
         """The true state, or None (noted as a failure) if the world cannot tell."""
+        if self._truth is None:
+            return None
         if stamp_ns is not None and stamp_ns in self._states:
             return self._states[stamp_ns]
         try:
@@ -290,7 +296,8 @@ class EpisodeScorer:
         self._now_ns = max(self._now_ns, event.feedback.stamp_ns)
         line, status = self._line, event.feedback.status
         outcome = ''
-        if status in (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED):
+        if self._truth is not None and status in (FeedbackStatus.EXECUTED,
+                                                  FeedbackStatus.REJECTED):
             try:
                 outcome = self._truth.last_outcome()
             except InfrastructureError as error:
@@ -326,7 +333,7 @@ class EpisodeScorer:
         assert self._spec is not None
         self._count_belief()
         line = self._line
-        scored = event.reason.scored
+        scored = event.reason.scored and self._truth is not None
         if scored:
             final = self._true_state(event.stamp_ns or None)
             if final is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sightplan.metrics.calibration import Reliability, reliability_of_sums
-from sightplan.metrics.failures import Cause, cause_of
+from sightplan.metrics.failures import Cause, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.judgements import CHECKS
 from sightplan.metrics.scorer import COUNTS
@@ -23,8 +23,8 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Score a run.
 
     Success is counted over scored episodes only: those that ended in an infrastructure error
-    (``errors``) or were cancelled say nothing about the method. Answers are counted over scored
-    episodes, too.
+    (``errors``), were cancelled, or had no ground truth say nothing about the method. Answers are
+    counted over scored episodes, too.
 
     Args:
         lines: results of ``EpisodeScorer``, one per episode, of one method and one model; those of
@@ -33,7 +33,8 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Returns:
         plain JSON data:
 
-        * ``episodes`` (all), ``scored``, ``solved``, ``errors``, ``cancelled``;
+        * ``episodes`` (all), ``scored``, ``solved``, ``errors``, ``cancelled``, and where there
+          was no truth ``without_truth``;
         * ``success_rate`` (None without a scored episode), ``interval95`` (Wilson), ``sem``;
         * ``predicate_accuracy``: by the paper's rule over enumeration questions: ``overall``
           (micro), ``macro``, ``sem``, ``per_predicate``; unreadable answers are left out here,
@@ -59,9 +60,11 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     scored = [line for line in lines if line['scored']]
     cancelled = sum(line['stop'] == 'cancelled' for line in lines)
+    untold = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
         'episodes': len(lines), 'scored': len(scored), **_success(scored),
-        'errors': len(lines) - len(scored) - cancelled, 'cancelled': cancelled,
+        'errors': len(lines) - len(scored) - cancelled - untold, 'cancelled': cancelled,
+        **({'without_truth': untold} if untold else {}),
     }
     predicates = _predicates(scored)
     summary['predicate_accuracy'] = _accuracy(predicates)

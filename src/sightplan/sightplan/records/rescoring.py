@@ -9,7 +9,6 @@ from typing import Any
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import EpisodeEnded, EpisodeEvent, Stepped, StopReason
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.records.truth import RecordedTruth
 
 NOT_COMPARED = ('bag', 'images', 'images_missing', 'failure.picture')
 """Fields of a line that tell where its files are, not what happened; ``a.b`` is b in a."""
@@ -22,8 +21,8 @@ def rescore(episode: RecordedEpisode) -> dict[str, Any]:
 
     The line equals the live one in all but ``NOT_COMPARED``, whatever the method and the domain.
     An episode that was cut off, or of which an event is lost, ends there with an error of the
-    machinery and is not scored, as it is live. Without truth nothing can be scored, either: then
-    the error says so, and what needs no truth is counted.
+    machinery and is not scored, as it is live. Without truth nothing can be scored, either, which
+    is no error: what needs no truth is counted.
 
     Args:
         episode: as ``read_episodes`` gives it.
@@ -31,10 +30,10 @@ def rescore(episode: RecordedEpisode) -> dict[str, Any]:
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
-    truth = (episode.truth or RecordedTruth(())).retold()
+    truth = None if episode.truth is None else episode.truth.retold()
     scorer = EpisodeScorer(truth)
     for event in _whole(episode):
-        if isinstance(event, Stepped):
+        if isinstance(event, Stepped) and truth is not None:
             truth.look_back_to(event.feedback.stamp_ns)
         scorer.record(event)
     line: dict[str, Any] = json.loads(json.dumps(scorer.result()))

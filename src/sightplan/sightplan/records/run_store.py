@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from sightplan.metrics.failures import without_truth
 from sightplan.model import InfrastructureError, InputError, user_path
 from sightplan.records.whole_files import replacing
 
@@ -218,7 +219,7 @@ class RunStore:
         with self.locked():
             assert self._file is not None
             lines = self.lines()
-            kept = [line for line in lines if line['scored']]
+            kept = [line for line in lines if line['scored'] or without_truth(line)]
             if len(kept) < len(lines):
                 content = b''.join(map(_encode, kept))
                 _replace(self._path, content)

@@ -1,0 +1,57 @@
+"""Heartbeats: a node says that it is alive, and which other nodes it cannot go on without."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+
+from rclpy.node import Node
+from sightplan_interfaces import msg
+
+from sightplan_nodes import names, qos
+
+RATE_HZ = 50.0
+"""So often that an arm which holds when nothing came for 150 ms bears several lost ones."""
+
+
+def _none() -> Sequence[str]:
+    return ()
+
+
+class Heartbeats:
+    """Publishes a node's heartbeats from a thread of their own: they come however busy it is.
+
+    They stop when the process dies, is stopped, or its interpreter hangs.
+    """
+
+    def __init__(self, node: Node, needs: Callable[[], Sequence[str]] = _none,
+                 rate_hz: float = RATE_HZ) -> None:
+        """Begin.
+
+        Args:
+            node: whose they are.
+            needs: names of the nodes that it cannot go on without just now; asked each time.
+            rate_hz: how often.
+        """
+        self._node, self._needs, self._period_s = node, needs, 1.0 / rate_hz
+        self._publisher = node.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._beat, name=f'heartbeats of {node.get_name()}', daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Fall silent; whatever needs this node must not go on."""
+        self._stop.set()
+        self._thread.join(1.0)
+
+    def _beat(self) -> None:
+        message = msg.Heartbeat(node=self._node.get_name())
+        # The node may be destroyed, or ROS shut down, between any two statements.
+        with contextlib.suppress(Exception):
+            while not self._stop.is_set():
+                message.header.stamp = self._node.get_clock().now().to_msg()
+                message.needs = list(self._needs())
+                self._publisher.publish(message)
+                self._stop.wait(self._period_s)
