@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightplan.model import param
+from sightplan_sim.arm.settings import HardwareSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(HardwareSettings):
     """How the world looks at itself; the same fields serve command line, YAML and ROS."""
 
+    execution: str = param(
+        'symbolic', 'what carries out the actions; "symbolic": they just happen, or fail with the '
+        "episode's probability; \"arm\": a simulated robot arm, and physics",
+        choices=('symbolic', 'arm'))
+    rearm: bool = param(
+        True, 'with execution=arm: whether a reset re-arms a safety gate that has stopped, as a '
+        'person would; false where somebody watches over the arm')
     pictures: str = param(
         'pybullet', 'who draws the pictures; "none": nobody, for methods whose answers come from '
         'elsewhere (the image is a few pixels that change when the scene does)',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from sightplan_sim.episodes import (
     generator,
     pose_matrix,
 )
+
+if TYPE_CHECKING:
+    from sightplan_sim.blocksworld.arm_world import ArmWorld
 
 MOVE_S = 2.0
 """Nominal duration by which simulated time advances."""
@@ -300,7 +303,8 @@ def _draw_outcome(rng: np.random.Generator, probability: float, source: int, tar
     return name, neighbours[int(side * len(neighbours))]
 
 
-def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> BlocksworldWorld:
+def make_world(clock_ns: Callable[[], int] | None = None,
+               **settings: Any) -> BlocksworldWorld | ArmWorld:
     """Make a world from named settings: what the entry point ``blocksworld`` gives.
 
     Args:
@@ -314,4 +318,8 @@ def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> Bl
         InputError: a setting is unknown or out of bounds; names it.
     """
     check_names(Settings, settings, 'blocksworld')
-    return BlocksworldWorld(Settings(**settings), clock_ns)
+    chosen = Settings(**settings)
+    if chosen.execution == 'arm':
+        from sightplan_sim.blocksworld.arm_world import ArmWorld  # needs Pinocchio
+        return ArmWorld(chosen, clock_ns)
+    return BlocksworldWorld(chosen, clock_ns)
