@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import sys
 import termios
 import threading
@@ -13,7 +12,6 @@ import time
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 from rclpy.node import Node
@@ -61,7 +59,7 @@ class Keys:
     """Keys of a terminal one by one, or lines where the input is none."""
 
     def __init__(self, descriptor: int = 0) -> None:
-        """Set the terminal up; ``restore`` puts it back as it was.
+        """Change nothing yet.
 
         Args:
             descriptor: of the input.
@@ -69,19 +67,20 @@ class Keys:
         self._descriptor = descriptor
         self.single = os.isatty(descriptor)
         self._before: list[Any] = termios.tcgetattr(descriptor) if self.single else []
-        if self.single:
-            tty.setcbreak(descriptor)
-            signal.signal(signal.SIGCONT, self._continued)
+        self._lock, self._restored = threading.Lock(), False
 
-    def _continued(self, number: int, frame: FrameType | None) -> None:
-        """A shell that stopped this process (Ctrl-Z) has set the terminal its own way."""
-        if os.tcgetpgrp(self._descriptor) == os.getpgrp():
-            tty.setcbreak(self._descriptor)
+    def begin(self) -> None:
+        """Have a terminal give single keys, if it does not; not after ``restore``."""
+        with self._lock, contextlib.suppress(termios.error):  # the terminal is gone
+            if self.single and not self._restored and (
+                    termios.tcgetattr(self._descriptor)[3] & termios.ICANON):
+                tty.setcbreak(self._descriptor, termios.TCSANOW)
 
     def restore(self) -> None:
         """Put the terminal back as it was."""
-        if self.single:
-            with contextlib.suppress(termios.error):  # it is gone
+        with self._lock, contextlib.suppress(termios.error):
+            self._restored = True
+            if self.single:
                 termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._before)
 
     def __iter__(self) -> Iterator[str]:
@@ -107,7 +106,7 @@ class Keys:
 class OperatorConsole(Node):
     """Shows what an arm's safety gate does, and takes the keys of the person beside the arm.
 
-    Parameters: see OperatorConsoleSettings. Subscribes to ``WORLD/arm_status`` (ArmStatus) and
+    Parameters: see OperatorConsoleSettings. Subscribes to ``WORLD/status`` (ArmStatus, latched),
     calls ``WORLD/stop``, ``WORLD/rearm`` (Trigger) and ``WORLD/confirm`` (Confirm). Leaving it, by
     q, Ctrl-C or the end of the input, leaves the arm as it is.
 
@@ -130,7 +129,7 @@ class OperatorConsole(Node):
         super().__init__('operator_console', **node_arguments)
         self._settings = declare_settings(self, OperatorConsoleSettings)
         self._world = self._settings.world
-        self._write, self._clock = say or _print, clock
+        self._write, self._now = say or _print, clock
         self._status: ArmStatus | None = None
         self._shown: tuple[Any, ...] = ()
         self._pending_since = 0.0
@@ -148,12 +147,12 @@ class OperatorConsole(Node):
         self._confirm_client = self.create_client(Confirm, names.confirm(self._world))
         self.create_timer(_TICK_S, self._tick)
 
+        self._listening = False
         self._typed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._typing = self.create_guard_condition(self._read)
         self._keys = keys or Keys()
         self._say(f'{self._world}: looking for its arm ...')
         self._say(HELP if self._keys.single else f'{HELP}. {LINES_HELP}')
-        threading.Thread(target=self._listen, name='keys', daemon=True).start()
 
     def close(self) -> None:
         """Give the terminal back."""
@@ -225,13 +224,13 @@ class OperatorConsole(Node):
 
     def _stop(self) -> None:
         if self._stop_since is None:
-            self._stop_since, self._stop_warned = self._clock(), False
+            self._stop_since, self._stop_warned = self._now(), False
             self._say('STOP')
         self._send_stop()
 
     def _send_stop(self) -> None:
         """Ask for the stop that is wanted, again if the last request was not answered in time."""
-        now = self._clock()
+        now = self._now()
         if self._stop_since is None:
             return
         lost = self._stop_sent is not None and now - self._stop_sent[0] > _STOP_ANSWER_S
@@ -242,7 +241,7 @@ class OperatorConsole(Node):
         there = self._stop_client.service_is_ready()
         if not self._stop_warned and (lost or not there):
             self._stop_warned = True
-            self._say(f'NOT CONFIRMED: {self._stop_client.srv_name} '
+            self._say(f'NOT CONFIRMED: {self._stop_client.service_name} '
                       f'{"does not answer" if there else "is not there"}. '
                       'PRESS THE EMERGENCY STOP. The console goes on trying.')
         if self._stop_sent is None and there:
@@ -256,10 +255,10 @@ class OperatorConsole(Node):
         self._stop_sent, self._stop_since = None, None
         reply = future.result()
         if reply is not None and reply.success:
-            self._say(f'the arm is stopped: {reply.message or "confirmed"}')
+            self._say(f'the arm is stopped: {_printable(reply.message) or "confirmed"}')
         else:
             self._say('THE STOP WAS REFUSED: '
-                      f'{"no reply" if reply is None else reply.message}. '
+                      f'{"no reply" if reply is None else _printable(reply.message)}. '
                       'PRESS THE EMERGENCY STOP.')
 
     def _answer(self, accept: bool) -> None:
@@ -269,7 +268,7 @@ class OperatorConsole(Node):
             return
         if accept and self._is_crowded('y'):
             return
-        if accept and self._clock() - self._pending_since < self._settings.read_s:
+        if accept and self._now() - self._pending_since < self._settings.read_s:
             self._say('that was typed before the motion was on the screen; type it again')
             self._show()
             return
@@ -284,7 +283,7 @@ class OperatorConsole(Node):
             self._say(f'nothing to re-arm: the arm is {_STATES.get(status.state, "?")}')
         elif not self._is_crowded('r'):
             self._rearming = ''
-            self._say(f'stopped because of {status.cause}: {status.message}\n'
+            self._say(_printable(f'stopped because of {status.cause}: {status.message}') + '\n'
                       'Is the cause gone, and nobody within reach of the arm? '
                       'Type yes and Enter to re-arm, anything else to leave it stopped.')
 
@@ -294,10 +293,10 @@ class OperatorConsole(Node):
 
     def _call(self, client: Any, request: Any, what: str) -> None:
         if not client.service_is_ready():
-            self._say(f'not {what}: {client.srv_name} is not there')
+            self._say(f'not {what}: {client.service_name} is not there')
             return
         future = client.call_async(request)
-        entry = (self._clock(), what, client, future)
+        entry = (self._now(), what, client, future)
         self._waiting.append(entry)
 
         def answered(_: Future) -> None:
@@ -305,8 +304,8 @@ class OperatorConsole(Node):
                 self._waiting.remove(entry)
                 reply = future.result()
                 done = reply is not None and reply.success
-                self._say((f'{what}' if done else f'NOT {what}')
-                          + (f': {reply.message}' if reply is not None and reply.message else ''))
+                said = '' if reply is None else _printable(reply.message)
+                self._say((what if done else f'NOT {what}') + (said and f': {said}'))
         future.add_done_callback(answered)
 
     # What comes from the arm.
@@ -315,18 +314,22 @@ class OperatorConsole(Node):
         before = self._status
         self._status = status
         if status.pending and (before is None or before.pending != status.pending):
-            self._pending_since = self._clock()
+            self._pending_since = self._now()
         if _essence(status) != self._shown:
             self._show()
 
     def _tick(self) -> None:
+        self._keys.begin()  # time and again: a shell that stops the process (Ctrl-Z) undoes it
+        if not self._listening:  # not before the node spins, and is sure to be closed
+            self._listening = True
+            threading.Thread(target=self._listen, name='keys', daemon=True).start()
         self._send_stop()
-        now = self._clock()
+        now = self._now()
         for entry in [e for e in self._waiting if now - e[0] > self._settings.answer_timeout_s]:
             since, what, client, future = entry
             self._waiting.remove(entry)
             client.remove_pending_request(future)
-            self._say(f'NOT {what}: {client.srv_name} has not answered for {now - since:.0f} s; '
+            self._say(f'NOT {what}: no answer of {client.service_name} for {now - since:.0f} s; '
                       'its node hangs or has died')
         self._look_who_is_there()
 
@@ -337,10 +340,10 @@ class OperatorConsole(Node):
         elif self._present and not arms:
             self._present, self._status, self._shown = False, None, ()
             self._rearming = None
-            self._watched_since = self._clock()
+            self._watched_since = self._now()
             self._say(f'{self._world} IS GONE: nothing is known of its arm. Press the emergency '
                       'stop if it moves.')
-        elif not arms and self._clock() - self._watched_since > _DISCOVERY_S:
+        elif not arms and self._now() - self._watched_since > _DISCOVERY_S:
             self._watched_since = float('inf')
             self._say(self._nobody())
         if arms > 1 and not self._crowd_told:
@@ -377,13 +380,13 @@ class OperatorConsole(Node):
             return
         self._shown = _essence(status)
         for line in describe(status):
-            self._say(line)
+            self._say(_printable(line))
         if status.pending and self._keys.single:
             self._write('\a')
 
     def _say(self, text: str) -> None:
         for line in text.splitlines():
-            self._write(f'[{time.strftime("%H:%M:%S")}] {_printable(line)}\n')
+            self._write(f'[{time.strftime("%H:%M:%S")}] {line}\n')
 
 
 def describe(status: ArmStatus) -> list[str]:
