@@ -1,23 +1,19 @@
-"""A table that works perfectly: an arm that is where it should be, blocks without physics.
-
-The camera is real geometry all the same: it casts a ray through each pixel at turned boxes.
-"""
+"""A table that works perfectly: an arm that is where it should be, blocks without physics."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
 
+from box_pictures import MATRIX, Box, picture
 from sightplan_arm.geometry import inverse, transform
-from sightplan_arm.hardware import ArmStoppedError, JointState, Rgbd
+from sightplan_arm.hardware import ArmStoppedError, JointState
+from sightplan_arm.perception import COLOUR_OF_KEY
 from sightplan_arm.trajectories import sample
-
-RGB = {'r': (0.86, 0.06, 0.08), 'g': (0.10, 0.62, 0.16), 'b': (0.06, 0.40, 0.93),
-       'y': (0.98, 0.88, 0.08), 'p': (0.56, 0.12, 0.62), 'o': (1.00, 0.53, 0.03)}
-WIDTH, HEIGHT, FOCAL_PX = 400, 300, 706.0
 
 
 @dataclass
@@ -92,7 +88,7 @@ class Table:
     def grip(self, opening_m, force_n):
         self.sent.append(opening_m)
         side = self.robot.table.block_m
-        if opening_m > self.opening:
+        if opening_m >= self.opening:
             self._let_go()
             self.opening = min(opening_m, self.robot.gripper.open_m)
             return
@@ -128,7 +124,7 @@ class Table:
         block = self.blocks[colour]
         block.at = transform(tip, offset)
         block.yaw = math.atan2(-tip[0, 1], tip[1, 1])
-        if block.at[2] > 0.2 and self._slips(colour, 'carrying'):
+        if block.at[2] > 0.1 and self._slips(colour, 'carrying'):
             self._let_go()
             self.opening = 0.0
 
@@ -149,40 +145,20 @@ class Table:
         return 0.0
 
     def look(self, timeout_s=5.0):
-        """Boxes before a grey table, lit from the front."""
+        """Where the blocks are now."""
         self.looks += 1
-        matrix = np.array([[FOCAL_PX, 0, (WIDTH - 1) / 2], [0, FOCAL_PX, (HEIGHT - 1) / 2],
-                           [0, 0, 1.0]])
-        pose = self.robot.camera.pose
-        u, v = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
-        rays = np.stack([(u - matrix[0, 2]) / FOCAL_PX, (v - matrix[1, 2]) / FOCAL_PX,
-                         np.ones_like(u, dtype=float)], axis=-1) @ pose[:3, :3].T
-        eye = pose[:3, 3]
-        with np.errstate(divide='ignore', invalid='ignore'):
-            depth = np.where(rays[..., 2] < 0, -eye[2] / rays[..., 2], np.inf)
-            depth = np.minimum(depth, np.where(rays[..., 1] > 0, (0.5 - eye[1]) / rays[..., 1], 9))
-            rgb = np.full((HEIGHT, WIDTH, 3), 0.6)
-            for colour, block in self.blocks.items():
-                c, s = math.cos(block.yaw), math.sin(block.yaw)
-                turn = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1.0]])
-                start, along = turn @ (eye - block.at), rays @ turn.T
-                half = self.robot.table.block_m / 2
-                ends = np.stack([(-half - start) / along, (half - start) / along])
-                enter, leave = ends.min(axis=0), ends.max(axis=0)
-                first, last = enter.max(axis=-1), leave.min(axis=-1)
-                hit = (first < last) & (first > 0) & (first < depth)
-                shade = np.array([0.8, 0.9, 1.0])[enter.argmax(axis=-1)]
-                depth = np.where(hit, first, depth)
-                rgb[hit] = np.array(RGB[colour]) * shade[hit][:, None]
-        return Rgbd((255 * rgb).astype(np.uint8), depth.astype(np.float32), matrix, np.zeros(5),
-                    int(1e9 * self.time_s))
+        boxes = [Box(COLOUR_OF_KEY[colour], tuple(block.at), math.degrees(block.yaw))
+                 for colour, block in self.blocks.items()]
+        return picture(boxes, self.robot.camera.pose, matrix=MATRIX * [[0.5], [0.5], [1.0]],
+                       size=(320, 240))
 
 
 class OpenGate:
     """A gate that lets everything through, or, in a dry run, nothing; it may be told to stop."""
 
     def __init__(self, arm, dry_run=False):
-        self.arm, self.dry_run, self.episodes, self.motions = arm, dry_run, 0, []
+        self.arm, self.dry_run, self.episodes = arm, dry_run, 0
+        self.motions, self.skills = [], []
         self.stop_at = ''
 
     def new_episode(self):
@@ -190,6 +166,11 @@ class OpenGate:
 
     def status(self):
         return SimpleNamespace(dry_run=self.dry_run)
+
+    @contextlib.contextmanager
+    def skill(self, what):
+        self.skills.append(what)
+        yield
 
     def follow(self, trajectory, what):
         self._check(what)

@@ -198,20 +198,34 @@ class BlocksworldSkills:
         except WorldError as error:
             raise _Refused(causes.OCCUPIED, str(error)) from error
         self._park(watch)
-        for attempt in itertools.count():
-            with watch.phase('perceive'):
-                seen = self._look()
-                task = self._task(block, column, seen)
-                self._check_belief(task, seen)
-            with watch.phase('plan'):
-                moves = self._plan(task, seen)
+        task, moves = self._prepare(block, column, watch)
+        with self._gate.skill(str(action)):
             cause, message = self._move(task, moves, watch)
-            if cause != causes.MISSED_GRASP or attempt >= self._settings.regrasps:
-                break
+            for _ in range(self._settings.regrasps):
+                if cause != causes.MISSED_GRASP:
+                    break
+                try:
+                    task, moves = self._prepare(block, column, watch)
+                except _Refused as error:
+                    return cause, f'{message}, and then: {error.message}'
+                cause, message = self._move(task, moves, watch)
         if cause == causes.DONE and self._settings.verify:
             with watch.phase('verify'):
                 cause, message = self._verify(task)
         return cause, message
+
+    def _prepare(self, block: str, column: str, watch: Stopwatch) -> tuple[_Task, _Moves]:
+        """Look, judge and plan.
+
+        Raises:
+            _Refused: the action is not to be carried out.
+        """
+        with watch.phase('perceive'):
+            seen = self._look()
+            task = self._task(block, column, seen)
+            self._check_belief(task, seen)
+        with watch.phase('plan'):
+            return task, self._plan(task)
 
     def _check_action(self, action: Action) -> tuple[str, str]:
         """Block and column of an action; nothing else ever leads to a motion."""
@@ -322,7 +336,7 @@ class BlocksworldSkills:
 
     # --- planning -----------------------------------------------------------------------------
 
-    def _plan(self, task: _Task, seen: Arrangement) -> _Moves:
+    def _plan(self, task: _Task) -> _Moves:
         """All motions of a move.
 
         Raises:
