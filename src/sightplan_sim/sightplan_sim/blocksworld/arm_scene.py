@@ -58,10 +58,12 @@ class Decor:
     Attributes:
         column_names: text of the name plates, left to right; none: a bare table.
         look: every random factor; its camera is not heeded.
+        seed: of the depth's noise.
     """
 
     column_names: tuple[str, ...] = ()
     look: Look = field(default_factory=Look)
+    seed: int = 0
 
 
 class ArmScene(BlocksScene):
@@ -225,7 +227,7 @@ class SimulatedCamera:
                  settings: HardwareSettings) -> None:
         self.scene, self._poses, self._settings = scene, poses, settings
         self._lock = threading.Lock()
-        self._decor, self._seed = Decor(), 0
+        self._decor = Decor()
         self._closed = False
 
     @property
@@ -234,15 +236,10 @@ class SimulatedCamera:
         with self._lock:
             return self._decor
 
-    def show(self, decor: Decor, seed: int = 0) -> None:
-        """Begin an episode.
-
-        Args:
-            decor: the episode's.
-            seed: of the depth's noise.
-        """
+    def show(self, decor: Decor) -> None:
+        """Begin an episode."""
         with self._lock:
-            self._decor, self._seed = decor, seed
+            self._decor = decor
 
     def look(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture of now.
@@ -269,7 +266,7 @@ class SimulatedCamera:
         with self._lock:
             if self._closed:
                 raise WorldError('the simulated camera was closed')
-            return poses.stamp_s, take(self.scene, poses, self._decor, self._settings, self._seed)
+            return poses.stamp_s, take(self.scene, poses, self._decor, self._settings)
 
     def close(self) -> None:
         """Give the renderer back."""
@@ -278,11 +275,33 @@ class SimulatedCamera:
             self.scene.close()
 
 
-def take(scene: ArmScene, poses: Poses, decor: Decor, settings: HardwareSettings, seed: int,
+class LiveDrawer:
+    """Pictures for a camera process: fast ones while something moves.
+
+    Args:
+        table: where columns stand.
+        settings: of camera and depth.
+        width, height: size of the picture [px].
+        supersampling: samples per pixel and direction in a picture of what rests.
+    """
+
+    def __init__(self, table: TableConfig, settings: HardwareSettings, width: int, height: int,
+                 supersampling: int) -> None:
+        self._scene = ArmScene(table, settings, width, height, supersampling=supersampling)
+        self._settings = settings
+
+    def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Colours (H, W, 3) and depth (H, W) [m], as of the protocol Drawer."""
+        picture = take(self._scene, poses, decor, self._settings, live=poses.moving)
+        assert picture.depth_m is not None
+        return picture.rgb, picture.depth_m
+
+
+def take(scene: ArmScene, poses: Poses, decor: Decor, settings: HardwareSettings,
          live: bool = False) -> Picture:
     """A picture as the camera's sensors give it: the same for the same arguments."""
     frame = scene.shoot(poses, decor, live)
-    return Picture(frame.rgb, sense_depth(frame.depth_m, settings, (seed, _key(poses))))
+    return Picture(frame.rgb, sense_depth(frame.depth_m, settings, (decor.seed, _key(poses))))
 
 
 def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,

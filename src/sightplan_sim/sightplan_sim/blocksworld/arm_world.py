@@ -8,6 +8,7 @@ the camera, the joints, the goal and what the agent believes.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +36,10 @@ from sightplan_arm.gate import Gate, GateSettings
 from sightplan_arm.geometry import rotation_from_quaternion
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, load_skills
+from sightplan_sim.arm.camera_process import CameraProcess
 from sightplan_sim.arm.hardware import Hardware
 from sightplan_sim.arm.simulator import Pose7, Poses, SimulatedArm
-from sightplan_sim.blocksworld.arm_scene import ArmScene, Decor, SimulatedCamera
+from sightplan_sim.blocksworld.arm_scene import ArmScene, Decor, LiveDrawer, SimulatedCamera
 from sightplan_sim.blocksworld.camera import BACK_M, BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
@@ -148,7 +150,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
         with self._lock:
             self._episode = None  # whatever goes wrong, the old episode is over
             self._arm.reset(self._initial_poses(scenario, look), spec.seed)
-            self._camera.show(Decor(scenario.columns, look), spec.seed)
+            self._camera.show(Decor(scenario.columns, look, spec.seed))
             self._arm.wait(SETTLE_S)
             episode = _Episode(spec=spec, scenario=scenario,
                                column_x_m=table.column_x_m(len(scenario.columns)))
@@ -249,6 +251,13 @@ class ArmWorld(EpisodicWorld['_Episode']):
         """
         camera = self._scene.camera(0, 0, Look())
         return pose_matrix(camera.rotation.T, camera.position_m)
+
+    def camera_process(self) -> CameraProcess:
+        """A process that draws live pictures of this world; the caller closes it."""
+        s, optics = self.settings, self._scene.optics
+        return CameraProcess(
+            functools.partial(LiveDrawer, self.robot.table, s, optics.width, optics.height,
+                              s.supersampling), optics.width, optics.height)
 
     # --- inside -------------------------------------------------------------------------------
 
