@@ -409,8 +409,9 @@ def describe(status: ArmStatus) -> list[str]:
 
 def _essence(status: ArmStatus) -> tuple[Any, ...]:
     """What makes a status worth a new line; not each start and end of a motion."""
-    return (status.state, status.cause, status.message, status.dry_run, status.ready,
-            tuple(status.waiting_for), status.pending, status.pending_text)
+    at_work = status.moving and status.state == ArmStatus.ARMED
+    return (status.state, status.cause, status.message, status.dry_run, status.ready or at_work,
+            () if at_work else tuple(status.waiting_for), status.pending, status.pending_text)
 
 
 def _printable(text: str) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -226,12 +227,18 @@ def test_the_space_bar_stops_also_while_the_yes_is_typed(before):
 
 def test_what_is_missing_is_shown_once():
     with desk_and_arm() as (desk, arm):
-        for moving in (True, False):
-            arm.shows(ready=False, waiting_for=['the heartbeat of agent'], moving=moving)
+        for moving in (True, False):  # motions come and go without a line
+            arm.shows(ready=not moving, moving=moving,
+                      waiting_for=['the end of the motion under way: lift b1'] * moving)
+            time.sleep(0.1)
+        for _ in range(2):
+            arm.shows(ready=False, waiting_for=['the heartbeat of agent'])
             desk.says('waits for: the heartbeat of agent')
-        arm.shows(state=ArmStatus.HOLDING, cause='image', message='\x1b[2Jstale\nimage')
-        desk.says('HOLDING because of image: \ufffd[2Jstale\ufffdimage; the next reset')
+        arm.shows(state=ArmStatus.HOLDING, cause='stale_image', message='\x1b[2Jno\nimages')
+        desk.says('HOLDING because of stale_image: \ufffd[2Jno\ufffdimages; the next reset')
         assert desk.text.count('waits for: the heartbeat of agent') == 1
+        assert 'it moves' not in desk.text
+        assert 'lift b1' not in desk.text
         desk.types('\n')
         desk.says('HOLDING', 2)
 
