@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem
+from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
 
 Mask = NDArray[np.uint8]
@@ -45,6 +46,12 @@ _LEAST_FOREIGN = 0.08  # likewise, for something to be worth a complaint
 _LEAST_POINTS, _LEAST_EDGE = 60, 20
 _POINTS, _EDGES = 320, 160  # of a cube that are used in its fit
 _STEPS = 12
+_LEAST_DEPTH = 0.3  # of a picture in which depth must be known
+_LEAN_RAD = math.radians(6.0)  # more than imperfect calibration and noise explain
+_LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
+    (0.0, lean, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)]  # where fits of tipped cubes start [rad]
+_EDGE_PX = 3.0  # by which the outline of a cube may be off
+_ODD_M = 0.0015  # by which faces may be off beyond the noise of depth, before a second thought
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +84,9 @@ class Complaint:
     """Something on the table that is not as expected.
 
     Attributes:
-        kind: ``tipped``, ``cut_off``, ``twice``, ``missing``, ``between_columns``,
-            ``out_of_row``, ``gap``, ``crossed``, ``unknown_block`` or ``foreign``.
+        kind: ``tipped``, ``not_a_cube``, ``cut_off``, ``twice``, ``missing``,
+            ``between_columns``, ``out_of_row``, ``gap``, ``crossed``, ``unknown_block``,
+            ``foreign`` or ``no_depth``.
         text: in plain words.
         blocks: names of those concerned.
         column: index of the column concerned; None if none is.
@@ -183,6 +191,10 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
               for cube in found if cube.colour not in names]
     others += [Complaint('foreign', f'something that is no block ({count} pixels) is above the '
                          f'table at {_place(where)}') for where, count in foreign]
+    known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
+    if known < _LEAST_DEPTH:
+        others.append(Complaint('no_depth', f'depth is known in {100 * known:.0f} % of the '
+                                'picture only: check the depth camera and its alignment'))
     return Arrangement(arrangement.stacks, arrangement.cubes,
                        (*arrangement.complaints, *others))
 
@@ -367,6 +379,7 @@ class _Patch:
         points_m: (N, 3) measured, in the table's frame.
         outline_px: (M, 2) ideal pixels on its edge, where the edge is the cube's own.
         pixels: how many.
+        noise_m: median deviation of depth from one pixel to the next.
         cut_off: whether it touches the picture's edge.
     """
 
@@ -375,6 +388,7 @@ class _Patch:
     points_m: Vector
     outline_px: Vector
     pixels: int
+    noise_m: float
     cut_off: bool
 
 
@@ -528,8 +542,15 @@ def _measure(masks: Sequence[Mask], window: _Window) -> list[_Patch]:
         patches.append(_Patch(
             hue, mask, window.points_m[measured[i]].astype(np.float64),
             window.ideal_px[edge > 0].astype(np.float64), size,
-            bool((mask & window.border).any())))
+            _noise_m(window.depth_m, measured[i]), bool((mask & window.border).any())))
     return patches
+
+
+def _noise_m(depth: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
+    """Median deviation of depth from a straight line through its neighbours in a row."""
+    bends = depth[:, :-2] - 2 * depth[:, 1:-1] + depth[:, 2:]
+    bends = bends[where[:, :-2] & where[:, 1:-1] & where[:, 2:]]
+    return float(np.median(np.abs(bends))) / math.sqrt(6.0) if len(bends) else 0.0
 
 
 def _foreign(window: _Window, cubes: Sequence[_Fit]) -> list[tuple[Vector, int]]:
@@ -553,13 +574,13 @@ class _Fit:
 
     Attributes:
         patch: of paint.
-        cube: (4,) centre [m] and yaw [rad].
+        cube: where it is.
         residual_m: median distance of points from the faces.
         edge_px: root mean square distance of outlines.
     """
 
     patch: _Patch
-    cube: Vector
+    cube: _Solid
     residual_m: float
     edge_px: float
 
@@ -634,8 +655,7 @@ def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
     cubes = []
     for fit, colour in zip(fits, _colours_of(fits, names), strict=True):
         name = names.get(colour, f'the {colour} block')
-        yaw = (float(fit.cube[3]) + math.pi / 4) % (math.pi / 2) - math.pi / 4
-        cubes.append(Cube(name, colour, fit.cube[:3].copy(), yaw, fit.patch.pixels,
+        cubes.append(Cube(name, colour, fit.cube.centre_m, fit.cube.yaw_rad(), fit.patch.pixels,
                           fit.residual_m, fit.edge_px, _doubts(name, fit)))
     return sorted(cubes, key=lambda cube: (cube.name, -cube.pixels))
 
@@ -643,9 +663,14 @@ def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
 def _doubts(name: str, fit: _Fit) -> tuple[Complaint, ...]:
     if fit.patch.cut_off:
         return (Complaint('cut_off', f'{name} is partly out of the picture', (name,)),)
-    if fit.edge_px > 3.0:
-        return (Complaint('tipped', f'{name} does not look like an upright cube: its outline is '
-                          f'{fit.edge_px:.1f} pixels off', (name,)),)
+    lean = fit.cube.lean_rad()
+    if lean > _LEAN_RAD:
+        return (Complaint('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
+                          'degrees', (name,)),)
+    if fit.edge_px > _EDGE_PX or fit.residual_m > 2 * _ODD_M + fit.patch.noise_m:
+        return (Complaint('not_a_cube', f'{name} does not look like a cube: its outline is '
+                          f'{fit.edge_px:.1f} pixels off, its faces are '
+                          f'{1e3 * fit.residual_m:.0f} mm off', (name,)),)
     return ()
 
 
@@ -656,35 +681,92 @@ def _spread(array: Vector, count: int) -> Vector:
 
 
 def _fit(patch: _Patch, view: _View, block_m: float) -> _Fit | None:
-    """Fit an upright cube: Gauss-Newton on robust distances of points and outline.
-
-    None if there is too little to go by.
-    """
+    """Fit an upright cube; one that leans clearly is fitted leaning. None: too little to see."""
     if len(patch.points_m) < _LEAST_POINTS or len(patch.outline_px) < _LEAST_EDGE:
         return None
-    points = _spread(patch.points_m, _POINTS)
-    outline = _spread(patch.outline_px, _EDGES)
+    points, outline = _spread(patch.points_m, _POINTS), _spread(patch.outline_px, _EDGES)
+    target = _Target(points, outline, view, block_m)
     cube = _first_guess(points, view, block_m)
-    metre_per_px = float(np.median(np.linalg.norm(points - view.eye_m, axis=1))) / view.focal_px
     for _ in range(_STEPS):
-        off, by_off = _faces(points, cube, view, block_m)
-        out, by_out = _outline(outline, cube, view, block_m)
-        noise = min(0.006, max(0.001, 1.4826 * float(np.median(np.abs(off)))))
-        edge = min(4.0, max(0.5, 1.4826 * float(np.median(np.abs(out))))) * metre_per_px
-        weight = np.concatenate([_tukey(off / (4.7 * noise)) / noise**2,
-                                 _tukey(out * metre_per_px / (6.0 * edge)) / edge**2])
-        slope = np.concatenate([by_off, by_out * metre_per_px])
-        value = np.concatenate([off, out * metre_per_px])
-        normal = slope.T @ (slope * weight[:, None]) + np.diag([1.0, 1.0, 1.0, 1e-3])
-        step = np.linalg.solve(normal, -slope.T @ (value * weight))
-        step[:3] = np.clip(step[:3], -0.02, 0.02)
-        step[3] = min(0.3, max(-0.3, float(step[3])))
-        cube = cube + step
-        if np.abs(step[:3]).max() < 5e-5 and abs(step[3]) < 5e-4:
+        step = target.step(cube, upright=True)
+        cube = cube.moved(step)
+        if np.abs(step[:3]).max() < 5e-5 and abs(step[5]) < 5e-4:
             break
-    off, _ = _faces(points, cube, view, block_m)
-    out, _ = _outline(outline, cube, view, block_m)
-    return _Fit(patch, cube, float(np.median(np.abs(off))), float(np.sqrt(np.mean(out**2))))
+    leaning = cube.moved(target.step(cube, upright=False))
+    odd = target.residual_m(cube) > _ODD_M + patch.noise_m
+    if leaning.lean_rad() > _LEAN_RAD / 2 or target.edge_px(cube) > 1.5 or odd:
+        starts = [cube.moved(np.array([0.0, 0.0, 0.0, *turn])) for turn in _LEANS] if odd else []
+        for start in (leaning, *starts):
+            for _ in range(_STEPS):
+                start = start.moved(target.step(start, upright=False))
+            if start.lean_rad() > _LEAN_RAD and target.cost_m(start) < target.cost_m(cube):
+                cube = start
+    return _Fit(patch, cube, target.residual_m(cube), target.edge_px(cube))
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """What a cube is fitted to: Gauss-Newton on robust distances of points and outline."""
+
+    points: Vector
+    outline: Vector
+    view: _View
+    block_m: float
+
+    def step(self, cube: _Solid, upright: bool) -> Vector:
+        """(6,) shift [m] and turn [rad] of the cube; upright, it turns about z only."""
+        off, by_off = _faces(self.points, cube, self.view, self.block_m)
+        out, by_out = _outline(self.outline, cube, self.view, self.block_m)
+        metre_per_px = float(np.linalg.norm(cube.centre_m - self.view.eye_m)) / self.view.focal_px
+        out, by_out = out * metre_per_px, by_out * metre_per_px
+        noise = min(0.006, max(0.001, 1.4826 * float(np.median(np.abs(off)))))
+        edge = min(4.0 * metre_per_px,
+                   max(0.5 * metre_per_px, 1.4826 * float(np.median(np.abs(out)))))
+        weight = np.concatenate([_tukey(off / (4.7 * noise)) / noise**2,
+                                 _tukey(out / (6.0 * edge)) / edge**2])
+        free = [0, 1, 2, 5] if upright else [0, 1, 2, 3, 4, 5]
+        slope = np.concatenate([by_off, by_out])[:, free]
+        prior = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 1e-3])[free]
+        step = np.zeros(6)
+        step[free] = np.linalg.solve(slope.T @ (slope * weight[:, None]) + np.diag(prior),
+                                     -slope.T @ (np.concatenate([off, out]) * weight))
+        step[:3] = np.clip(step[:3], -0.02, 0.02)
+        step[3:] = np.clip(step[3:], -0.3, 0.3)
+        return step
+
+    def residual_m(self, cube: _Solid) -> float:
+        """Median distance of points from the visible faces."""
+        return float(np.median(np.abs(_faces(self.points, cube, self.view, self.block_m)[0])))
+
+    def edge_px(self, cube: _Solid) -> float:
+        """Root mean square distance of the outlines."""
+        return float(np.sqrt(np.mean(_outline(self.outline, cube, self.view,
+                                              self.block_m)[0]**2)))
+
+    def cost_m(self, cube: _Solid) -> float:
+        """How badly a cube fits; a pixel counts as much as a millimetre."""
+        return self.residual_m(cube) + 1e-3 * self.edge_px(cube)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solid:
+    """Where a cube is: its centre (3,) [m] and its axes (3, 3), in columns."""
+
+    centre_m: Vector
+    axes: Vector
+
+    def moved(self, step: Vector) -> _Solid:
+        """Shifted by (3,) [m] and turned by a vector (3,) [rad]."""
+        return _Solid(self.centre_m + step[:3], rotation_from_vector(step[3:]) @ self.axes)
+
+    def lean_rad(self) -> float:
+        """Angle between the vertical and the axis next to it."""
+        return math.acos(min(1.0, float(np.abs(self.axes[2]).max())))
+
+    def yaw_rad(self) -> float:
+        """Turn about the vertical, in [-pi/4, pi/4)."""
+        level = np.delete(self.axes, int(np.abs(self.axes[2]).argmax()), axis=1)[:, 0]
+        return (math.atan2(level[1], level[0]) + math.pi / 4) % (math.pi / 2) - math.pi / 4
 
 
 def _tukey(ratio: Vector) -> Vector:
@@ -692,8 +774,8 @@ def _tukey(ratio: Vector) -> Vector:
     return np.asarray(np.square(np.maximum(0.0, 1.0 - ratio**2)))
 
 
-def _first_guess(points: Vector, view: _View, block_m: float) -> Vector:
-    """(4,) centre and yaw: of many yaws the one whose two visible sides explain the points."""
+def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
+    """Of many yaws the one whose two visible sides explain the points."""
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
     sides = points[points[:, 2] < max(high - 0.2 * block_m, (low + high) / 2)]
@@ -706,60 +788,50 @@ def _first_guess(points: Vector, view: _View, block_m: float) -> Vector:
     side = np.where(eye[0] * c + eye[1] * s > 0, right, left)
     cost = np.minimum(np.minimum(np.abs(y - front), np.abs(x - side)), 0.01).mean(axis=1)
     best = int(cost.argmin())
-    turn = np.array([[c[best, 0], -s[best, 0]], [s[best, 0], c[best, 0]]])
-    centre = turn @ np.array([(left[best, 0] + right[best, 0]) / 2, front[best, 0] + block_m / 2])
-    return np.array([*(middle[:2] + centre), (low + high) / 2, yaw[best, 0]])
+    axes = rotation_from_vector([0.0, 0.0, yaw[best, 0]])
+    centre = axes @ [(left[best, 0] + right[best, 0]) / 2, front[best, 0] + block_m / 2, 0.0]
+    return _Solid(np.array([*middle[:2], (low + high) / 2]) + centre, axes)
 
 
-def _off_surface(points: Vector, cube: Vector, block_m: float) -> Vector:
+def _off_surface(points: Vector, cube: _Solid, block_m: float) -> Vector:
     """(N,) distance of points from a cube's surface, negative inside [m]."""
-    c, s = math.cos(cube[3]), math.sin(cube[3])
-    local = (points - cube[:3]) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-    return np.asarray((np.abs(local) - block_m / 2).max(axis=1))
+    return np.asarray((np.abs((points - cube.centre_m) @ cube.axes) - block_m / 2).max(axis=1))
+
+
+def _faces(points: Vector, cube: _Solid, view: _View, block_m: float) -> tuple[Vector, Vector]:
+    """(N,) distance of points from the nearest visible face's plane [m], and (N, 6) slopes."""
+    away = points - cube.centre_m
+    sign = np.where((view.eye_m - cube.centre_m) @ cube.axes > 0, 1.0, -1.0)
+    distance = away @ (cube.axes * sign) - block_m / 2
+    face = distance.argmax(axis=1)
+    normals = (cube.axes * sign).T[face]
+    return (distance[np.arange(len(points)), face],
+            np.concatenate([-normals, np.cross(normals, away)], axis=1))
 
 
 _SIGNS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 
 
-def _faces(points: Vector, cube: Vector, view: _View, block_m: float) -> tuple[Vector, Vector]:
-    """(N,) distance of points from the nearest visible face's plane [m], and (N, 4) slopes."""
-    c, s = math.cos(cube[3]), math.sin(cube[3])
-    axes = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])  # of the cube, in rows
-    away = points - cube[:3]
-    local = away @ axes.T
-    sign = np.where((view.eye_m - cube[:3]) @ axes.T > 0, 1.0, -1.0)
-    distance = local * sign - block_m / 2
-    face = distance.argmax(axis=1)
-    normals = axes[face] * sign[face, None]
-    turned = np.array([[-s, c, 0.0], [-c, -s, 0.0], [0.0, 0.0, 0.0]])[face] * sign[face, None]
-    slopes = np.column_stack([-normals, np.einsum('ij,ij->i', turned, away)])
-    return distance[np.arange(len(points)), face], slopes
-
-
-def _outline(pixels: Vector, cube: Vector, view: _View, block_m: float) -> tuple[Vector, Vector]:
-    """(N,) distance of edge pixels outwards from the cube's outline [px], and (N, 4) slopes.
+def _outline(pixels: Vector, cube: _Solid, view: _View, block_m: float) -> tuple[Vector, Vector]:
+    """(N,) distance of edge pixels outwards from the cube's outline [px], and (N, 6) slopes.
 
     Pixels of an edge lie half a pixel inside on average.
     """
-    c, s = math.cos(cube[3]), math.sin(cube[3])
-    offsets = _SIGNS * (block_m / 2)
-    turned = np.column_stack([offsets[:, 0] * c - offsets[:, 1] * s,
-                              offsets[:, 0] * s + offsets[:, 1] * c, offsets[:, 2]])
-    corners, by_point = view.project(cube[:3] + turned)
-    by_yaw = np.column_stack([-turned[:, 1], turned[:, 0], np.zeros(8)])
-    slopes = np.concatenate([by_point, np.einsum('nij,nj->ni', by_point, by_yaw)[:, :, None]],
-                            axis=2)
+    offsets = _SIGNS @ cube.axes.T * (block_m / 2)
+    corners, by_point = view.project(cube.centre_m + offsets)
+    by_turn = np.cross(offsets[:, None], by_point)  # (8, 2, 3)
+    slopes = np.concatenate([by_point, by_turn], axis=2)
     ring = cv2.convexHull(corners.astype(np.float32), returnPoints=False).ravel()
-    start, end = corners[ring], corners[np.roll(ring, -1)]
-    along = end - start
+    after = np.concatenate([ring[1:], ring[:1]])
+    start, along = corners[ring], corners[after] - corners[ring]
     length = np.linalg.norm(along, axis=1)
     normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
     if np.sum((start - corners.mean(axis=0)) * normal) < 0:
         normal = -normal
-    distance = pixels @ normal.T - np.einsum('ij,ij->i', start, normal)
+    distance = pixels @ normal.T - (start * normal).sum(axis=1)
     edge = distance.argmax(axis=1)
-    part = np.clip(np.einsum('ij,ij->i', pixels - start[edge], along[edge]) / length[edge]**2,
-                   0.0, 1.0)[:, None, None]
-    moved = (1 - part) * slopes[ring][edge] + part * slopes[np.roll(ring, -1)][edge]
-    return (distance[np.arange(len(pixels)), edge] + 0.5,
-            -np.einsum('ni,nij->nj', normal[edge], moved))
+    part = np.clip(((pixels - start[edge]) * along[edge]).sum(axis=1) / length[edge]**2, 0, 1)
+    by_start = np.einsum('ei,eij->ej', normal, slopes[ring])  # along each edge's normal
+    by_end = np.einsum('ei,eij->ej', normal, slopes[after])
+    moved = (1 - part)[:, None] * by_start[edge] + part[:, None] * by_end[edge]
+    return distance[np.arange(len(pixels)), edge] + 0.5, -moved

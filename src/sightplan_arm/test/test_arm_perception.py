@@ -1,0 +1,277 @@
+"""Cubes from colour and depth: exact where they stand, and complaints where they should not."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from box_pictures import BLOCK_M, Box, camera_pose, picture
+from sightplan.domains import load_domain
+from sightplan.model import InputError, ProblemError
+from sightplan_arm.perception import (
+    COLOUR_OF_KEY,
+    COLOURS,
+    Cube,
+    arrange,
+    block_colours,
+    find_cubes,
+    see_table,
+)
+
+COLUMNS_M = (-0.18, -0.09, 0.0, 0.09, 0.18)
+NAMES = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'purple', 'o': 'orange'}
+
+
+def block(colour, column, level=0, yaw_deg=0.0, dx=0.0, dy=0.0):
+    return Box(colour, (COLUMNS_M[column] + dx, dy, (level + 0.5) * BLOCK_M), yaw_deg)
+
+
+def tipped(colour, pitch_deg, roll_deg, yaw_deg=0.0):
+    """A leaning block whose lowest corner touches the table."""
+    box = Box(colour, (0.0, 0.0, 0.0), yaw_deg, pitch_deg, roll_deg)
+    corners = np.array(list(itertools.product((-1, 1), repeat=3))) * BLOCK_M / 2 @ box.axes().T
+    return dataclasses.replace(box, centre_m=(0.0, 0.0, -float(corners[:, 2].min())))
+
+
+SIX = [block('red', 0, 0, 20), block('green', 0, 1, -31), block('blue', 1, 0, 32, dy=0.006),
+       block('yellow', 3, 0, -12, dx=0.004), block('purple', 3, 1, 5), block('orange', 3, 2, 44)]
+
+
+def see(boxes, wanted=None, **options):
+    colours = {name: colour for name, colour in NAMES.items()
+               if colour in (wanted or [box.colour for box in boxes])}
+    pose = options.get('pose', camera_pose())
+    return see_table(picture(boxes, **options), pose, colours, BLOCK_M, COLUMNS_M)
+
+
+def errors(seen, boxes):
+    """(N, 4) millimetres and degrees."""
+    rows = []
+    for box in boxes:
+        cube = seen.cubes[box.colour[0]]
+        turn = (math.degrees(cube.yaw_rad) - box.yaw_deg + 45) % 90 - 45
+        rows.append([*(1e3 * (cube.centre_m - box.centre_m)), turn])
+    return np.abs(rows)
+
+
+def kinds(seen):
+    return sorted(complaint.kind for complaint in seen.complaints)
+
+
+@pytest.mark.parametrize('options', [
+    {}, {'noise_m': 0.002, 'dropouts': 0.05}, {'noise_m': 0.005, 'dropouts': 0.05, 'seed': 1},
+    {'distortion': np.array([0.09, -0.22, 0.001, -0.0015, 0.1]), 'noise_m': 0.002},
+    {'pose': camera_pose(32.0, 1.1, (0.05, 0.0, 0.1)), 'noise_m': 0.002},
+    {'table_rgb': (164, 116, 73), 'noise_m': 0.002}])
+def test_cubes_are_where_they_are(options):
+    seen = see(SIX, **options)
+    assert seen.stacks == (('r', 'g'), ('b',), (), ('y', 'p', 'o'), ())
+    assert not seen.complaints
+    assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
+
+
+def test_a_wrong_camera_pose_shifts_what_is_seen_and_nothing_else():
+    pose = camera_pose()
+    pose[:3, 3] += (0.003, -0.002, 0.002)
+    seen = see_table(picture(SIX, noise_m=0.002), pose, NAMES, BLOCK_M, COLUMNS_M)
+    assert not seen.complaints
+    shifts = [seen.cubes[box.colour[0]].centre_m - box.centre_m for box in SIX]
+    assert np.allclose(shifts, (0.003, -0.002, 0.002), atol=0.001)
+
+
+def test_distortion_that_is_not_told_costs_accuracy():
+    strong = np.array([0.3, 0.0, 0.0, 0.0, 0.0])
+    rgbd = picture(SIX, distortion=strong)
+    told = see_table(rgbd, camera_pose(), NAMES, BLOCK_M, COLUMNS_M)
+    untold = see_table(dataclasses.replace(rgbd, distortion=np.zeros(5)), camera_pose(), NAMES,
+                       BLOCK_M, COLUMNS_M)
+    assert errors(told, SIX).max() < 1.5 < errors(untold, SIX)[:, :3].max()
+
+
+@pytest.mark.parametrize(('pitch', 'roll'), [(10, 0), (-30, 0), (45, 0), (0, 10), (0, -40),
+                                             (35, 20)])
+def test_a_tipped_cube_is_said_to_be_tipped(pitch, roll):
+    seen = see([tipped('blue', pitch, roll, 15.0), block('red', 4)], noise_m=0.002)
+    assert kinds(seen) == ['tipped']
+    assert seen.complaints[0].blocks == ('b',)
+    assert 'b is tipped' in str(seen.complaints[0])
+
+
+def test_a_cube_that_leans_as_little_as_the_camera_may_be_off_is_upright():
+    assert not see([tipped('blue', 1.0, 1.0)], noise_m=0.002).complaints
+
+
+@pytest.mark.parametrize(('boxes', 'wanted', 'kind', 'words'), [
+    ([block('red', 1, dx=0.045)], None, 'between_columns', 'between columns'),
+    ([block('red', 1, dy=0.04)], None, 'out_of_row', '40 mm behind'),
+    ([block('red', 1, 1)], None, 'gap', 'r is 50 mm above the table in column 2'),
+    ([block('red', 1), block('red', 3)], None, 'twice', 'r is seen twice'),
+    ([block('red', 1)], ['red', 'green'], 'missing', 'g is not seen'),
+    ([block('red', 1), block('green', 2)], ['red'], 'unknown_block', 'a green block'),
+    ([block('red', 1), block('grey', 2)], ['red'], 'foreign', 'no block'),
+    ([Box('red', (0.26, 0.0, 0.025))], None, 'cut_off', 'partly out of the picture'),
+    ([Box('red', (0.0, 0.0, 0.05), sides_m=(0.05, 0.05, 0.1))], None, 'not_a_cube',
+     'does not look like a cube'),
+])
+def test_what_is_not_as_expected_is_said(boxes, wanted, kind, words):
+    seen = see(boxes, wanted, noise_m=0.001)
+    complaint = next(c for c in seen.complaints if c.kind == kind)
+    assert words in str(complaint)
+    extra = {'cut_off': {'between_columns'}, 'not_a_cube': {'gap'}}.get(kind, set())
+    assert set(kinds(seen)) - extra == {kind}
+
+
+def test_a_hand_before_a_cube_is_foreign_and_the_cube_stays_where_it_is():
+    boxes = [block('blue', 2, yaw_deg=10)]
+    hand = Box('white', (-0.02, -0.06, 0.12), sides_m=(0.02, 0.02, 0.2))
+    seen = see([*boxes, hand], ['blue'])
+    assert kinds(seen) == ['foreign']
+    assert (errors(seen, boxes) < 2.0).all()
+
+
+def test_an_empty_table_and_one_without_depth():
+    assert see([], ['red']).stacks == ((),) * 5
+    assert kinds(see([], ['red'])) == ['missing']
+    assert 'no_depth' in kinds(see(SIX, dropouts=0.99))
+
+
+def test_a_missing_block_does_not_lend_its_colour_to_another():
+    """Yellow is expected, orange is there: it stays orange."""
+    seen = see([block('orange', 0)], ['yellow'])
+    assert kinds(seen) == ['missing', 'unknown_block']
+    assert seen.stacks == ((),) * 5
+
+
+def test_find_cubes_tells_blocks_of_the_problem_only():
+    found = find_cubes(picture(SIX), camera_pose(), {'r': 'red', 'o': 'orange'}, BLOCK_M)
+    assert [cube.name for cube in found] == ['o', 'r']
+    assert found[0].colour == 'orange'
+    assert found[0].pixels > 1000
+
+
+def cube(name, x, z, y=0.0, pixels=3000):
+    return Cube(name, 'red', np.array([x, y, z]), 0.0, pixels, 0.001, 0.3)
+
+
+def test_columns_are_nearest_and_levels_by_height():
+    seen = arrange([cube('a', 0.095, 0.075), cube('b', 0.085, 0.025), cube('c', -0.19, 0.026)],
+                   COLUMNS_M, BLOCK_M)
+    assert seen.stacks == (('c',), (), (), ('b', 'a'), ())
+    assert (seen.column('a'), seen.column('z')) == (3, None)
+    assert (seen.top(3), seen.top(1)) == ('a', None)
+    assert not seen.complaints
+
+
+def test_a_cube_beyond_half_the_spacing_is_in_no_column():
+    seen = arrange([cube('a', 0.23, 0.025)], COLUMNS_M, BLOCK_M)
+    assert seen.stacks == ((),) * 5
+    assert kinds(seen) == ['between_columns']
+
+
+def test_two_in_one_place_are_said():
+    assert kinds(arrange([cube('a', 0.0, 0.025), cube('b', 0.0, 0.03)], COLUMNS_M, BLOCK_M)) == [
+        'crossed']
+
+
+def test_of_two_with_one_name_the_larger_counts():
+    seen = arrange([cube('a', 0.0, 0.025, pixels=900), cube('a', 0.09, 0.025)], COLUMNS_M, BLOCK_M)
+    assert seen.stacks[3] == ('a',)
+    assert kinds(seen) == ['twice']
+
+
+def test_blocks_have_the_colours_of_their_names():
+    problem = load_domain('blocksworld').split_problems('hard')[0]
+    colours = block_colours(problem)
+    assert set(colours) == set(problem.of_type('block'))
+    assert set(colours.values()) <= set(COLOURS) == set(COLOUR_OF_KEY.values())
+    with pytest.raises(ProblemError, match='says nothing about it'):
+        block_colours(dataclasses.replace(problem, objects={'thing7': 'block'}))
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'rgb': np.zeros((480, 640), np.uint8)}, r'\(H, W, 3\) uint8'),
+    ({'rgb': np.zeros((480, 640, 3), np.float32)}, 'uint8'),
+    ({'depth_m': np.zeros((240, 320), np.float32)}, 'aligned'),
+    ({'matrix': np.zeros((3, 3))}, 'camera matrix'),
+    ({'distortion': np.zeros(3)}, 'distortion'),
+    ({'distortion': np.array([0.1, np.nan, 0, 0, 0])}, 'distortion')])
+def test_pictures_that_cannot_be_used_are_named(change, message):
+    rgbd = dataclasses.replace(picture([]), **change)
+    with pytest.raises(InputError, match=message):
+        find_cubes(rgbd, camera_pose(), NAMES, BLOCK_M)
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    ({'colours': {'a': 'pink'}}, "unknown colour 'pink'"),
+    ({'colours': {'a': 'red', 'b': 'red'}}, 'cannot be told apart'),
+    ({'camera_pose_table': np.zeros((4, 4))}, 'pose of the camera'),
+    ({'camera_pose_table': np.diag([1.0, 1.0, -1.0, 1.0])}, 'pose of the camera'),
+    ({'camera_pose_table': np.eye(3)}, 'pose of the camera'),
+    ({'workspace_m': ((0, 0, 0), (1, -1, 1))}, 'workspace')])
+def test_arguments_that_cannot_be_are_named(arguments, message):
+    whole = {'camera_pose_table': camera_pose(), 'colours': NAMES, 'block_m': BLOCK_M, **arguments}
+    with pytest.raises(InputError, match=message):
+        find_cubes(picture([]), **whole)
+
+
+def test_nan_and_infinite_depth_count_as_unknown():
+    rgbd = picture(SIX)
+    depth = rgbd.depth_m.copy()
+    depth[::3] = np.nan
+    depth[1::7] = np.inf
+    seen = see_table(dataclasses.replace(rgbd, depth_m=depth), camera_pose(), NAMES, BLOCK_M,
+                     COLUMNS_M)
+    assert not seen.complaints
+    assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
+
+
+def test_pixels_between_near_and_far_do_not_matter():
+    """Depth cameras invent points in the air at the edges of things."""
+    rgbd = picture(SIX, noise_m=0.002)
+    depth = rgbd.depth_m.copy()
+    jump = np.abs(np.diff(depth, axis=1)) > 0.03
+    depth[:, 1:][jump] = (0.5 * (depth[:, 1:] + depth[:, :-1]))[jump]
+    seen = see_table(dataclasses.replace(rgbd, depth_m=depth), camera_pose(), NAMES, BLOCK_M,
+                     COLUMNS_M)
+    assert not seen.complaints
+    assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
+
+
+def test_a_smaller_picture_will_do():
+    matrix = np.array([[564.5, 0, 159.5], [0, 564.5, 119.5], [0, 0, 1]])
+    seen = see(SIX, matrix=matrix, size=(320, 240), noise_m=0.002)
+    assert not seen.complaints
+    assert (errors(seen, SIX) < (1.5, 1.5, 1.5, 3.0)).all()
+
+
+@pytest.mark.parametrize('strength', [1.0, 2.0])
+def test_every_look_of_the_simulated_table(strength):
+    """Rendered pictures: light, paint, texture and stance at random, depth with noise."""
+    scenes = pytest.importorskip('sightplan_sim.blocksworld.scene')
+    rng = np.random.default_rng(7)
+    with scenes.BlocksScene() as scene:
+        for stacks in (('rgb', '', 'yop'), ('o', 'y', 'r', 'p'), ('', 'pgyobr', ''),
+                       ('yr', '', 'po', 'g', 'b')):
+            look = scenes.sample_look(rng, strength)
+            frame = scene.render(stacks, [f'c{i}' for i in range(len(stacks))], look)
+            layout = scene.layout(len(stacks), sum(map(len, stacks)))
+            pose = np.eye(4)
+            pose[:3, :3], pose[:3, 3] = frame.camera.rotation.T, frame.camera.position_m
+            noisy = frame.depth_m + rng.normal(0, 0.002, frame.depth_m.shape)
+            noisy[rng.random(noisy.shape) < 0.05] = 0.0
+            rgbd = dataclasses.replace(
+                picture([]), rgb=frame.rgb, depth_m=noisy.astype(np.float32),
+                matrix=scene.optics.matrix())
+            colours = {key: NAMES[key] for stack in stacks for key in stack}
+            seen = see_table(rgbd, pose, colours, BLOCK_M, layout.column_x_m)
+            assert seen.stacks == tuple(map(tuple, stacks))
+            assert not seen.complaints
+            for column, stack in enumerate(stacks):
+                for level, key in enumerate(stack):
+                    placement = look.placements[scenes.COLOURS.index(key)]
+                    centre, yaw = scene.block_pose(layout, column, level, placement)
+                    assert np.abs(seen.cubes[key].centre_m - centre).max() < 0.002
+                    turn = seen.cubes[key].yaw_rad - yaw
+                    assert abs((turn + math.pi / 4) % (math.pi / 2) - math.pi / 4) < 0.05
