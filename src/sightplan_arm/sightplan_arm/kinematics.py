@@ -17,13 +17,15 @@ from sightplan.model import InputError
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import Array, hand_down, inverse
 
-POSITION_TOLERANCE_M = 1e-5
-ROTATION_TOLERANCE_RAD = 1e-4
+POSITION_TOLERANCE_M = 1e-6
+ROTATION_TOLERANCE_RAD = 1e-5
 """Inverse kinematics ends when both are reached."""
 
 _ITERATIONS = 60
-_SEEDS = 8  # random ones, besides the caller's, ready and park
+_PATIENCE = 8  # iterations in which the error may not shrink
+_RANDOM_STARTS = 12
 _STEP_RAD = 0.5  # greatest change of a joint in one iteration
+_DRAWN = 0.2  # part of the way to the seed that joints go in one iteration where they are free to
 _NEAR_RAD = 0.8  # a solution nearer than this to the seed needs no competitor
 
 
@@ -63,7 +65,7 @@ class Kinematics:
                  if str(whole.names[joint]) not in arm.joints]
         self._model = pinocchio.buildReducedModel(whole, fixed, pinocchio.neutral(whole))
         self.limits = Limits(arm.lower, arm.upper, arm.max_velocity)
-        self._tip, self._seeds = robot.tip_frame, (arm.ready, arm.park)
+        self._tip, self._starts = robot.tip_frame, (arm.ready, arm.park)
         data = self._model.createData()
         neutral = pinocchio.neutral(self._model)
         pinocchio.framesForwardKinematics(self._model, data, neutral)
@@ -123,59 +125,67 @@ class Kinematics:
     def ik(self, pose_base: Array, seed: Array) -> Array | None:
         """Joint angles within the limits that bring the tip to a pose.
 
-        Damped least squares from the seed; if that ends nowhere or far away, also from ``ready``,
-        ``park`` and some random configurations (always the same ones).
+        Damped least squares from the seed. If that ends nowhere or far away, also from ``ready``
+        and ``park``, and if nothing is found, from random configurations (always the same ones).
 
         Args:
             pose_base: (4, 4) of the tip in the base's frame.
             seed: (N,) [rad].
 
         Returns:
-            (N,) the solution whose greatest difference from the seed is least; None: none found.
+            (N,) of what was found, the one whose greatest difference from the seed is least, with
+            the tip within POSITION_TOLERANCE_M and ROTATION_TOLERANCE_RAD; None: nothing found.
         """
-        seed = np.clip(np.asarray(seed, dtype=np.float64), self.limits.lower, self.limits.upper)
-        world = pinocchio.SE3(inverse(self._to_base) @ pose_base)
-        data, tip = self._model.createData(), self._frame(self._tip)
+        limits = self.limits
+        seed = np.clip(np.asarray(seed, dtype=np.float64), limits.lower, limits.upper)
+        target = pinocchio.SE3(inverse(self._to_base) @ pose_base)
+        best = self._descend(target, seed, seed)
+        if best is None or _far(best, seed) > _NEAR_RAD:
+            found = [self._descend(target, start, seed) for start in self._starts]
+            best = min((q for q in (best, *found) if q is not None),
+                       key=lambda q: _far(q, seed), default=None)
         random = np.random.default_rng(0)
-        best: Array | None = None
-        for number in range(1 + len(self._seeds) + _SEEDS):
-            start = (seed if number == 0 else self._seeds[number - 1]
-                     if number <= len(self._seeds)
-                     else random.uniform(self.limits.lower, self.limits.upper))
-            found = self._descend(data, tip, world, start, seed)
-            if found is not None and (best is None or _far(found, seed) < _far(best, seed)):
-                best = found
-                if _far(best, seed) < _NEAR_RAD:
-                    break
+        for _ in range(_RANDOM_STARTS if best is None else 0):
+            best = self._descend(target, random.uniform(limits.lower, limits.upper), seed)
+            if best is not None:
+                break
         return best
 
-    def _descend(self, data: Any, tip: int, world: Any, start: Array, seed: Array) -> Array | None:
-        """Levenberg-Marquardt from one start, drawn to the seed where the tip does not care."""
-        lower, upper = self.limits.lower, self.limits.upper
-        q, eye = np.array(start), np.eye(6)
+    def _descend(self, target: Any, start: Array, seed: Array) -> Array | None:
+        """Damped least squares from one start, drawn to the seed where the tip does not care.
+
+        The damping shrinks with the error (Sugihara 2011), so the end is as fast as Newton's.
+        """
+        model, limits = self._model, self.limits
+        data, tip = model.createData(), self._frame(self._tip)
+        q, least, since = np.array(start), np.inf, 0
         for _ in range(_ITERATIONS):
-            pinocchio.computeJointJacobians(self._model, data, q)
-            here = pinocchio.updateFramePlacement(self._model, data, tip)
-            jacobian = pinocchio.getFrameJacobian(self._model, data, tip, pinocchio.LOCAL)
-            error = pinocchio.log6(here.actInv(world)).vector
+            pinocchio.computeJointJacobians(model, data, q)
+            here = pinocchio.updateFramePlacement(model, data, tip)
+            jacobian = pinocchio.getFrameJacobian(model, data, tip, pinocchio.LOCAL)
+            error = pinocchio.log6(here.actInv(target)).vector
             if (np.linalg.norm(error[:3]) < POSITION_TOLERANCE_M
                     and np.linalg.norm(error[3:]) < ROTATION_TOLERANCE_RAD):
                 return q
-            # Joints that would leave their limits stand still in this iteration.
+            size = float(error @ error)
+            least, since = (size, 0) if size < 0.9 * least else (least, since + 1)
+            if since > _PATIENCE:
+                return None
+            damping = (1e-8 + 1e-2 * size) * np.eye(6)
             free = np.ones(len(q), dtype=bool)
-            for _ in range(len(q)):
+            while True:
                 moving = jacobian * free
-                damping = 1e-8 + 1e-2 * float(error @ error)
-                gain = moving.T @ np.linalg.inv(moving @ moving.T + damping * eye)
-                drawn = 0.2 * free * (seed - q)
-                step = gain @ error + drawn - gain @ (moving @ drawn)
+                gain = moving.T @ np.linalg.inv(moving @ moving.T + damping)
+                drawn = _DRAWN * free * (seed - q)
+                step = gain @ (error - moving @ drawn) + drawn
                 step *= min(1.0, _STEP_RAD / max(float(np.abs(step).max()), 1e-12))
-                stuck = free & (((q + step > upper) & (q >= upper))
-                                | ((q + step < lower) & (q <= lower)))
+                # Joints that would leave their limits stand still in this iteration.
+                stuck = free & (((step > 0) & (q >= limits.upper))
+                                | ((step < 0) & (q <= limits.lower)))
                 if not stuck.any():
                     break
                 free &= ~stuck
-            q = np.clip(q + step, lower, upper)
+            q = np.clip(q + step, limits.lower, limits.upper)
         return None
 
 
@@ -195,44 +205,55 @@ def _joint(q: Array, axis: Array) -> Array:
     return motion
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Reach:
-    """Whether the hand can stand over a column, fingers down.
+    """Whether the hand can hold a block at a place of the table, fingers down.
 
     Attributes:
         column: from the left, 0 is the first.
-        level: of the block that it holds, 0 on the table; ``max_level`` and above: the way over
-            the highest stack.
-        ok: whether there are joint angles for it.
-        margin_rad: the least distance of a joint from its limits; NaN if not ok.
+        level: of the block, 0 on the table; ``max_level`` and one more: on the way over the
+            highest stack.
+        ok: whether it can.
+        margin: the least distance of a joint from its limits [rad]; 0 out of reach.
+        problem: what is in the way; '' if nothing.
     """
 
     column: int
     level: int
     ok: bool
-    margin_rad: float
+    margin: float
+    problem: str = ''
 
 
 def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
-    """Try every place a block can have, and the way over the highest stacks.
+    """Try every place that a block can have, and those on the way over the highest stacks.
 
-    The fingers open along the table's y, in the better of the two ways that differ by half a turn.
+    The fingers open along the table's y, in that of the two ways that differ by half a turn which
+    keeps the joints further from their limits and the checked frames in the workspace.
 
     Returns:
         For each column, left to right, one entry for each level from 0 to ``max_level + 1``.
     """
-    limits, table = kinematics.limits, robot.table
-    found = []
+    table, found = robot.table, []
     for column, x in enumerate(table.column_x_m(table.max_columns)):
-        seed = robot.arm.ready
         for level in range(table.max_level + 2):
-            margins = [-np.inf]
-            for yaw in (0.0, np.pi):
-                pose = table.pose @ hand_down((x, 0.0, (level + 0.5) * table.block_m), yaw)
-                q = kinematics.ik(pose, seed)
-                if q is not None:
-                    margins.append(float(np.minimum(q - limits.lower, limits.upper - q).min()))
-            margin = max(margins)
-            ok = bool(np.isfinite(margin))
-            found.append(Reach(column, level, ok, margin if ok else np.nan))
+            place = (x, 0.0, (level + 0.5) * table.block_m)
+            ways = [_reached(kinematics, robot, column, level, hand_down(place, yaw))
+                    for yaw in (0.0, np.pi)]
+            found.append(max(ways, key=lambda way: (way.ok, way.margin)))
     return found
+
+
+def _reached(kinematics: Kinematics, robot: RobotConfig, column: int, level: int, pose: Array,
+             ) -> Reach:
+    """How one pose of the tip in the table's frame is reached."""
+    limits, safety = kinematics.limits, robot.safety
+    q = kinematics.ik(robot.table.pose @ pose, robot.arm.ready)
+    if q is None:
+        return Reach(column, level, False, 0.0, 'out of reach')
+    margin = float(np.minimum(q - limits.lower, limits.upper - q).min())
+    origins = kinematics.fk_many(q[None], safety.checked_frames)[0]
+    outside = ((origins < safety.box_min_m) | (origins > safety.box_max_m)).any(axis=1)
+    names = [name for name, out in zip(safety.checked_frames, outside, strict=True) if out]
+    problem = f'{", ".join(names)} would be outside of the workspace box' if names else ''
+    return Reach(column, level, not names, margin, problem)

@@ -16,14 +16,20 @@ from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.kinematics import Kinematics
 
 KNOT_S = 0.04
-"""Distance of the points of a planned trajectory, about [s]."""
+"""Greatest distance in time of the points of a planned trajectory [s]."""
 
 SMOOTH_S = 0.08
-"""Accelerations of planned trajectories change no faster than within this time [s]."""
+"""A planned acceleration takes about this long to come up or to go [s]."""
 
+MIN_STEP_S = 0.001
+"""Least distance in time of the points of a trajectory that brakes [s]."""
+
+_TICK_S = 0.004  # at which the speed along a curve is planned
+_GRID = 200  # points of a curve at which its greatest speed is worked out
+_BEND = 0.6  # part of the acceleration that bends of the curve may take
 _JUMP_RAD = 0.3  # joints that turn further within one step of a straight line have flipped
 _SAME_RAD = 1e-9
-_GRID = 200  # points of the curve at which its speed is planned
+_START_M, _START_RAD = 0.005, 0.05  # how far a straight line may begin from where the tip is
 
 
 class UnreachableError(WorldError):
@@ -80,20 +86,18 @@ def extremes(trajectory: JointTrajectory) -> Extremes:
         return Extremes(positions.min(0), positions.max(0), np.abs(velocities).max(0),
                         np.zeros(positions.shape[1]))
     h, q, v, a, b = _cubics(trajectory)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        # Roots of v + 2 a t + 3 b t^2, also where b vanishes: the numerically stable pair.
-        root = np.sqrt(a * a - 3 * b * v)
-        pivot = -(a + np.copysign(root, a))
-        turns = np.stack([pivot / (3 * b), v / pivot, -a / (3 * b)])
-    inside = (turns > 0) & (turns < h)
-    turns = np.where(inside, turns, 0.0)
-    at = q + turns[:2] * (v + turns[:2] * (a + turns[:2] * b))
-    reached = np.concatenate([positions[None], np.pad(at, ((0, 0), (0, 1), (0, 0)), mode='edge')])
-    fastest = np.abs(v + turns[2] * (2 * a + 3 * turns[2] * b))
+    with np.errstate(all='ignore'):  # what does not exist becomes infinite or NaN: not inside
+        # The roots of v + 2 a t + 3 b t^2 in their stable form, and that of its derivative.
+        pivot = -(a + np.copysign(np.sqrt(a * a - 3 * b * v), a))
+        t = np.stack([pivot / (3 * b), v / pivot, -a / (3 * b)])
+        t = np.where((t > 0) & (t < h), t, 0.0)
+    turning = q + t[:2] * (v + t[:2] * (a + t[:2] * b))
+    fastest = np.abs(v + t[2] * (2 * a + 3 * t[2] * b))
     return Extremes(
-        reached.min((0, 1)), reached.max((0, 1)),
-        np.maximum(np.abs(velocities).max(0), fastest.max(0)),
-        np.maximum(np.abs(2 * a), np.abs(2 * a + 6 * h * b)).max(0))
+        np.minimum(positions.min(axis=0), turning.min(axis=(0, 1))),
+        np.maximum(positions.max(axis=0), turning.max(axis=(0, 1))),
+        np.maximum(np.abs(velocities).max(axis=0), fastest.max(axis=0)),
+        np.maximum(np.abs(2 * a), np.abs(2 * a + 6 * h * b)).max(axis=0))
 
 
 def joint_line(q0: Array, q1: Array) -> Array:
@@ -118,7 +122,12 @@ def cartesian(kinematics: Kinematics, q_start: Array, pose_from: Array, pose_to:
     Raises:
         UnreachableError: a point has no inverse kinematics, or only with the arm folded another
             way than at the point before.
+        ValueError: the tip is not at ``pose_from``.
     """
+    apart, turned = distance(kinematics.fk(q_start), pose_from)
+    if apart > _START_M or turned > _START_RAD:
+        raise ValueError(f'the tip is {apart * 1000:.1f} mm and {turned:.2f} rad from where the '
+                         'straight line begins')
     metres, radians = distance(pose_from, pose_to)
     steps = max(1, math.ceil(metres / step_m), math.ceil(radians / 0.1))
     path = [np.asarray(q_start, dtype=np.float64)]
@@ -139,10 +148,9 @@ def cartesian(kinematics: Kinematics, q_start: Array, pose_from: Array, pose_to:
 def timed(path: Array, max_velocity: Array, max_acceleration: Array) -> JointTrajectory:
     """Travel along a path, from rest to rest, within limits.
 
-    The curve is the natural cubic spline through the path's points. Its speed is planned on a
-    grid (forward and backward pass over the speed that curvature and limits allow; Bobrow et al.
-    1985), smoothed in time, and the trajectory is stretched until ``extremes`` confirms that its
-    cubic pieces keep to the limits.
+    The curve is the natural cubic spline through the path's points. How fast to go along it is
+    planned as in Bobrow, Dubowsky and Gibson (1985) and smoothed; then all is stretched in time
+    until the limits hold for the cubic pieces of the result, as ``extremes`` has them.
 
     Args:
         path: (K, N) [rad], K >= 1; dense where it must be straight in space.
@@ -150,39 +158,70 @@ def timed(path: Array, max_velocity: Array, max_acceleration: Array) -> JointTra
         max_acceleration: (N,) [rad/s2].
 
     Returns:
-        The trajectory. A path that goes nowhere gives one of two equal points.
+        The trajectory from the first to the last point of the path. A path that goes nowhere
+        gives one that stands still for a moment.
+
+    Raises:
+        ValueError: a number is not finite, or a limit not positive.
     """
     path = np.asarray(path, dtype=np.float64)
-    moved = np.abs(np.diff(path, axis=0)).max(axis=1, initial=0.0) > _SAME_RAD
-    points = path[np.concatenate([[True], moved])]
+    limits = np.stack([max_velocity, max_acceleration])
+    if not (np.isfinite(path).all() and np.isfinite(limits).all() and (limits > 0).all()):
+        raise ValueError('paths and limits must be finite, and limits positive')
+    moves = np.abs(np.diff(path, axis=0)).max(axis=1, initial=0.0) > _SAME_RAD
+    points = path[np.concatenate([[True], moves])]
     if len(points) < 2:
         return JointTrajectory(np.array([0.0, KNOT_S]), path[[0, 0]], np.zeros((2, path.shape[1])))
     curve = _Spline(points, max_velocity)
-    times, along = _plan_speed(curve, max_velocity, max_acceleration)
-    count = max(5, math.ceil(times[-1] / KNOT_S) + 1)
-    knots = np.linspace(0.0, times[-1], count)
-    s = np.interp(knots, times, along)
-    rate = np.gradient(along, times, edge_order=1)
-    speed = np.interp(knots, times, rate)
+    ticks, along = _smooth(*_travel(curve, max_velocity, max_acceleration))
+    times = np.linspace(0.0, ticks[-1], max(5, math.ceil(ticks[-1] / KNOT_S) + 1))
+    speed = np.interp(times, ticks, np.gradient(along, ticks))
     speed[[0, -1]] = 0.0
-    q, dq, _ = curve(s)
-    q[0], q[-1] = points[0], points[-1]
-    return _stretched(JointTrajectory(knots, q, dq * speed[:, None]), max_velocity,
-                      max_acceleration)
-
-
-def _stretched(trajectory: JointTrajectory, max_velocity: Array, max_acceleration: Array,
-               ) -> JointTrajectory:
-    """The same way, slower or faster, so that it just keeps to the limits."""
-    while True:
+    positions, slopes, _ = curve(np.interp(times, ticks, along))
+    positions[[0, -1]] = path[[0, -1]]
+    trajectory = JointTrajectory(times, positions, slopes * speed[:, None])
+    for _ in range(20):  # two are enough
         found = extremes(trajectory)
-        factor = max(float((found.velocity / max_velocity).max()),
+        slower = max(float((found.velocity / max_velocity).max()),
                      math.sqrt(float((found.acceleration / max_acceleration).max())))
-        if 0.999 <= factor <= 1.0:
+        if 0.999 <= slower <= 1.0:
             return trajectory
-        factor *= 1 + 1e-6
-        trajectory = JointTrajectory(trajectory.times_s * factor, trajectory.positions,
-                                     trajectory.velocities / factor)
+        slower *= 1 + 1e-6
+        trajectory = JointTrajectory(trajectory.times_s * slower, positions,
+                                     trajectory.velocities / slower)
+    raise ValueError('the numbers of the path are too large or too small to compute with')
+
+
+def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> tuple[Array, Array]:
+    """Times and parameters (M,) of a fast travel along a curve, from rest to rest."""
+    along = np.linspace(0.0, curve.length, _GRID)
+    step = along[1]
+    _, first, second = (np.abs(part) for part in curve(along))
+    first, second = np.maximum(first, 1e-9), np.maximum(second, 1e-9)
+    # Squares of the speed: as velocities and bends allow; then as speeding up from the point
+    # before and braking for the point after allow, with the acceleration that bends leave.
+    square = np.minimum((max_velocity / first).min(axis=1)**2,
+                        (_BEND * max_acceleration / second).min(axis=1))
+    square[[0, -1]] = 0.0
+    there = range(1, _GRID)
+    for order, back in ((there, -1), (reversed(there), 0)):
+        for right in order:
+            known, new = (right - 1, right) if back else (right, right - 1)
+            left_over = max_acceleration - second[right] * min(square[known], square[new])
+            gain = 2 * step * float((left_over / first[right]).min())
+            square[new] = min(square[new], square[known] + gain)
+    speed = np.sqrt(square)
+    return np.concatenate([[0.0], np.cumsum(2 * step / (speed[:-1] + speed[1:]))]), along
+
+
+def _smooth(times: Array, along: Array) -> tuple[Array, Array]:
+    """The same travel at even ticks, its speed averaged over SMOOTH_S: accelerations do not jump."""
+    half = round(SMOOTH_S / _TICK_S / 2)
+    end = math.ceil(times[-1] / _TICK_S) + 2 * half
+    fine = np.interp(np.arange(-2 * half, end + 1) * _TICK_S, times, along)
+    window = np.full(2 * half + 1, 1 / (2 * half + 1))
+    mean = np.convolve(fine, window, 'valid')
+    return np.arange(len(mean)) * _TICK_S, mean
 
 
 class _Spline:
@@ -190,7 +229,8 @@ class _Spline:
 
     def __init__(self, points: Array, max_velocity: Array) -> None:
         h = (np.abs(np.diff(points, axis=0)) / max_velocity).max(axis=1)
-        self.knots, self._points = np.concatenate([[0.0], np.cumsum(h)]), points
+        self._knots, self._points = np.concatenate([[0.0], np.cumsum(h)]), points
+        self.length = float(self._knots[-1])
         count = len(points)
         matrix, right = np.eye(count), np.zeros_like(points)
         slope = np.diff(points, axis=0) / h[:, None]
@@ -202,9 +242,9 @@ class _Spline:
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
         """Points, first and second derivatives (M, N) at parameters (M,)."""
-        piece = np.clip(np.searchsorted(self.knots, s, side='right') - 1, 0, len(self.knots) - 2)
-        h = np.diff(self.knots)[piece, None]
-        u = s[:, None] - self.knots[piece, None]
+        piece = np.clip(np.searchsorted(self._knots, s, side='right') - 1, 0, len(self._knots) - 2)
+        h = np.diff(self._knots)[piece, None]
+        u = s[:, None] - self._knots[piece, None]
         m0, m1 = self._second[piece], self._second[piece + 1]
         q0, q1 = self._points[piece], self._points[piece + 1]
         slope = (q1 - q0) / h - h * (2 * m0 + m1) / 6
@@ -213,52 +253,17 @@ class _Spline:
                 slope + u * (m0 + u * jerk / 2), m0 + u * jerk)
 
 
-def _plan_speed(curve: _Spline, max_velocity: Array, max_acceleration: Array,
-                ) -> tuple[Array, Array]:
-    """Times and parameters (M,) of a smooth, fast travel along a curve."""
-    s = np.linspace(0.0, curve.knots[-1], _GRID)
-    _, first, second = curve(s)
-    with np.errstate(divide='ignore'):
-        # Squared speed that velocities allow, and half of the acceleration's allowance for bends.
-        allowed = np.minimum((max_velocity / np.abs(first)).min(axis=1)**2,
-                             (0.6 * max_acceleration / np.abs(second)).min(axis=1))
-        push = np.minimum((max_acceleration / np.abs(first)).min(axis=1), 1e6)
-    allowed = np.minimum(allowed, 1e6)
-    bend = np.abs(second)
-    allowed[[0, -1]] = 0.0
-    step = s[1] - s[0]
-    for order in (range(_GRID - 1), range(_GRID - 1, 0, -1)):
-        for i in order:
-            j = i + 1 if order.step > 0 else i - 1
-            k = max(i, j)
-            left = max_acceleration - bend[k] * min(allowed[i], allowed[j])
-            accelerate = float(np.min(left / np.maximum(np.abs(first[k]), 1e-9)))
-            accelerate = min(max(accelerate, 0.05 * push[k]), push[k])
-            allowed[j] = min(allowed[j], allowed[i] + 2 * accelerate * step)
-    speed = np.sqrt(allowed)
-    took = np.concatenate([[0.0], np.cumsum(2 * step / (speed[:-1] + speed[1:]))])
-    # Smoothing in time: the speed becomes its mean over a window, so its changes have no jumps.
-    ticks = np.arange(-SMOOTH_S, took[-1] + SMOOTH_S + 0.002, 0.004)
-    fine = np.interp(ticks, took, s)
-    width = max(1, round(SMOOTH_S / 0.004)) | 1
-    smooth = np.convolve(np.pad(fine, width // 2, mode='edge'), np.ones(width) / width, 'valid')
-    inside = (smooth > 1e-12) & (smooth < s[-1] - 1e-12)
-    lo, hi = int(np.argmax(inside)), len(inside) - int(np.argmax(inside[::-1]))
-    return (ticks[lo - 1:hi + 1] - ticks[lo - 1],
-            np.concatenate([[0.0], smooth[lo:hi], [s[-1]]]))
-
-
 def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None = None,
              upper: Array | None = None) -> JointTrajectory:
     """Come to rest from a motion as fast as the slowest joint can.
 
     All joints brake evenly and stop together, so the arm keeps its direction. A joint that would
-    so pass its limit brakes as hard as it may instead.
+    so pass its limit brakes as hard as it may instead. Times are whole milliseconds.
 
     Args:
         q: (N,) positions now [rad].
         dq: (N,) velocities now [rad/s].
-        stop_acceleration: (N,) [rad/s2].
+        stop_acceleration: (N,) [rad/s2], which is kept to.
         lower: (N,) least positions [rad].
         upper: (N,) greatest positions [rad].
 
@@ -266,14 +271,15 @@ def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None 
         A trajectory whose first point moves with ``dq``.
     """
     q, dq = np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64)
-    least = np.abs(dq) / stop_acceleration
-    took = np.full(len(q), max(float(least.max()), 1e-3))
+    steps = np.ceil(np.abs(dq) / stop_acceleration / MIN_STEP_S - 1e-6)
+    least = np.maximum(steps, 1.0) * MIN_STEP_S
+    took = np.full(len(q), least.max())
     end = q + dq * took / 2
-    for limit, sign in ((lower, -1.0), (upper, 1.0)):
-        if limit is not None:
-            took = np.where(sign * (end - limit) > 0, np.maximum(least, 1e-3), took)
-    times = np.unique(np.concatenate([[0.0], took]))
-    u = np.minimum(times[:, None], took)
-    velocities = dq * (1 - u / took)
-    velocities[-1] = 0.0
-    return JointTrajectory(times, q + dq * u * (1 - u / (2 * took)), velocities)
+    if lower is not None:
+        took = np.where((end < lower) & (dq < 0), least, took)
+    if upper is not None:
+        took = np.where((end > upper) & (dq > 0), least, took)
+    times = np.unique(np.append(took, 0.0))
+    passed = np.minimum(times[:, None], took)
+    velocities = dq * (1 - passed / took)
+    return JointTrajectory(times, q + dq * passed * (1 - passed / (2 * took)), velocities)
