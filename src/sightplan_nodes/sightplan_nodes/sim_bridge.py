@@ -8,13 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.action.server import ServerGoalHandle
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
-from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import GetState, GetView, ResetWorld, Tell
 
 from sightplan.agent import PrivilegedFacts
@@ -37,11 +32,10 @@ from sightplan.records.messages import Calibration
 from sightplan.runner import make_world
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
-from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
-from sightplan_nodes.work import Worker
+from sightplan_nodes.world_node import WorldNode
 
 _HISTORY = 4096
 
@@ -182,20 +176,18 @@ class History:
         return self._moments[index]
 
 
-class SimBridge(Node):
+class SimBridge(WorldNode):
     """A simulated world.
 
-    Parameters: see SimBridgeSettings and, under ``camera.``, CameraSettings.
+    Parameters: see SimBridgeSettings and, under ``camera.``, CameraSettings; with
+    ``execution:=arm`` also those of ArmSide.
 
-    Publishes ``camera/image_raw``, ``camera/camera_info``, ``camera/depth/image_raw`` (32FC1,
-    metres) and ``/clock``; for a world that labels its pictures also ``camera/image_labelled``,
-    with the same stamps, which is what models are shown then. Serves ``~/reset`` (ResetWorld),
-    ``~/get_view`` (GetView: what is in view) and the action ``execute_skill`` (ExecuteSkill);
-    ``~/get_state`` (GetState: ground truth, for metrics and oracles only) and ``~/tell`` (Tell:
-    facts about what is out of view, as far as the reset of the episode grants them).
+    Offers what WorldNode does, ``/clock``, ``~/get_state`` (GetState: ground truth, for metrics
+    and oracles only) and ``~/tell`` (Tell: facts about what is out of view, as far as the reset of
+    the episode grants them); with ``execution:=arm`` also what ArmSide does.
 
     World time starts near zero, runs with the wall clock and never goes back, also not at a
-    reset. An image whose stamp is not before the one a reset or skill returned shows its result.
+    reset.
     """
 
     def __init__(self, make_world: Callable[[str, dict[str, Any]], Any] = make_world,
@@ -215,44 +207,28 @@ class SimBridge(Node):
         self._make_world = make_world
         self._worlds: dict[str, SimWorld] = {}
         self._episode: _Episode | None = None
-        self._goal = OneGoal()
-        self._given: ResetWorld.Request | None = None
         self._history = History()
         self._frame: _Frame | None = None
         self._born_ns = time.monotonic_ns() - 10**9
-        self._worker = Worker(self, 'sim_bridge world')
-
-        self._image_pub = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
-        self._labelled_pub = self.create_publisher(Image, names.CAMERA_LABELLED, qos.SENSOR)
-        self._info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
-        self._depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
-        group = ReentrantCallbackGroup()
-        self.create_service(ResetWorld, '~/reset',
-                            guarded(self, ResetWorld.Response, self._reset), callback_group=group)
+        self.open(self._settings.reset_timeout_s)
         for kind, name, fill in ((GetState, '~/get_state', _fill_state),
-                                 (GetView, '~/get_view', _fill_view),
                                  (Tell, '~/tell', _fill_told)):
             self.create_service(kind, name, guarded(self, kind.Response, self._answerer(fill)),
-                                callback_group=group)
-        self._skills = ActionServer(
-            self, ExecuteSkill, names.EXECUTE_SKILL,
-            guarded(self, ExecuteSkill.Result, self._execute), callback_group=group,
-            goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
-            cancel_callback=lambda _: CancelResponse.ACCEPT)
+                                callback_group=self.group)
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
         self.create_timer(1.0 / self._camera.rate_hz, self._repeat)
         if self._settings.domain:
             domain = self._settings.domain
-            self._worker.submit(lambda: self._prepare(domain))
+            self.worker.submit(lambda: self._prepare(domain))
 
     def close(self) -> None:
         """Let go of the world."""
         for world in self._worlds.values():
             close = getattr(world, 'close', None)
             if close is not None:
-                self._worker.submit(close)
-        self._worker.close()
+                self.worker.submit(close)
+        self.worker.close()
 
     def now_ns(self) -> int:
         """World time [ns]."""
@@ -267,20 +243,9 @@ class SimBridge(Node):
         if self._frame is not None:
             self._publish(self.now_ns())
 
-    async def _reset(self, request: ResetWorld.Request,
-                     response: ResetWorld.Response) -> ResetWorld.Response:
-        try:
-            episode, scene = await self._worker.call(
-                lambda: self._reset_world(request), self._settings.reset_timeout_s)
-        except Exception as error:
-            self.get_logger().error(
-                conversions.text(f'reset to {request.problem!r} failed: {error}'))
-            return fill_error(response, error)
-        response.stamp = conversions.time_to_msg(self._show(episode, scene))
-        response.labelled = _labels(episode.world)
-        seen = scene.observation
-        response.has_view = seen.visible_objects is not None or bool(seen.text)
-        return response
+    def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
+        """What was in view at a world time."""
+        return self._answerer(_fill_view)(request, response)
 
     def _answerer(self, fill: Callable[[Moment, Any], None]) -> Callable[[Any, Any], Any]:
         """A callback for requests about the world at a ``stamp``; ``fill`` says what of it."""
@@ -293,30 +258,6 @@ class SimBridge(Node):
             response.episode_id = moment.episode_id
             return response
         return answer
-
-    async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
-        result = ExecuteSkill.Result()
-        try:
-            if handle.is_cancel_requested:
-                handle.canceled()
-                return result
-            action = conversions.action_from_msg(handle.request.action)
-            episode, feedback, scene = await self._worker.call(
-                lambda: self._execute_in_world(action))
-        except Exception as error:
-            self.get_logger().error(
-                conversions.text(f'{handle.request.action.name} failed: {error}'))
-            handle.abort()
-            return fill_error(result, error)
-        finally:
-            self._goal.release()
-        stamp_ns = self._show(episode, scene)
-        handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
-        result.status = conversions.STATUSES[feedback.status]
-        result.message = conversions.text(feedback.message)
-        result.stamp = conversions.time_to_msg(stamp_ns)
-        handle.succeed()  # also when cancelled meanwhile: a skill is not stopped half-way
-        return result
 
     def _show(self, episode: _Episode, scene: _Scene) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
@@ -343,10 +284,10 @@ class SimBridge(Node):
         frame = self._frame
         assert frame is not None
         frame.info.header = conversions.header(stamp_ns, frame.info.header.frame_id)
-        self._info_pub.publish(frame.info)
-        for publisher, image in ((self._image_pub, frame.raw),
-                                 (self._labelled_pub, frame.labelled),
-                                 (self._depth_pub, frame.depth)):
+        self.info_pub.publish(frame.info)
+        for publisher, image in ((self.image_pub, frame.raw),
+                                 (self.labelled_pub, frame.labelled),
+                                 (self.depth_pub, frame.depth)):
             if image is not None and publisher.get_subscription_count():
                 image.header = frame.info.header
                 publisher.publish(image)
@@ -364,14 +305,8 @@ class SimBridge(Node):
                 conversions.text(f'the world of {domain!r} cannot be made: {error}'))
             return None
 
-    def _reset_world(self, request: ResetWorld.Request) -> tuple[_Episode, _Scene]:
-        if request.problem_pddl:
-            self._given = request
-        elif self._given is None or self._given.episode_id != request.episode_id:
-            raise WorldError(f'no problem was given for episode {request.episode_id!r}; call '
-                             '~/reset with the whole problem first')
-        else:
-            request = self._given
+    def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
+        """Reset the world; contract in the base class."""
         domain, problem = conversions.read_problem(request)
         spec = EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
                            failure_probability=request.failure_probability,
@@ -380,16 +315,25 @@ class SimBridge(Node):
             self._worlds[request.domain] = self._make_world(request.domain, self._options)
         world = self._worlds[request.domain]
         world.reset(spec)
-        self._episode = _Episode(world, spec, domain)
-        return self._episode, self._episode.scene()
+        episode = self._episode = _Episode(world, spec, domain)
+        scene = episode.scene()
 
-    def _execute_in_world(self, action: Action) -> tuple[_Episode, Feedback, _Scene]:
+        def fill(response: ResetWorld.Response) -> None:
+            response.stamp = conversions.time_to_msg(self._show(episode, scene))
+            response.labelled = _labels(world)
+            seen = scene.observation
+            response.has_view = seen.visible_objects is not None or bool(seen.text)
+        return fill
+
+    def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
+        """Let the world carry out an action; contract in the base class."""
         episode = self._episode
         if episode is None:
             raise WorldError('nothing to act on yet; call ~/reset first')
         feedback = episode.world.execute(action)
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
-        return episode, feedback, episode.scene(episode.world.last_outcome())
+        scene = episode.scene(episode.world.last_outcome())
+        return lambda: (feedback, self._show(episode, scene))
 
 
 def _fill_state(moment: Moment, response: GetState.Response) -> None:
