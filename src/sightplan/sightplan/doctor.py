@@ -23,8 +23,8 @@ from typing import Any
 
 from sightplan.model import SightplanError
 
-PACKAGES = ('sightplan', 'sightplan_bringup', 'sightplan_interfaces', 'sightplan_nodes',
-            'sightplan_sim')
+PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
+            'sightplan_nodes', 'sightplan_sim')
 """The packages of the workspace."""
 
 PYTHONS = ((3, 11), (3, 12))
@@ -258,6 +258,22 @@ def check_simulator(site: Site) -> Check:
     return Check('simulator', True, f'PyBullet {version} with NumPy support')
 
 
+def check_kinematics(site: Site) -> Check:
+    """Pinocchio computes where an arm's hand is."""
+    ok, said = site.trial(
+        'import pinocchio\n'
+        'model = pinocchio.buildSampleModelManipulator()\n'
+        'data = model.createData()\n'
+        'pinocchio.forwardKinematics(model, data, pinocchio.neutral(model))\n'
+        'print(pinocchio.__version__)')
+    if ok:
+        return Check('kinematics', True, f'Pinocchio {said}')
+    if 'buildSampleModelManipulator' in said:
+        return Check('kinematics', False, f'Pinocchio: {said}', 'this is another library of that '
+                     'name: pip uninstall pinocchio, then pip install pin')
+    return Check('kinematics', False, f'Pinocchio: {said}', _requirements(site))
+
+
 def _requirements(site: Site) -> str:
     if site.root is not None and (site.root / 'Makefile').is_file():
         return site.build_command
@@ -369,7 +385,7 @@ def check_disk(site: Site) -> Check:
 
 CHECKS: tuple[Callable[[Site], Check], ...] = (
     check_python, check_ros, check_workspace, check_interfaces, check_launch, check_transport,
-    check_domain_id, check_simulator, check_planner, check_solvers, check_model,
+    check_domain_id, check_simulator, check_kinematics, check_planner, check_solvers, check_model,
     check_torch, check_shared_memory, check_disk)
 
 

@@ -158,6 +158,23 @@ def test_simulator_needs_numpy_support(said, ok):
     assert ok or '--no-build-isolation' in check.remedy
 
 
+@pytest.mark.parametrize(('ok', 'said', 'remedy'), [
+    (True, '4.1.0', ''),
+    (False, "AttributeError: module 'pinocchio' has no attribute 'buildSampleModelManipulator'",
+     'pip install pin'),
+    (False, "ModuleNotFoundError: No module named 'pinocchio'", 'requirements')])
+def test_kinematics_need_the_right_library(ok, said, remedy):
+    check = doctor.check_kinematics(scripted(ok, said)({}, None))
+    assert check.ok is ok
+    assert said in check.detail
+    assert remedy in check.remedy and bool(check.remedy) is bool(remedy)
+
+
+def test_kinematics_of_this_machine():
+    check = doctor.check_kinematics(Site(os.environ, None, trial_timeout_s=60.0))
+    assert check.ok, check
+
+
 def test_gpu(tmp_path):
     said = 'torch 2.13.0, transformers 5.23.0, no GPU'
     assert doctor.check_torch(scripted(True, said)({'PATH': str(tmp_path)}, None)).remedy == ''

@@ -215,13 +215,13 @@ def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> tup
 
 
 def _smooth(times: Array, along: Array) -> tuple[Array, Array]:
-    """The same travel at even ticks, its speed averaged over SMOOTH_S: accelerations do not jump."""
+    """The same travel at even ticks, speeds averaged over SMOOTH_S: accelerations do not jump."""
     half = round(SMOOTH_S / _TICK_S / 2)
     end = math.ceil(times[-1] / _TICK_S) + 2 * half
     fine = np.interp(np.arange(-2 * half, end + 1) * _TICK_S, times, along)
     window = np.full(2 * half + 1, 1 / (2 * half + 1))
-    mean = np.convolve(fine, window, 'valid')
-    return np.arange(len(mean)) * _TICK_S, mean
+    mean: Array = np.convolve(fine, window, 'valid')
+    return np.arange(len(mean), dtype=np.float64) * _TICK_S, mean
 
 
 class _Spline:
