@@ -105,8 +105,9 @@ class Limits:
         Nothing of the present is looked at: it may be asked at any time, for any trajectory.
         """
         self._check_form(trajectory)
-        self._check_joints(trajectory)
-        self._check_box(Spline.of(trajectory))
+        with np.errstate(over='ignore', invalid='ignore'):  # what overflows is refused
+            self._check_joints(trajectory)
+            self._check_box(Spline.of(trajectory))
 
     def check_measured(self, positions: Vector, velocities: Vector, position_slack_rad: float,
                        velocity_slack: float, box_slack_m: float) -> None:
@@ -191,7 +192,7 @@ class Limits:
         while True:
             strays = self._strays(spline, piece, low, high)  # (M, F)
             room = np.minimum(at_low, at_high)
-            open_ = (strays > room).any(axis=1)
+            open_ = ~(strays <= room).all(axis=1)
             if not open_.any():
                 return
             piece, low, high = piece[open_], low[open_], high[open_]
