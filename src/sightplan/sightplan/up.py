@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
                '  sightplan up experiment split:=hard backend:=noisy_oracle '
                'backend_options:=table=gpt-4.1\n'
                '  sightplan up experiment --show-args\n'
-               '  ROS_DOMAIN_ID=7 sightplan up experiment --only grounder backend:=embedded\n\n'
+               '  ROS_DOMAIN_ID=7 sightplan up experiment backend:=embedded --only grounder\n\n'
                'Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID '
                '(set it yourself to choose).\n\n'
                'exit codes: 0 done; 1 a node failed; 2 bad usage.',

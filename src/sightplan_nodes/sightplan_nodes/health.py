@@ -22,11 +22,14 @@ import rclpy
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import ListParameters
+from rclpy.action import ActionClient
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
+from sightplan_interfaces.action import ExecuteSkill, RunEpisode
+from sightplan_interfaces.srv import Ground, Plan, ProposePlan, ResetWorld, StartRun
 
 from sightplan.model import DeadlineError, InfrastructureError, InputError, SightplanError
 from sightplan_nodes import names
@@ -34,17 +37,20 @@ from sightplan_nodes import names
 HEALTHY, UNHEALTHY, USAGE = 0, 1, 2
 
 _LIFECYCLE = 'lifecycle_msgs/srv/GetState'
-_GOALS = '_action/send_goal'
-OFFERS: Mapping[str, tuple[str, ...]] = {
-    'sim_bridge': ('sim_bridge/reset', f'{names.EXECUTE_SKILL}/{_GOALS}'),
-    'arm_bridge': ('arm_bridge/reset', f'{names.EXECUTE_SKILL}/{_GOALS}'),
-    names.GROUNDER: (names.GROUND,),
-    names.VLM_PLANNER: (names.PROPOSE_PLAN,),
-    names.SYMBOLIC_PLANNER: (names.PLAN,),
-    names.AGENT: (f'{names.RUN_EPISODE}/{_GOALS}',),
-    names.METRICS_RECORDER: (names.START_RUN,),
+_SERVICES: Mapping[str, tuple[Any, str]] = {
+    'sim_bridge': (ResetWorld, 'sim_bridge/reset'),
+    'arm_bridge': (ResetWorld, 'arm_bridge/reset'),
+    names.GROUNDER: (Ground, names.GROUND),
+    names.VLM_PLANNER: (ProposePlan, names.PROPOSE_PLAN),
+    names.SYMBOLIC_PLANNER: (Plan, names.PLAN),
+    names.METRICS_RECORDER: (StartRun, names.START_RUN),
 }
-"""Services that others call, by the node that must offer them; names as in ``names``."""
+_ACTIONS: Mapping[str, tuple[Any, str]] = {
+    'sim_bridge': (ExecuteSkill, names.EXECUTE_SKILL),
+    'arm_bridge': (ExecuteSkill, names.EXECUTE_SKILL),
+    names.AGENT: (RunEpisode, names.RUN_EPISODE),
+}
+"""What others need of a node, by the node; names as in ``names``."""
 
 _EXAMPLES = """examples:
   python -m sightplan_nodes.health grounder
@@ -101,25 +107,36 @@ class _Examiner:
                     'its traffic does not get here')
         self._call(ListParameters, f'{full_name}/list_parameters', full_name)
         seen = 'answers'
-        offered = self._services(name, namespace)
-        if _LIFECYCLE in offered.get(f'{full_name}/get_state', ()):
+        if self._has_states(name, namespace, full_name):
             state = self._call(GetState, f'{full_name}/get_state', full_name).current_state
             if state.id != State.PRIMARY_STATE_ACTIVE:
                 raise InfrastructureError(f'{full_name} is {state.label}, not active: it is still '
                                           'loading, or its log says why not')
             seen = 'is active'
         prefix = namespace.rstrip('/')
-        for service in OFFERS.get(name, ()):
-            wanted = f'{prefix}/{service}'
-            self._until(lambda wanted=wanted: wanted in self._services(name, namespace),
-                        f'{full_name} does not offer {wanted}')
+        if name in _SERVICES:
+            kind, offered = _SERVICES[name]
+            client = self._node.create_client(kind, f'{prefix}/{offered}')
+            self._until(client.service_is_ready,
+                        f'{full_name} does not offer the service {prefix}/{offered}')
+        if name in _ACTIONS:
+            kind, offered = _ACTIONS[name]
+            self._until(ActionClient(self._node, kind, f'{prefix}/{offered}').server_is_ready,
+                        f'{full_name} does not offer the action {prefix}/{offered}')
         return seen
 
-    def _services(self, name: str, namespace: str) -> dict[str, list[str]]:
+    def _has_states(self, name: str, namespace: str, full_name: str) -> bool:
+        """Whether it is a lifecycle node.
+
+        A discovery server tells of services only to those who use them, so ours are known.
+        """
+        if name in (names.GROUNDER, names.VLM_PLANNER):
+            return True
         try:
-            return dict(self._node.get_service_names_and_types_by_node(name, namespace))
+            offered = dict(self._node.get_service_names_and_types_by_node(name, namespace))
         except NodeNameNonExistentError:  # it has just gone
-            return {}
+            return False
+        return _LIFECYCLE in offered.get(f'{full_name}/get_state', ())
 
     def _until(self, check: Callable[[], bool], complaint: str) -> None:
         while not check():

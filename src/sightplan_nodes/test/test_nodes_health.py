@@ -44,7 +44,7 @@ def test_a_node_that_hangs_is_on_the_graph_but_not_healthy():
 @pytest.mark.parametrize('kind', [AgentNode, MetricsRecorder, SimBridge, SymbolicPlannerNode])
 def test_our_nodes_offer_what_is_asked_of_them(kind):
     node = kind()
-    assert node.get_name() in health.OFFERS
+    assert node.get_name() in {*health._SERVICES, *health._ACTIONS}
     with spinning(node):
         found = one(node.get_name())
     assert found.healthy, found
@@ -53,7 +53,7 @@ def test_our_nodes_offer_what_is_asked_of_them(kind):
 def test_a_node_without_its_service_is_not_healthy():
     with spinning(Node(names.AGENT)):
         found = one(names.AGENT, 1.0)
-    assert not found.healthy and '/agent/run_episode/_action/send_goal' in found.reason
+    assert not found.healthy and 'the action /agent/run_episode' in found.reason
 
 
 def test_a_lifecycle_node_is_healthy_while_it_is_active():
