@@ -38,6 +38,7 @@ WORKSPACE_M = ((-0.50, -0.12, -0.02), (0.50, 0.12, 0.45))
 
 _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
 _HUE_SHIFT_DEG = 10.0  # by which light may change a hue
+_HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
 _RAISED_M = 0.010  # what is no higher may be the table, given an imperfect calibration
 _MARGIN_PX = 16  # around what stands above the table
 _LEAST_SHARE = 0.18  # of the picture of a whole face, for a patch to be a cube
@@ -447,7 +448,8 @@ def _window(rgbd: Rgbd, pose: Vector, block_m: float,
     hue, vivid, clipped = _hue(rgbd.rgb[part])
     possible = vivid & (inside | ~known)[part]
     face_px = (view.focal_px * block_m / float(np.median(depth[raised]))) ** 2
-    return _Window(view, view.ideal_px[part], hue, clipped, _paint(hue, possible, raised[part]),
+    return _Window(view, view.ideal_px[part], hue, clipped,
+                   _paint(hue, possible, raised[part], face_px),
                    depth[part], np.stack([axis[part] for axis in axes], axis=-1), inside[part],
                    raised[part], border[part], face_px)
 
@@ -455,15 +457,14 @@ def _window(rgbd: Rgbd, pose: Vector, block_m: float,
 def _hue(rgb: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.bool_],
                                           NDArray[np.bool_]]:
     """(H, W) hue [deg, 0 to 360], whether it is vivid, and whether a channel is at its end."""
-    hsv = cv2.cvtColor(rgb.astype(np.float32), cv2.COLOR_RGB2HSV)
+    hsv = cv2.cvtColor(cv2.medianBlur(rgb, 3).astype(np.float32), cv2.COLOR_RGB2HSV)
     hue, saturation, value = (np.asarray(part, np.float32) for part in cv2.split(hsv))
     return hue, (saturation > _VIVID) & (value > 12), value >= 252
 
 
 def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
-           raised: NDArray[np.bool_]) -> Mask:
+           raised: NDArray[np.bool_], face_px: float) -> Mask:
     """(H, W): 0, or 1 + index in COLOURS, of pixels where paint is possible."""
-    labels = np.zeros(hue.shape, np.uint8)
     counts = np.bincount(hue[possible & raised].astype(np.int64) % 360, minlength=360)
     typical = np.array(list(_HUE_DEG.values()), np.float64)
     degrees = np.arange(360)
@@ -478,9 +479,21 @@ def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
                 middle = order[np.searchsorted(np.cumsum(mine[order]), mine.sum() / 2)]
                 centres[index] = typical[index] + np.clip(
                     _turn(middle + 0.5 - typical[index]), -_HUE_SHIFT_DEG, _HUE_SHIFT_DEG)
-    away = np.abs(_turn(degrees[:, None] + 0.5 - centres))
-    table = np.where(away.min(axis=1) < 40.0, away.argmin(axis=1) + 1, 0).astype(np.uint8)
-    labels[possible] = table[hue[possible].astype(np.int64) % 360]
+    labels = _by_hue(hue, possible, centres)
+    for index in np.unique(labels[labels > 0]):
+        solid = _opened((labels == index).astype(np.uint8), 9)
+        if np.count_nonzero(solid) < 0.5 * _LEAST_SHARE * face_px:
+            centres[index - 1] = np.nan  # no patch of it: it is another colour, badly lit
+    return _by_hue(hue, possible, centres) if np.isnan(centres).any() else labels
+
+
+def _by_hue(hue: NDArray[np.float32], possible: NDArray[np.bool_], centres_deg: Vector) -> Mask:
+    """(H, W): 1 + index of the colour with the nearest hue; 0 where none is near."""
+    away = np.abs(_turn(np.arange(360)[:, None] + 0.5 - centres_deg))
+    away[np.isnan(away)] = np.inf
+    table = np.where(away.min(axis=1) < _HUE_REACH_DEG, away.argmin(axis=1) + 1, 0)
+    labels = np.zeros(hue.shape, np.uint8)
+    labels[possible] = table.astype(np.uint8)[hue[possible].astype(np.int64) % 360]
     return labels
 
 
