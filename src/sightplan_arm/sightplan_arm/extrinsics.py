@@ -1,0 +1,448 @@
+"""Where the camera hangs: its pose in the table's frame, how sure that is, and whether it moved.
+
+Three sources: a printed ChArUco board whose place on the table is known; places that the tip of
+the arm touched and the pixels that show them; and, in operation, blocks that the arm has just put
+down, which are to be seen where it put them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sightplan.model import InputError
+from sightplan_arm.geometry import (
+    distance,
+    inverse,
+    make_pose,
+    rotation_from_vector,
+    transform,
+)
+from sightplan_arm.hardware import Vector
+
+LEAST_POINTS = 6
+_LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the length
+_LEAST_SPREAD_PX = 60.0
+_CHANCE_3D = 3.37  # standard deviations within which 99 % of errors in three dimensions lie
+_PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
+
+
+class ExtrinsicsError(InputError):
+    """Points from which no trustworthy pose follows; says what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extrinsics:
+    """A camera's pose.
+
+    Attributes:
+        pose: (4, 4) of the optical frame in the table's frame.
+        reprojection_px: root mean square distance over the points that were used.
+        residuals_px: (N,) distance of every point.
+        used: (N,) whether it was used; the others contradict the rest.
+        covariance: (6, 6) of the camera's position [m] and of its turn about the axes of the
+            table [rad].
+    """
+
+    pose: Vector
+    reprojection_px: float
+    residuals_px: Vector
+    used: NDArray[np.bool_]
+    covariance: Vector
+
+    @property
+    def position_std_m(self) -> Vector:
+        """(3,) standard deviation of the camera's position."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)[:3]))
+
+    @property
+    def turn_std_deg(self) -> Vector:
+        """(3,) standard deviation of its turn about the table's axes."""
+        return np.asarray(np.degrees(np.sqrt(np.diag(self.covariance)[3:])))
+
+    def std_at(self, points_m: ArrayLike) -> Vector:
+        """(N, 3) standard deviation of where things at these places (N, 3) are seen [m]."""
+        found = []
+        for point in np.atleast_2d(np.asarray(points_m, dtype=np.float64)):
+            slope = np.hstack([np.eye(3), -_cross(point - self.pose[:3, 3])])
+            found.append(np.sqrt(np.diag(slope @ self.covariance @ slope.T)))
+        return np.array(found)
+
+
+def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: ArrayLike,
+                     distortion: ArrayLike, *, inlier_px: float = 4.0) -> Extrinsics:
+    """The pose from which known places are seen at known pixels (perspective-n-point).
+
+    A consistent majority is sought first (RANSAC), then the reprojection error of its members
+    is minimised (Levenberg-Marquardt).
+
+    Args:
+        points_table_m: (N, 3) places in the table's frame.
+        pixels: (N, 2) where they are seen; (0, 0) is the centre of the top-left pixel.
+        matrix: (3, 3) of the camera.
+        distortion: (5,) plumb_bob.
+        inlier_px: a point farther than this from where it should be seen is left out.
+
+    Raises:
+        ExtrinsicsError: fewer than 6 points, all (nearly) on a line or too close together in
+            the picture, too few that agree, two poses that explain them alike, or a camera below
+            the table.
+        InputError: the arrays do not fit together.
+    """
+    points, seen = _checked(points_table_m, pixels)
+    k, d = _checked_camera(matrix, distortion)
+    used = _majority(points, seen, k, d, inlier_px)
+    rvec, tvec = _solve(points[used], seen[used], k, d)
+    for _ in range(3):  # members may change once the pose is better
+        off = _residuals(points, seen, rvec, tvec, k, d)
+        again = off < inlier_px
+        if again.sum() < LEAST_POINTS or (again == used).all():
+            break
+        used = again
+        rvec, tvec = _solve(points[used], seen[used], k, d)
+    off = _residuals(points, seen, rvec, tvec, k, d)
+    _check_spread(points[used], seen[used], 'that agree ')
+    error = float(np.sqrt(np.mean(off[used]**2)))
+    pose = inverse(make_pose(tvec.ravel(), cv2.Rodrigues(rvec)[0]))
+    _check_unique(points[used], seen[used], pose, error, k, d)
+    if pose[2, 3] <= 0:
+        raise ExtrinsicsError(f'the camera would be {-1e3 * pose[2, 3]:.0f} mm below the table: '
+                              'are the places in the frame of the table (z up, y away from the '
+                              'camera), and in the same order as the pixels?')
+    return Extrinsics(pose, error, off, used, _covariance(points[used], pose, error, k, d))
+
+
+def _checked(points: ArrayLike, pixels: ArrayLike) -> tuple[Vector, Vector]:
+    p, s = np.asarray(points, dtype=np.float64), np.asarray(pixels, dtype=np.float64)
+    if p.ndim != 2 or p.shape[1] != 3 or s.shape != (len(p), 2):
+        raise InputError(f'points of shape {p.shape} and pixels of shape {s.shape}: (N, 3) and '
+                         '(N, 2) are needed')
+    if not (np.isfinite(p).all() and np.isfinite(s).all()):
+        raise InputError('a coordinate of points or pixels is not a finite number')
+    if len(p) < LEAST_POINTS:
+        raise ExtrinsicsError(f'{len(p)} points: at least {LEAST_POINTS} are needed, 10 to 20 '
+                              'are better; spread them over the table and over heights')
+    _check_spread(p, s)
+    return p, s
+
+
+def _check_spread(points: Vector, pixels: Vector, which: str = '') -> None:
+    """Refuse sets that leave the pose open."""
+    if len(points) < LEAST_POINTS:
+        raise ExtrinsicsError(f'only {len(points)} points agree with one another; at least '
+                              f'{LEAST_POINTS} are needed: check which pixel belongs to which '
+                              'place, and the units (metres)')
+    sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) / math.sqrt(len(points))
+    if sizes[1] < _LEAST_WIDTH * sizes[0] or sizes[0] < 1e-6:
+        raise ExtrinsicsError(f'the points {which}lie (nearly) on a line: {1e3 * sizes[1]:.1f} mm '
+                              f'across for {1e3 * sizes[0]:.0f} mm along; add points away from '
+                              'it, nearer, farther or higher')
+    reach = np.linalg.norm(np.ptp(pixels, axis=0))
+    if reach < _LEAST_SPREAD_PX:
+        raise ExtrinsicsError(f'the points {which}take up {reach:.0f} pixels of the picture only: '
+                              'spread them over the whole table')
+
+
+def _checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, Vector]:
+    k, d = np.asarray(matrix, dtype=np.float64), np.asarray(distortion, dtype=np.float64).ravel()
+    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
+        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed')
+    if len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
+        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
+    return k, d
+
+
+def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector,
+              inlier_px: float) -> NDArray[np.bool_]:
+    """(N,) which points agree on one pose: 300 draws of four, seeded; ties by their error."""
+    rng = np.random.default_rng(0)
+    best, best_score = np.zeros(len(points), np.bool_), -math.inf
+    for draw in range(300):
+        some = (np.arange(len(points)) if draw == 0
+                else rng.choice(len(points), min(5, len(points)), replace=False))
+        try:
+            found, rvec, tvec = cv2.solvePnP(points[some], pixels[some], k, d,
+                                             flags=cv2.SOLVEPNP_SQPNP)
+        except cv2.error:  # some draws are degenerate
+            continue
+        if not found:
+            continue
+        off = _residuals(points, pixels, rvec, tvec, k, d)
+        score = float(np.maximum(0.0, 1.0 - (off / inlier_px)**2).sum())
+        if score > best_score:
+            best, best_score = off < inlier_px, score
+        if draw == 0 and best.all():
+            break
+    if best.sum() < LEAST_POINTS or 2 * best.sum() <= len(points):
+        raise ExtrinsicsError(
+            f'only {best.sum()} of {len(points)} points agree on one pose within {inlier_px:g} '
+            'pixels: check which pixel belongs to which place, the units (metres) and the '
+            "camera's calibration (camera_info)")
+    return best
+
+
+def _solve(points: Vector, pixels: Vector, k: Vector, d: Vector) -> tuple[Vector, Vector]:
+    found, rvec, tvec = cv2.solvePnP(points, pixels, k, d, flags=cv2.SOLVEPNP_SQPNP)
+    if not found:
+        raise ExtrinsicsError('no pose explains the points: add points away from one plane')
+    rvec, tvec = cv2.solvePnPRefineLM(points, pixels, k, d, rvec, tvec)
+    return np.asarray(rvec, np.float64), np.asarray(tvec, np.float64)
+
+
+def _residuals(points: Vector, pixels: Vector, rvec: Any, tvec: Any, k: Vector,
+               d: Vector) -> Vector:
+    """(N,) distance from where a pose shows each point [px]; infinite behind the camera."""
+    shown = cv2.projectPoints(points, rvec, tvec, k, d)[0].reshape(-1, 2)
+    depth = points @ cv2.Rodrigues(rvec)[0][2] + float(np.ravel(tvec)[2])
+    return np.where(depth > 0, np.linalg.norm(shown - pixels, axis=1), np.inf)
+
+
+def _check_unique(points: Vector, pixels: Vector, pose: Vector, error: float, k: Vector,
+                  d: Vector) -> None:
+    """Refuse points of a plane that a second, different pose explains about as well."""
+    middle = points.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(points - middle, full_matrices=True)
+    if sizes[2] > 1e-3 * sizes[0]:
+        return
+    flat = (points - middle) @ axes.T
+    flat[:, 2] = 0.0
+    turn = axes if np.linalg.det(axes) > 0 else np.diag([1.0, 1.0, -1.0]) @ axes
+    found, rvecs, tvecs, _ = cv2.solvePnPGeneric(flat, pixels, k, d, flags=cv2.SOLVEPNP_IPPE)
+    for rvec, tvec in zip(rvecs[:found], tvecs[:found], strict=False):
+        rvec, tvec = cv2.solvePnPRefineLM(flat, pixels, k, d, rvec, tvec)
+        other = make_pose(middle, turn.T) @ inverse(make_pose(
+            np.ravel(tvec), cv2.Rodrigues(rvec)[0]))
+        off = _residuals(flat, pixels, rvec, tvec, k, d)
+        second = float(np.sqrt(np.mean(off**2)))
+        if distance(pose, other)[1] > math.radians(5) and second < 2.0 * max(error, _PIXEL_NOISE):
+            raise ExtrinsicsError(
+                'the points lie in one plane, and two poses of the camera '
+                f'{math.degrees(distance(pose, other)[1]):.0f} degrees apart explain them '
+                f'({error:.2f} and {second:.2f} pixels): add points at other heights, or show '
+                'the board larger')
+
+
+def _covariance(points: Vector, pose: Vector, error: float, k: Vector, d: Vector) -> Vector:
+    """(6, 6) of position and turn, from the errors that the points have."""
+    freedom = max(1, 2 * len(points) - 6)
+    noise = max(_PIXEL_NOISE, error * math.sqrt(len(points) / freedom))
+    columns = []
+    for axis in range(6):
+        shown = []
+        for sign in (1.0, -1.0):
+            step = np.zeros(6)
+            step[axis] = sign * 1e-5
+            moved = make_pose(pose[:3, 3] + step[:3],
+                              rotation_from_vector(step[3:]) @ pose[:3, :3])
+            back = inverse(moved)
+            shown.append(cv2.projectPoints(points, cv2.Rodrigues(back[:3, :3])[0], back[:3, 3],
+                                           k, d)[0].ravel())
+        columns.append((shown[0] - shown[1]) / 2e-5)
+    slope = np.stack(columns, axis=1)
+    return np.asarray(np.linalg.inv(slope.T @ slope) * noise**2)
+
+
+def _cross(v: Vector) -> Vector:
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+# --- a board ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Board:
+    """A ChArUco board: a chessboard with markers in its white squares (4x4 bits, 50 of them).
+
+    Its frame: origin at the lower left corner of the printed squares, x along the lower edge to
+    the right, y up along the left edge, z out of the paper. Inner corners are numbered from the
+    lower left to the right, then upwards.
+
+    Attributes:
+        squares_x, squares_y: how many, at least 3 each.
+        square_m: side of a square.
+        marker_m: side of a marker.
+    """
+
+    squares_x: int = 6
+    squares_y: int = 4
+    square_m: float = 0.045
+    marker_m: float = 0.034
+
+    def __post_init__(self) -> None:
+        if min(self.squares_x, self.squares_y) < 3 or self.squares_x * self.squares_y > 100:
+            raise InputError(f'board of {self.squares_x} x {self.squares_y} squares: 3 x 3 to '
+                             '100 squares can be made')
+        if not 0.0 < self.marker_m < 0.95 * self.square_m:
+            raise InputError(f'markers of {1e3 * self.marker_m:g} mm in squares of '
+                             f'{1e3 * self.square_m:g} mm: they must be smaller (three quarters)')
+
+    def corner_m(self, corner: int) -> Vector:
+        """(3,) an inner corner in the board's frame.
+
+        Raises:
+            InputError: there is no such corner.
+        """
+        across, up = self.squares_x - 1, self.squares_y - 1
+        if not 0 <= corner < across * up:
+            raise InputError(f'corner {corner}: this board has the corners 0 to '
+                             f'{across * up - 1}')
+        return np.array([corner % across + 1, corner // across + 1, 0.0]) * (
+            self.square_m, self.square_m, 1.0)
+
+    def _charuco(self) -> Any:
+        return cv2.aruco.CharucoBoard(
+            (self.squares_x, self.squares_y), self.square_m, self.marker_m,
+            cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50))
+
+    def draw(self, dpi: int = 300, margin_m: float = 0.012) -> NDArray[np.uint8]:
+        """(H, W) uint8 the board in its true size at a resolution, with a line on how to use it.
+
+        Args:
+            dpi: dots per inch.
+            margin_m: white around the squares; the line is written there.
+        """
+        dots = dpi / 0.0254
+        square, edge = round(self.square_m * dots), round(margin_m * dots)
+        squares = self._charuco().generateImage(
+            (self.squares_x * square, self.squares_y * square), None, 0, 1)
+        page = cv2.copyMakeBorder(squares, edge, edge, edge, edge, cv2.BORDER_CONSTANT, value=255)
+        text = (f'sightplan {self.squares_x}x{self.squares_y}: squares must measure '
+                f'{1e3 * self.square_m:g} mm')
+        cv2.putText(page, text, (edge, page.shape[0] - edge // 3), cv2.FONT_HERSHEY_SIMPLEX,
+                    0.0009 * dots / 10, (90,), max(1, round(dots / 8000)), cv2.LINE_AA)
+        return np.asarray(page, np.uint8)
+
+    def detect(self, rgb: NDArray[np.uint8]) -> tuple[NDArray[np.intp], Vector]:
+        """Find the board.
+
+        Args:
+            rgb: (H, W, 3) uint8, or (H, W) in grey.
+
+        Returns:
+            (N,) numbers of inner corners and (N, 2) their pixels; none if it is not seen.
+        """
+        grey = rgb if rgb.ndim == 2 else cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+        corners, numbers, _, _ = cv2.aruco.CharucoDetector(self._charuco()).detectBoard(grey)
+        if numbers is None or not len(numbers):
+            return np.zeros(0, np.intp), np.zeros((0, 2))
+        across, up = self.squares_x - 1, self.squares_y - 1
+        down = np.ravel(numbers).astype(np.intp)  # counted from the top left
+        mine = (up - 1 - down // across) * across + down % across
+        order = np.argsort(mine)
+        return mine[order], np.asarray(corners, np.float64).reshape(-1, 2)[order]
+
+
+def board_pose_from_touches(board: Board, corners: Sequence[int],
+                            touched_m: ArrayLike) -> tuple[Vector, float]:
+    """Where the board is, from inner corners that the tip of the arm touched.
+
+    Args:
+        board: the board.
+        corners: numbers of at least three corners, not on a line.
+        touched_m: (N, 3) where the tip was, in the table's frame.
+
+    Returns:
+        (4, 4) pose of the board in the table's frame, and the root mean square distance of the
+        touched places from it [m].
+
+    Raises:
+        ExtrinsicsError: too few, or on a line.
+    """
+    there = np.array([board.corner_m(corner) for corner in corners]).reshape(-1, 3)
+    touched = np.asarray(touched_m, dtype=np.float64).reshape(-1, 3)
+    if len(there) != len(touched):
+        raise InputError(f'{len(there)} corners and {len(touched)} places')
+    sizes = (np.linalg.svd(there - there.mean(axis=0), compute_uv=False)
+             if len(there) > 2 else np.zeros(3))
+    if sizes[1] < 0.5 * board.square_m:
+        raise ExtrinsicsError(f'{len(there)} corners touched: at least three that do not lie on '
+                              'a line are needed, best those far apart')
+    pose = _align(there, touched)
+    off = np.linalg.norm(transform(pose, there) - touched, axis=1)
+    return pose, float(np.sqrt(np.mean(off**2)))
+
+
+def _align(points: Vector, onto: Vector) -> Vector:
+    """(4, 4) rigid motion that brings points nearest to others (Kabsch's algorithm, 1976)."""
+    a, b = points.mean(axis=0), onto.mean(axis=0)
+    u, _, vt = np.linalg.svd((points - a).T @ (onto - b))
+    flip = np.diag([1.0, 1.0, float(np.sign(np.linalg.det(vt.T @ u.T)))])
+    rotation = vt.T @ flip @ u.T
+    return make_pose(b - rotation @ a, rotation)
+
+
+# --- in operation -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """How far off things are seen from where the arm put them.
+
+    Attributes:
+        pose: (4, 4) the camera's pose that explains it best, near the one in use.
+        offset_m: (3,) mean of seen minus known; what the pose in use is off at the blocks.
+        residual_m: root mean square distance that is left with the better pose.
+        moved_m, turned_deg: from the pose in use to the better one.
+        blocks: how many pairs there were.
+        significant: whether the offset is more than the measurements' errors explain.
+    """
+
+    pose: Vector
+    offset_m: Vector
+    residual_m: float
+    moved_m: float
+    turned_deg: float
+    blocks: int
+    significant: bool
+
+
+def refine_with_depth(pose: Vector, seen_m: ArrayLike, known_m: ArrayLike, *,
+                      seen_std_m: float = 0.002, position_std_m: float = 0.01,
+                      turn_std_deg: float = 0.5) -> Drift:
+    """Compare blocks as they are seen with where the arm just put them; correct the pose.
+
+    The correction is the most probable one, given that the pose in use is right within the
+    standard deviations: few blocks shift it, and turn it as far as they must only.
+
+    Args:
+        pose: (4, 4) of the camera in the table's frame that is in use.
+        seen_m: (N, 3) centres as found with that pose, in the table's frame.
+        known_m: (N, 3) where they are.
+        seen_std_m: standard deviation of what is found and of where the arm puts things.
+        position_std_m: standard deviation of the position in use.
+        turn_std_deg: likewise of the turn about each axis.
+
+    Raises:
+        InputError: there is no pair, or the arrays do not fit together.
+    """
+    seen = np.asarray(seen_m, dtype=np.float64).reshape(-1, 3)
+    known = np.asarray(known_m, dtype=np.float64).reshape(-1, 3)
+    if seen.shape != known.shape or not len(seen):
+        raise InputError(f'{len(seen)} seen and {len(known)} known places: pairs are needed')
+    prior = np.diag(np.repeat([position_std_m, math.radians(turn_std_deg)], 3) ** -2.0)
+    total = np.zeros(6)
+    better = np.asarray(pose, dtype=np.float64)
+    local = transform(inverse(better), seen)  # what the camera measured, whatever its pose
+    for _ in range(10):
+        placed = transform(better, local)
+        slope = np.concatenate([np.hstack([np.eye(3), -_cross(point - better[:3, 3])])
+                                for point in placed]) / seen_std_m
+        value = (known - placed).ravel() / seen_std_m
+        step = np.linalg.solve(slope.T @ slope + prior, slope.T @ value - prior @ total)
+        total += step
+        better = make_pose(better[:3, 3] + step[:3],
+                           rotation_from_vector(step[3:]) @ better[:3, :3])
+        if np.abs(step).max() < 1e-9:
+            break
+    offset = (seen - known).mean(axis=0)
+    left = np.linalg.norm(transform(better, local) - known, axis=1)
+    moved, turned = distance(pose, better)
+    return Drift(better, offset, float(np.sqrt(np.mean(left**2))), moved, math.degrees(turned),
+                 len(seen), bool(np.linalg.norm(offset) * math.sqrt(len(seen))
+                                 > _CHANCE_3D * seen_std_m))
