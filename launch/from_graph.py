@@ -12,7 +12,13 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
 from launch.conditions import IfCondition
 from launch.frontend.parse_substitution import parse_substitution
-from launch.substitutions import LaunchConfiguration, NotEqualsSubstitution, PythonExpression
+from launch.substitutions import (
+    AndSubstitution,
+    EqualsSubstitution,
+    LaunchConfiguration,
+    NotEqualsSubstitution,
+    PythonExpression,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -47,9 +53,10 @@ def node(spec, types):
     parameters = {name: parameter(value, types) for name, value in spec.parameters.items()}
     return Node(
         package=spec.package, executable=spec.executable, name=spec.name,
-        output='screen', parameters=[parameters] if parameters else None,
+        namespace=spec.namespace or None, output='screen',
+        parameters=[parameters] if parameters else None,
         condition=only_for(spec) if spec.only_for else only_if(spec, types),
-        on_exit=Shutdown(reason=f'{spec.name} has ended'))
+        on_exit=Shutdown(reason=f'{spec.full_name} has ended'))
 
 
 def only_for(spec):
@@ -60,12 +67,22 @@ def only_for(spec):
 
 
 def only_if(spec, types):
-    """The argument that asks for the node is given."""
+    """All conditions for the node hold."""
     if not spec.only_if:
         return None
-    given = LaunchConfiguration(spec.only_if)
-    return IfCondition(given if types[f'$(var {spec.only_if})'] is bool
-                       else NotEqualsSubstitution(given, ''))
+    all_hold, *others = [holds(condition, types) for condition in spec.only_if]
+    for other in others:
+        all_hold = AndSubstitution(all_hold, other)
+    return IfCondition(all_hold)
+
+
+def holds(condition, types):
+    """A condition in launch's words."""
+    given = LaunchConfiguration(condition.argument)
+    if condition.value is not None:
+        return EqualsSubstitution(given, condition.value)
+    return (given if types[f'$(var {condition.argument})'] is bool
+            else NotEqualsSubstitution(given, ''))
 
 
 def parameter(value, types):

@@ -22,6 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
 
 
+ARM = {'world': 'arm_bridge', 'hardware': 'simulated'}
+
+
 class Call:
     """An action of launch, as it was made."""
 
@@ -31,7 +34,7 @@ class Call:
 
 KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
          'Node', 'ParameterValue', 'IfCondition', 'PythonExpression', 'LaunchConfiguration',
-         'NotEqualsSubstitution')
+         'NotEqualsSubstitution', 'EqualsSubstitution', 'AndSubstitution')
 
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def described(monkeypatch: pytest.MonkeyPatch):
     layout = {'launch': ('LaunchDescription',),
               'launch.actions': ('DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown'),
               'launch.conditions': ('IfCondition',), 'launch.frontend': (),
-              'launch.substitutions': ('LaunchConfiguration', 'NotEqualsSubstitution',
+              'launch.substitutions': ('AndSubstitution', 'EqualsSubstitution',
+                                       'LaunchConfiguration', 'NotEqualsSubstitution',
                                        'PythonExpression'),
               'launch_ros': (), 'launch_ros.actions': ('Node',),
               'launch_ros.parameter_descriptions': ('ParameterValue',)}
@@ -63,16 +67,24 @@ def described(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+def true(expression: Call, values: dict[str, object]) -> bool:
+    """Whether a substitution is, with these values of the arguments."""
+    kind = type(expression).__name__
+    if kind == 'LaunchConfiguration':
+        return bool(values[expression.arguments[0]])
+    if kind == 'AndSubstitution':
+        return all(true(part, values) for part in expression.arguments)
+    given, other = expression.arguments
+    return (values[given.arguments[0]] == other) is (kind == 'EqualsSubstitution')
+
+
 def starts_for(condition: Call | None, values: dict[str, object]) -> set[str]:
     """The methods for which a node is started, with these values of the arguments."""
     if condition is None:
         return set(method_names())
     (expression,) = condition.arguments
-    if type(expression).__name__ == 'LaunchConfiguration':
-        return set(method_names()) if values[expression.arguments[0]] else set()
-    if type(expression).__name__ == 'NotEqualsSubstitution':
-        given, other = expression.arguments
-        return set(method_names()) if values[given.arguments[0]] != other else set()
+    if type(expression).__name__ != 'PythonExpression':
+        return set(method_names()) if true(expression, values) else set()
     found = set()
     for method in method_names():
         parts = []
@@ -102,11 +114,15 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
     for node, spec in zip(found['Node'], graph.nodes, strict=True):
         assert (node.named['package'], node.named['executable'], node.named['name']) == (
             spec.package, spec.executable, spec.name)
+        assert node.named['namespace'] == (spec.namespace or None)
         assert type(node.named['on_exit']).__name__ == 'Shutdown'
         given = (node.named['parameters'] or [{}])[0]
         assert given.keys() == spec.parameters.keys()
         for tried in ({}, {name: 'given' for name in values if values[name] == ''},
-                      {name: True for name in values if values[name] is False}):
+                      {name: True for name in values if values[name] is False},
+                      *({argument.name: choice} for argument in graph.arguments
+                        if argument.type is str for choice in argument.choices or ()),
+                      {name: value for name, value in ARM.items() if name in values}):
             chosen = {**values, **tried}
             assert starts_for(node.named['condition'], chosen) == {
                 method for method in method_names()

@@ -23,12 +23,14 @@ Value = str | int | float | bool
 
 TYPES: dict[str, type] = {'str': str, 'int': int, 'float': float, 'bool': bool}
 _VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
+_CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
+_NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
 _ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choices_of'}
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'methods': ('sightplan.agent', 'method_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
 _NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for',
-                'only_if'}
+                'only_if', 'namespace'}
 _NEEDS = ('needs_grounder', 'needs_planner', 'needs_visual_planner')
 _METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
@@ -77,6 +79,24 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What the value of an argument must be.
+
+    Attributes:
+        argument: its name.
+        value: which it must have; None: it must be given, that is, not empty, or true.
+    """
+
+    argument: str
+    value: str | None = None
+
+    def holds(self, values: Mapping[str, Value]) -> bool:
+        """Whether it does with these values of the graph's arguments."""
+        given = values[self.argument]
+        return bool(given) if self.value is None else given == self.value
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One node of a graph.
 
@@ -87,8 +107,10 @@ class NodeSpec:
         ends_graph: whether the graph ends, with its exit code, when it exits.
         only_for: what a method must declare for the node to be started, such as
             ``needs_grounder``; '' for a node that always is. The argument ``method`` names it.
-        only_if: the argument that must be given for the node to be started: a text that is not
-            empty, or true; '' for a node that always is. In the file, ``$(var argument)``.
+        only_if: conditions that must all hold for the node to be started. In the file
+            ``$(var argument)`` (it must be given), ``$(var argument) == value``, or a mapping of
+            arguments to values.
+        namespace: in which its names stand; '': none.
     """
 
     package: str
@@ -97,7 +119,13 @@ class NodeSpec:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     ends_graph: bool = False
     only_for: str = ''
-    only_if: str = ''
+    only_if: tuple[Condition, ...] = ()
+    namespace: str = ''
+
+    @property
+    def full_name(self) -> str:
+        """Namespace and name."""
+        return f'{self.namespace}/{self.name}' if self.namespace else self.name
 
     def wanted(self, values: Mapping[str, Value]) -> bool:
         """Whether the node is to be started with these values of the graph's arguments.
@@ -105,7 +133,7 @@ class NodeSpec:
         Raises:
             InputError: the method is unknown.
         """
-        if self.only_if and not values[self.only_if]:
+        if not all(condition.holds(values) for condition in self.only_if):
             return False
         return not self.only_for or self.wanted_by(str(values[_METHOD]))
 
@@ -170,13 +198,13 @@ class Graph:
         Raises:
             InputError: there is no such node; the nearest is suggested.
         """
-        known = tuple(node.name for node in self.nodes)
+        known = tuple(node.full_name for node in self.nodes)
         for name in names:
             if name not in known:
                 raise InputError(f'graph {self.name!r} has no node {name!r}; there are '
                                  f'{", ".join(known)}{did_you_mean(name, known)}')
         return dataclasses.replace(
-            self, nodes=tuple(node for node in self.nodes if node.name in names))
+            self, nodes=tuple(node for node in self.nodes if node.full_name in names))
 
 
 def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
@@ -237,10 +265,8 @@ def load_graph(path: Path) -> Graph:
         if node.only_for and _METHOD not in known:
             raise InputError(f'{path}: node {node.name} has only_for, but there is no argument '
                              f'{_METHOD!r}; declare it (choices_of: methods)')
-        if node.only_if and (node.only_if not in known
-                             or known[node.only_if].type not in (str, bool)):
-            raise InputError(f'{path}: node {node.name} has only_if: $(var {node.only_if}), but '
-                             f'there is no such argument of type str or bool; declare it')
+        for condition in node.only_if:
+            _check_condition(path, node, condition, known.get(condition.argument))
         for name, value in node.parameters.items():
             unknown = set(_VARIABLE.findall(str(value))) - known.keys()
             if unknown:
@@ -285,13 +311,46 @@ def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:
     if only_for and only_for not in _NEEDS:
         raise InputError(f'{path}: node {entry["name"]}: only_for: {only_for} is not one of '
                          f'{", ".join(_NEEDS)}')
-    only_if = _VARIABLE.fullmatch(str(entry.get('only_if', '$(var x)')))
-    if only_if is None or (only_for and 'only_if' in entry):
+    only_if = _conditions(entry.get('only_if', {}))
+    if only_if is None or (only_for and only_if):
         raise InputError(f'{path}: node {entry["name"]}: only_if: {entry["only_if"]} must be of '
-                         'the form $(var ARGUMENT), and does not go with only_for')
+                         'the form $(var ARGUMENT), $(var ARGUMENT) == VALUE or {ARGUMENT: VALUE, '
+                         '...}, and does not go with only_for')
+    namespace = str(entry.get('namespace', ''))
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InputError(f'{path}: node {entry["name"]}: namespace: {namespace} must be names of '
+                         'small letters, digits and _, with / between them')
     return NodeSpec(str(entry['package']), str(entry['executable']), str(entry['name']),
                     dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)),
-                    only_for, only_if.group(1) if 'only_if' in entry else '')
+                    only_for, only_if, namespace)
+
+
+def _conditions(given: Any) -> tuple[Condition, ...] | None:
+    """The conditions that an entry ``only_if`` states; None if it has no form that is known."""
+    if isinstance(given, Mapping):
+        values = given.values()
+        return (tuple(Condition(str(argument), value) for argument, value in given.items())
+                if all(isinstance(value, str) for value in values) else None)
+    found = _CONDITION.fullmatch(str(given))
+    return None if found is None else (Condition(found.group(1), found.group(2)),)
+
+
+def _check_condition(path: Path, node: NodeSpec, condition: Condition,
+                     argument: Argument | None) -> None:
+    """Check that a node's condition can be told, and can hold.
+
+    Raises:
+        InputError: it cannot.
+    """
+    name, value = condition.argument, condition.value
+    types = (str, bool) if value is None else (str,)
+    if argument is None or argument.type not in types:
+        raise InputError(f'{path}: node {node.name} has only_if: $(var {name}), but there is no '
+                         f'such argument of type {" or ".join(t.__name__ for t in types)}; '
+                         'declare it')
+    if value is not None and argument.choices is not None and value not in argument.choices:
+        raise InputError(f'{path}: node {node.name} has only_if: $(var {name}) == {value}, which '
+                         f'it never is; it is one of {", ".join(argument.choices)}')
 
 
 def _check_fields(path: Path, entry: Mapping[str, Any], known: set[str]) -> None:

@@ -203,6 +203,8 @@ def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:
         InputError: its executable is not installed.
     """
     arguments = [str(_executable(node)), '--ros-args', '-r', f'__node:={node.name}']
+    if node.namespace:
+        arguments += ['-r', f'__ns:=/{node.namespace}']
     for name, value in node.resolved(values).items():
         arguments += ['-p', f'{name}:={json.dumps(value)}']  # JSON is YAML, which ROS reads
     return arguments
@@ -231,7 +233,7 @@ class _Process:
 
     @property
     def name(self) -> str:
-        return self.spec.name
+        return self.spec.full_name
 
     def alive(self) -> bool:
         return self.popen.poll() is None

@@ -17,6 +17,8 @@ arguments:
   - {name: speed, type: float, default: 1.0, description: How fast}
   - {name: method, type: str, default: idle, description: How, choices_of: methods}
   - {name: loud, type: bool, default: false, description: Whether it shouts}
+  - {name: world, type: str, default: sim, description: Which, choices: [sim, real]}
+  - {name: side, type: str, default: left, description: Where}
   - {name: show, type: str, default: '', description: Where it is shown}
 nodes:
   - {package: p, executable: e, name: n, parameters: {rate: $(var speed), text: 'at $(var speed)'}}
@@ -24,6 +26,8 @@ nodes:
   - {package: p, executable: v, name: planning, only_for: needs_visual_planner}
   - {package: p, executable: s, name: sound, only_if: $(var loud)}
   - {package: p, executable: w, name: watcher, only_if: $(var show)}
+  - {package: p, executable: a, name: arm, only_if: $(var world) == real, namespace: left/arm}
+  - {package: p, executable: b, name: both, only_if: {world: real, side: left}}
   - {package: p, executable: f, name: m, ends_graph: true}
 """
 
@@ -37,9 +41,10 @@ def graph(tmp_path, text=GOOD):
 def test_values_keep_their_types(tmp_path):
     small = graph(tmp_path)
     values = small.values(['speed:=2', 'loud:=yes'])
-    assert values == {'speed': 2.0, 'method': 'idle', 'loud': True, 'show': ''}
+    assert values == {'speed': 2.0, 'method': 'idle', 'loud': True, 'world': 'sim',
+                      'side': 'left', 'show': ''}
     assert small.nodes[0].resolved(values) == {'rate': 2.0, 'text': 'at 2.0'}
-    assert [node.ends_graph for node in small.nodes] == [False] * 5 + [True]
+    assert [node.ends_graph for node in small.nodes] == [False] * 7 + [True]
 
 
 @pytest.mark.parametrize(('method', 'nodes'), [
@@ -48,12 +53,13 @@ def test_nodes_that_the_method_does_not_need_are_left_out(tmp_path, method, node
     small = graph(tmp_path)
     chosen = small.chosen(small.values([f'method:={method}']))
     assert [node.name for node in chosen.nodes] == nodes.split()
-    assert len(small.nodes) == 6, 'the graph itself is as it was'
+    assert len(small.nodes) == 8, 'the graph itself is as it was'
 
 
 @pytest.mark.parametrize(('given', 'nodes'), [
     ([], 'n m'), (['loud:=false'], 'n m'), (['loud:=true'], 'n sound m'),
-    (['show:=it.rrd'], 'n watcher m'), (['show:=', 'loud:=on'], 'n sound m')])
+    (['show:=it.rrd'], 'n watcher m'), (['show:=', 'loud:=on'], 'n sound m'),
+    (['world:=real'], 'n arm both m'), (['world:=real', 'side:=right'], 'n arm m')])
 def test_nodes_that_nobody_asked_for_are_left_out(tmp_path, given, nodes):
     small = graph(tmp_path)
     assert [node.name for node in small.chosen(small.values(given)).nodes] == nodes.split()
@@ -103,6 +109,11 @@ def test_wrong_arguments_are_named(tmp_path, argument, words):
     ('only_for: needs_grounder', 'only_for: needs_coffee', 'needs_coffee'),
     ('name: method,', 'name: how,', 'only_for'),
     ('$(var loud)', 'loud', 'form $(var ARGUMENT)'),
+    ('== real', 'is real', 'form $(var ARGUMENT)'), ('== real', '== unreal', 'it never is'),
+    ('$(var world) ==', '$(var whirl) ==', 'no such argument'),
+    ('$(var world) ==', '$(var loud) ==', 'of type str'),
+    ('side: left', 'side: 1', 'form $(var ARGUMENT)'), ('{world: real', '{word: real', 'word'),
+    ('left/arm', 'Left arm', 'namespace'),
     ('$(var loud)', '$(var speed)', 'str or bool'),
     ('$(var loud)', '$(var noise)', 'no such argument'),
     ('name: asked,', 'name: asked, only_if: $(var loud),', 'does not go with only_for'),

@@ -119,7 +119,7 @@ def test_our_own_graphs(file: Path) -> None:
     values = graph.values([])
     used = {name for node in graph.nodes for value in node.parameters.values()
             for name in values if f'$(var {name})' in str(value)}
-    used |= {node.only_if for node in graph.nodes if node.only_if}
+    used |= {condition.argument for node in graph.nodes for condition in node.only_if}
     assert used == set(values), 'every argument does something'
-    assert len({node.name for node in graph.nodes}) == len(graph.nodes)
+    assert len({node.full_name for node in graph.nodes}) == len(graph.nodes)
     assert (ROOT / 'launch' / f'{file.stem}.launch.py').is_file()

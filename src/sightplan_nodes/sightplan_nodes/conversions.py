@@ -134,10 +134,14 @@ def depth_to_msg(depth_m: NDArray[np.float32], stamp_ns: int, frame_id: str = ''
                  data=_recorded.byte_array(depth_m.astype('<f4', copy=False)))
 
 
-def depth_from_msg(message: Image) -> NDArray[np.float32]:
+def depth_from_msg(message: Image, unit_m: float = 1e-3) -> NDArray[np.float32]:
     """A message's depth image: (H, W) float32, metres, NaN where unknown.
 
-    Takes 32FC1 (metres) and 16UC1 (millimetres, 0 for unknown, as real cameras send).
+    Takes 32FC1 (metres) and 16UC1 (in units, 0 for unknown, as real cameras send).
+
+    Args:
+        message: the image.
+        unit_m: metres per unit of 16UC1.
 
     Raises:
         InputError: another encoding, or wrong sizes.
@@ -147,8 +151,8 @@ def depth_from_msg(message: Image) -> NDArray[np.float32]:
         rows = np.ascontiguousarray(_recorded.image_rows(message, 4))
         return rows.view(f'{order}f4').astype(np.float32)
     if message.encoding == '16UC1':
-        millimetres = np.ascontiguousarray(_recorded.image_rows(message, 2)).view(f'{order}u2')
-        return np.where(millimetres == 0, np.nan, millimetres * 1e-3).astype(np.float32)
+        units = np.ascontiguousarray(_recorded.image_rows(message, 2)).view(f'{order}u2')
+        return np.where(units == 0, np.nan, units * unit_m).astype(np.float32)
     raise InputError(f'depth image: encoding {message.encoding!r} is not 32FC1 or 16UC1')
 
 

@@ -42,3 +42,8 @@ HEARTBEAT = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 """Heartbeats. A lost one is followed by the next; one that is sent again late would make a dead
 node look alive. Depth: several nodes share the topic."""
+
+NEWEST = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+"""For whoever wants the newest value from now on: what was said before he came is of no use."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
+    InputError,
     Observation,
     Privileged,
     State,
@@ -31,9 +33,11 @@ from sightplan.model import (
 from sightplan.records.messages import Calibration
 from sightplan.runner import make_world
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.arm_side import ArmSide
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.simulated_hardware import SimulatedHardware
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.world_node import WorldNode
 
@@ -47,6 +51,9 @@ class SimBridgeSettings:
     domain: str = param('', 'Domain whose world is made at the start; empty: at the first reset')
     world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
     reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1, high=600.0)
+    execution: str = param(names.SYMBOLIC, 'How skills are carried out: they just happen (or fail '
+                           "with the episode's probability), or a simulated arm moves, and "
+                           'physics', choices=(names.SYMBOLIC, names.ARM))
     clock_hz: float = param(50.0, 'Rate of /clock [Hz]', low=1.0, high=1000.0)
 
 
@@ -151,11 +158,22 @@ class History:
         """Keep the last ``limit`` moments."""
         self._limit = limit
         self._moments: list[Moment] = []
+        self._lock = threading.Lock()
 
     def append(self, moment: Moment) -> None:
         """Add a moment later than all others."""
-        self._moments.append(moment)
-        del self._moments[:-self._limit]
+        with self._lock:
+            self._moments.append(moment)
+            del self._moments[:-self._limit]
+
+    def note(self, moment: Moment) -> None:
+        """Add a moment of the episode under way, if it tells something new."""
+        with self._lock:
+            last = self._moments[-1] if self._moments else None
+            if (last is not None and last.episode_id == moment.episode_id
+                    and last.stamp_ns < moment.stamp_ns and last.state != moment.state):
+                self._moments.append(moment)
+                del self._moments[:-self._limit]
 
     def at(self, stamp_ns: int, now_ns: int) -> Moment:
         """The moment at a world time; 0 is now.
@@ -204,6 +222,12 @@ class SimBridge(WorldNode):
         size = {'width': self._camera.width, 'height': self._camera.height}
         self._options = {**{key: value for key, value in size.items() if value},
                          **parse_options(self._settings.world_options, 'world_options')}
+        self._side = ArmSide(self) if self._settings.execution == names.ARM else None
+        self._hardware: SimulatedHardware | None = None
+        if self._side is not None:
+            # Who watches over the arm re-arms it, not a reset.
+            self._options = {'execution': names.ARM, 'robot': self._side.settings.robot,
+                             'rearm': False, **self._options}
         self._make_world = make_world
         self._worlds: dict[str, SimWorld] = {}
         self._episode: _Episode | None = None
@@ -224,6 +248,10 @@ class SimBridge(WorldNode):
 
     def close(self) -> None:
         """Let go of the world."""
+        if self._side is not None:
+            self._side.close()
+        if self._hardware is not None:
+            self._hardware.close()
         for world in self._worlds.values():
             close = getattr(world, 'close', None)
             if close is not None:
@@ -240,8 +268,18 @@ class SimBridge(WorldNode):
         self._clock_pub.publish(Clock(clock=conversions.time_to_msg(self.now_ns())))
 
     def _repeat(self) -> None:
-        if self._frame is not None:
+        if self._frame is not None and not self._driven:
             self._publish(self.now_ns())
+
+    @property
+    def _driven(self) -> bool:
+        """Whether others move the arm: then pictures are live."""
+        return self._hardware is not None and self._hardware.driven
+
+    def cancelled(self) -> None:
+        """Hold the arm, if there is one: what else is under way comes to its end."""
+        if self._side is not None:
+            self._side.cancelled()
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
         """What was in view at a world time."""
@@ -297,13 +335,42 @@ class SimBridge(WorldNode):
     def _prepare(self, domain: str) -> SimWorld | None:
         """The domain's world, made when it is first wanted; errors show at the first reset."""
         try:
-            if domain not in self._worlds:
-                self._worlds[domain] = self._make_world(domain, self._options)
-            return self._worlds[domain]
+            return self._world(domain)
         except Exception as error:
             self.get_logger().error(
                 conversions.text(f'the world of {domain!r} cannot be made: {error}'))
             return None
+
+    def _world(self, domain: str) -> SimWorld:
+        """The domain's world, made when it is first wanted.
+
+        Raises:
+            InputError: it has no arm, and one was asked for.
+        """
+        if domain not in self._worlds:
+            world = self._make_world(domain, self._options)
+            if self._side is not None:
+                self._attach(domain, world)
+            self._worlds[domain] = world
+        return self._worlds[domain]
+
+    def _attach(self, domain: str, world: Any) -> None:
+        """Put the world's arm behind this node's names."""
+        assert self._side is not None
+        if self._hardware is not None:
+            raise InputError(f'the arm is in the world of {next(iter(self._worlds))}; start '
+                             f'another {names.SIM_BRIDGE} for {domain}')
+        hardware = world.hardware
+        world.gate, world.skills = self._side.attach(
+            domain, world.robot, hardware.arm, hardware.camera, hardware.camera.image_age_s)
+        self._hardware = SimulatedHardware(
+            self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
+
+    def _look_back(self, stamp_ns: int, state: State) -> None:
+        """Note what was true at a time, if it has changed."""
+        episode = self._episode
+        if episode is not None:
+            self._history.note(Moment(stamp_ns, episode.spec.episode_id, state, ''))
 
     def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
         """Reset the world; contract in the base class."""
@@ -311,10 +378,11 @@ class SimBridge(WorldNode):
         spec = EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
                            failure_probability=request.failure_probability,
                            privileged=conversions.privileged_from_msg(request.privileged))
-        if request.domain not in self._worlds:
-            self._worlds[request.domain] = self._make_world(request.domain, self._options)
-        world = self._worlds[request.domain]
-        world.reset(spec)
+        world = self._world(request.domain)
+        if self._side is None or self._driven:
+            world.reset(spec)
+        else:
+            self._side.reset(spec.episode_id, lambda: world.reset(spec))
         episode = self._episode = _Episode(world, spec, domain)
         scene = episode.scene()
 
@@ -330,7 +398,11 @@ class SimBridge(WorldNode):
         episode = self._episode
         if episode is None:
             raise WorldError('nothing to act on yet; call ~/reset first')
-        feedback = episode.world.execute(action)
+        if self._driven:
+            raise WorldError('the arm is commanded by others, through the topics of its '
+                             'controllers; so it carries out no skills of its own')
+        feedback = (episode.world.execute(action) if self._side is None
+                    else self._side.execute(action, episode.world.execute))
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         scene = episode.scene(episode.world.last_outcome())
         return lambda: (feedback, self._show(episode, scene))

@@ -32,6 +32,12 @@ class WorldNode(Node):
     An image whose stamp is not before the one a reset or skill returned shows its result. The
     work is done in one thread, one request after another; a subclass calls ``open`` when it is
     ready for requests.
+
+    Attributes:
+        group: reentrant callback group of what is served.
+        worker: the thread.
+        by_agent: whether the agent asked for the reset that is under way, or was the last.
+        image_pub, labelled_pub, info_pub, depth_pub: publishers of the camera.
     """
 
     def __init__(self, name: str, **node_arguments: Any) -> None:
@@ -45,6 +51,7 @@ class WorldNode(Node):
         self.depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._goal = OneGoal()
         self._given: ResetWorld.Request | None = None
+        self.by_agent = False
 
     def open(self, reset_timeout_s: float) -> None:
         """Serve.
@@ -118,6 +125,7 @@ class WorldNode(Node):
         Raises:
             WorldError: none was given.
         """
+        self.by_agent = not request.problem_pddl  # it must not know the whole problem
         if request.problem_pddl:
             self._given = self.keep(request)
         elif self._given is None or self._given.episode_id != request.episode_id:

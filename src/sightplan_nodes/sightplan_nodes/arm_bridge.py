@@ -1,0 +1,192 @@
+"""The node ``arm_bridge``: a real arm and camera behind the names of ``sim_bridge``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.qos import ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from sightplan_interfaces.srv import GetView, ResetWorld
+
+from sightplan.model import Action, Feedback, InputError, WorldError, param
+from sightplan_arm.config import RobotConfig, load_robot
+from sightplan_nodes import conversions, names
+from sightplan_nodes.arm_side import ArmSide
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.failures import raise_error
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.ros_arm import RosArm, RosCamera
+from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.world_node import WorldNode
+
+
+@dataclass(frozen=True, slots=True)
+class ArmBridgeSettings:
+    """Parameters of ``arm_bridge``, besides those of ArmSide."""
+
+    domain: str = param('blocksworld', 'Domain whose actions the arm carries out')
+    hardware: str = param(names.REAL, 'What is moved: a real robot, by the names of its file, or '
+                          f'a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
+                          choices=(names.REAL, names.SIMULATED))
+    setup: str = param(names.AUTO, 'Service (ResetWorld) that puts the blocks onto the table; '
+                       "empty: a person does; auto: the simulated hardware's, if it is one")
+    reset_timeout_s: float = param(90.0, 'Wall-clock limit of one reset [s]', low=0.1,
+                                   high=3600.0)
+    startup_timeout_s: float = param(30.0, 'How long to wait for the first joint states and '
+                                     'pictures [s]', low=0.1, high=3600.0)
+    look_timeout_s: float = param(5.0, 'How long to wait for a picture [s]', low=0.1, high=60.0)
+
+
+class ArmBridge(WorldNode):
+    """An arm as the world: no ground truth, nothing that a camera and joint states do not tell.
+
+    Parameters: see ArmBridgeSettings and ArmSide. Offers what WorldNode and ArmSide do.
+    Listens to the drivers that the robot's file names (joint states; image, info and depth of
+    its camera) and commands its controllers; see RosArm. What they publish is passed on as it
+    comes, stamps included.
+
+    ``~/reset`` is given a problem, of which the initial state is dropped before anything reads it
+    (only the service that sets a simulated table up gets it). It parks the arm and checks by the
+    camera that the table is ready. While the arm is stopped it fails with StoppedError.
+    """
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Connect; see the class."""
+        super().__init__(names.ARM_BRIDGE, **node_arguments)
+        self._settings = s = declare_settings(self, ArmBridgeSettings)
+        self._side = ArmSide(self)
+        robot = load_robot(self._side.settings.robot)
+        self._choose_what_to_pass_on(robot)
+        self._arm = RosArm(self, robot, s.hardware, self._relay_joints)
+        self._camera = RosCamera(self, robot.camera, s.hardware, self._relay)
+        self._pubs = {'image': self.image_pub, 'info': self.info_pub, 'depth': self.depth_pub}
+        gate, self._skills_of_arm = self._side.attach(s.domain, robot, self._arm, self._camera,
+                                    self._camera.image_age_s)
+        self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
+        service = names.setup_service(s.hardware, s.setup)
+        self._setup = (ServiceCaller(self, ResetWorld, service, service.rpartition('/')[0])
+                       if service else None)
+        self._as_given: ResetWorld.Request | None = None
+        self._episode_id = ''
+        self._closing = False
+        self.open(s.reset_timeout_s + s.startup_timeout_s)
+
+    def close(self) -> None:
+        """Hold the arm."""
+        self._closing = True
+        self._side.close()
+        self.worker.close(timeout_s=3.0)
+
+    def _choose_what_to_pass_on(self, robot: RobotConfig) -> None:
+        """What to pass on: not what a driver publishes under our name already."""
+        config = robot.camera
+        self._passed_on = {part for part, theirs, ours in (
+            ('joints', robot.arm.joint_states, names.JOINT_STATES),
+            ('image', config.image, names.CAMERA_IMAGE), ('info', config.info, names.CAMERA_INFO),
+            ('depth', config.depth, names.CAMERA_DEPTH))
+            if self.resolve_topic_name(names.driver(theirs, self._settings.hardware))
+            != self.resolve_topic_name(ours)}
+
+    def _check_reliable(self) -> None:
+        """Refuse a driver whose pictures nobody else would get.
+
+        Raises:
+            WorldError: it publishes under our name, and less reliably than others ask for.
+        """
+        if 'image' in self._passed_on:
+            return
+        for end in self.get_publishers_info_by_topic(names.CAMERA_IMAGE):
+            if end.qos_profile.reliability is ReliabilityPolicy.BEST_EFFORT:
+                raise WorldError(
+                    f'{end.node_name} publishes {names.CAMERA_IMAGE} as best effort, which agent '
+                    'and recorder do not take: remap the topics of the camera, give the new '
+                    f'names in the robot file, and {names.ARM_BRIDGE} passes the pictures on')
+
+    # The callbacks, in the executor's thread.
+
+    def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
+        """Nobody says what is in view."""
+        response.episode_id = self._episode_id
+        return response
+
+    def cancelled(self) -> None:
+        """Hold."""
+        self._side.cancelled()
+
+    def _relay(self, part: str, data: bytes) -> None:
+        if part in self._passed_on and self._pubs[part].get_subscription_count():
+            self._pubs[part].publish(data)
+
+    def _relay_joints(self, message: JointState) -> None:
+        if 'joints' in self._passed_on:
+            self._side.joints_pub.publish(message)
+
+    # In the worker's thread.
+
+    def keep(self, request: ResetWorld.Request) -> ResetWorld.Request:
+        """The request without the problem's initial state; only ``setup`` is told that."""
+        self._as_given = request
+        domain, problem = conversions.read_problem(request)
+        return ResetWorld.Request(
+            episode_id=request.episode_id, domain=request.domain, problem=request.problem,
+            domain_pddl=request.domain_pddl,
+            problem_pddl=domain.write_problem(problem.for_agent()))
+
+    def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
+        """Begin an episode with the table as it is, or as ``setup`` makes it."""
+        given, self._as_given = self._as_given, None
+        if request.domain != self._settings.domain:
+            raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
+                             f'problem is of {request.domain}: start {names.ARM_BRIDGE} with '
+                             f'domain:={request.domain}')
+        self._side.check_not_stopped()
+        self._episode_id = request.episode_id
+        if self._setup is not None:
+            reply = self._setup(given or ResetWorld.Request(
+                episode_id=request.episode_id, problem=request.problem),
+                self._settings.reset_timeout_s, self._check_closing)
+            raise_error(reply, self._setup.server)
+        self._wait_for_hardware()
+        _, problem = conversions.read_problem(request)
+        self._side.reset(request.episode_id, lambda: self._skills_of_arm.reset(problem))
+        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+
+        def fill(response: ResetWorld.Response) -> None:
+            response.stamp = conversions.time_to_msg(stamp_ns)
+        return fill
+
+    def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
+        """Let the arm carry out an action; contract in the base class."""
+        feedback = self._side.execute(
+            action, lambda wanted: self._skills_of_arm.execute(wanted).feedback)
+        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+        return lambda: (feedback, stamp_ns)
+
+    def _wait_for_hardware(self) -> None:
+        """Wait for the first joint states and pictures.
+
+        Raises:
+            WorldError: they do not come; says which.
+        """
+        end = time.monotonic() + self._settings.startup_timeout_s
+        while True:
+            missing = self._arm.missing() or self._camera.missing()
+            if not missing:
+                return self._check_reliable()
+            if time.monotonic() >= end:
+                raise WorldError(missing)
+            self._check_closing()
+            time.sleep(0.02)
+
+    def _check_closing(self) -> bool:
+        if self._closing:
+            raise WorldError(f'{names.ARM_BRIDGE} was stopped')
+        return False
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node."""
+    run_main(ArmBridge, args)

@@ -1,0 +1,340 @@
+"""What every world with an arm offers besides: its gate and skills behind ROS names."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point
+from sensor_msgs.msg import JointState as JointStateMsg
+from sightplan_interfaces import msg
+from sightplan_interfaces.srv import Confirm
+from std_msgs.msg import ColorRGBA
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
+
+from sightplan.model import (
+    Action,
+    Belief,
+    Feedback,
+    InputError,
+    StoppedError,
+    WorldError,
+    param,
+)
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
+from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
+from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.skills import SkillReport, Skills, load_skills
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.options import parse_options
+from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.world_node import WorldNode
+
+TICK_S = 0.01
+_NO_BELIEF = Belief(frozenset(), {})
+_TABLE_FRAME = 'table'
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSettings:
+    """Parameters of a node that moves an arm, besides the gate's under ``gate.``."""
+
+    robot: str = param('panda', 'Robot: a file of config/robots/ by its name, or a path')
+    skill_options: str = param('', 'Settings of the skills: key=value,... or JSON')
+    required: str = param(names.AGENT, 'Nodes without whose heartbeats no skill moves the arm, '
+                          'separated by commas (and what they need in turn); empty: none')
+
+
+class ArmSide:
+    """An arm behind the names that all worlds with one have.
+
+    Parameters: see ArmSettings and, under ``gate.``, the gate's GateSettings. Publishes
+    ``~/status`` (ArmStatus, latched), ``~/markers`` (MarkerArray, latched: workspace, planned way
+    of the tip), ``joint_states`` and ``skill_report`` (SkillReport). Serves ``~/stop`` and
+    ``~/rearm`` (Trigger) and ``~/confirm`` (Confirm). Listens to ``heartbeat`` and, as what the
+    agent expects, to ``agent/belief``.
+
+    The gate is looked after every 10 ms by a thread of its own, whatever else the node does.
+    """
+
+    def __init__(self, node: WorldNode) -> None:
+        """Offer all of it; ``attach`` says what is moved."""
+        self._node = node
+        self.settings = declare_settings(node, ArmSettings)
+        self.gate_settings = declare_settings(node, GateSettings, prefix='gate.')
+        self._required = [name.strip() for name in self.settings.required.split(',')
+                          if name.strip()]
+        self._skill_options = parse_options(self.settings.skill_options, 'skill_options')
+        self._robot: RobotConfig | None = None
+        self._gate: Gate | None = None
+        self._skills: Skills | None = None
+        self._episode_id = ''
+        self._stop_asked = ''
+        self._belief_lock = threading.Lock()
+        self._acting = False
+        self._closing = threading.Event()
+        name = node.get_name()
+        self._status_pub = node.create_publisher(msg.ArmStatus, names.arm_status(name),
+                                                 qos.LATCHED)
+        self._marker_pub = node.create_publisher(MarkerArray, names.markers(name), qos.LATCHED)
+        self.joints_pub = node.create_publisher(JointStateMsg, names.JOINT_STATES, qos.SENSOR)
+        self._report_pub = node.create_publisher(msg.SkillReport, names.SKILL_REPORT, qos.EVENTS)
+        for kind, service, callback in ((Trigger, names.stop(name), self._stop),
+                                        (Trigger, names.rearm(name), self._rearm),
+                                        (Confirm, names.confirm(name), self._confirm)):
+            node.create_service(kind, service, callback, callback_group=node.group)
+        node.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._beat, qos.HEARTBEAT,
+                                 callback_group=node.group)
+        node.create_subscription(msg.Belief, names.AGENT_BELIEF, self._believe, qos.NEWEST,
+                                 callback_group=node.group)
+        self._watchdog = threading.Thread(target=self._watch, name='watchdog of the arm',
+                                          daemon=True)
+
+    def attach(self, domain: str, robot: RobotConfig, arm: Arm, camera: Camera,
+               image_age_s: Callable[[], float] | None) -> tuple[Gate, Skills]:
+        """Say what is moved, and begin to look after it.
+
+        Args:
+            domain: whose actions are carried out.
+            robot: its configuration.
+            arm: only the gate commands it.
+            camera: what looks.
+            image_age_s: see Gate.
+
+        Raises:
+            InputError: no skills for this domain are installed, or a setting is wrong.
+        """
+        kinematics = Kinematics(robot)
+        gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s)
+        skills = load_skills(domain, robot, arm, camera, gate, kinematics, **self._skill_options)
+        self._robot, self._skills = robot, skills
+        gate.on_status(self._show_status)
+        gate.on_plan(self._show_plan)
+        self._marker_pub.publish(MarkerArray(markers=[self._box(robot)]))
+        self._gate = gate
+        if self._stop_asked:
+            gate.stop('stop_request', self._stop_asked)
+        if not self._watchdog.is_alive():
+            self._watchdog.start()
+        return gate, skills
+
+    def detach(self) -> None:
+        """Leave the arm to others."""
+        self._closing.set()
+        self._gate = self._skills = None
+
+    def close(self) -> None:
+        """Hold the arm, and let go of it."""
+        gate = self._gate
+        if gate is not None and gate.status().moving:
+            gate.hold('cancelled', 'the node that moves the arm was stopped')
+        self._closing.set()
+        if self._watchdog.is_alive():
+            self._watchdog.join(1.0)
+
+    # What the node does with it, in its worker's thread.
+
+    def reset(self, episode_id: str, begin: Callable[[], None]) -> None:
+        """Begin an episode.
+
+        Args:
+            episode_id: of the episode.
+            begin: resets the skills, which parks the arm.
+
+        Raises:
+            StoppedError: the arm was stopped, and nobody has re-armed it.
+            WorldError: something is not ready; says what.
+        """
+        self.check_not_stopped()
+        self._episode_id = episode_id
+        with self._moving(self._node.by_agent):
+            begin()
+
+    def check_not_stopped(self) -> None:
+        """Raise StoppedError if the arm was stopped, and nobody has re-armed it."""
+        gate, _ = self._there()
+        status = gate.status()
+        if status.state is GateState.STOPPED:
+            raise StoppedError(
+                f'the arm was stopped ({status.cause}: {status.message}) and stays so until a '
+                f'person has seen to it and calls {names.rearm(self._node.get_name())}; then '
+                'start again with the same out:=')
+
+    def execute(self, action: Action, carry_out: Callable[[Action], Feedback]) -> Feedback:
+        """Carry out an action.
+
+        Args:
+            action: the action.
+            carry_out: lets the skills do it.
+
+        Raises:
+            StoppedError: the arm was stopped, and only a person can re-arm it.
+            WorldError: no episode has begun, or the motion was refused or broken off.
+        """
+        _, skills = self._there()
+        before = len(skills.reports)
+        try:
+            with self._moving(True):
+                return carry_out(action)
+        finally:
+            with self._belief_lock:
+                skills.expect(_NO_BELIEF)  # an old belief says nothing about the next action
+            for report in skills.reports[before:]:
+                self._report_pub.publish(self._report_to_msg(report))
+
+    def cancelled(self) -> None:
+        """Hold: whoever asked for the action wants no more of it."""
+        if self._gate is not None and self._acting:
+            self._gate.hold('cancelled', 'the action was cancelled')
+
+    def publish_joints(self, state: JointState) -> None:
+        """Publish a measurement of all joints."""
+        assert self._robot is not None
+        arm, gripper = self._robot.arm, self._robot.gripper
+        part = state.opening_m / gripper.open_m
+        finger = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
+        n = len(gripper.joints)
+        self.joints_pub.publish(JointStateMsg(
+            header=conversions.header(round(state.stamp_s * 1e9), self._robot.base_frame),
+            name=[*arm.joints, *gripper.joints],
+            position=[*map(float, state.positions), *[finger] * n],
+            velocity=[*map(float, state.velocities), *[0.0] * n]))
+
+    # Inside.
+
+    def _there(self) -> tuple[Gate, Skills]:
+        if self._gate is None or self._skills is None:
+            raise WorldError('there is no arm yet')
+        return self._gate, self._skills
+
+    @contextmanager
+    def _moving(self, by_agent: bool) -> Iterator[None]:
+        """While skills move the arm; what the gate refuses is told in the core's words.
+
+        Args:
+            by_agent: whether the agent, and what it needs, must stay alive.
+        """
+        gate, _ = self._there()
+        gate.require(self._required if by_agent else [])
+        self._acting = True
+        try:
+            yield
+        except ArmStoppedError as error:
+            kind = StoppedError if error.latched else WorldError
+            raise kind(f'{error} ({error.cause})') from error
+        finally:
+            self._acting = False
+            gate.require([])
+
+    def _watch(self) -> None:
+        while not self._closing.wait(TICK_S):
+            gate = self._gate
+            if gate is None:
+                return
+            try:
+                gate.tick()
+            except Exception as error:  # a watchdog that dies would leave the arm alone
+                self._node.get_logger().fatal(conversions.text(
+                    f'the watchdog of the arm broke: {type(error).__name__}: {error}'))
+                gate.stop('stop_request', f'the watchdog broke: {error}')
+                return
+
+    def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        message = 'a stop was asked for'
+        gate = self._gate
+        if gate is None:
+            self._stop_asked = message
+        else:
+            gate.stop('stop_request', message)
+        self._node.get_logger().warning('stopped on request')
+        response.success, response.message = True, 'stopped; ~/rearm ends it'
+        return response
+
+    def _rearm(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            gate, _ = self._there()
+            gate.rearm('operator')
+        except WorldError as error:
+            self._stop_asked = ''
+            response.message = conversions.text(str(error))
+            return response
+        self._node.get_logger().warning('re-armed')
+        response.success, response.message = True, 're-armed; the next reset begins an episode'
+        return response
+
+    def _confirm(self, request: Confirm.Request, response: Confirm.Response) -> Confirm.Response:
+        try:
+            gate, _ = self._there()
+            gate.confirm(request.motion, request.accept)
+        except (WorldError, InputError) as error:
+            response.message = conversions.text(str(error))
+            return response
+        response.success = True
+        return response
+
+    def _beat(self, message: msg.Heartbeat) -> None:
+        if self._gate is not None:
+            self._gate.beat(message.node, message.needs)
+
+    def _believe(self, message: msg.Belief) -> None:
+        with self._belief_lock:
+            if self._skills is not None and message.episode_id == self._episode_id:
+                self._skills.expect(conversions.belief_from_msg(message).belief)
+
+    # Messages.
+
+    def _header(self) -> Any:
+        return conversions.header(self._node.get_clock().now().nanoseconds)
+
+    def _show_status(self, status: GateStatus) -> None:
+        if self._closing.is_set():
+            return
+        self._status_pub.publish(msg.ArmStatus(
+            header=self._header(), state=int(status.state), cause=status.cause,
+            message=conversions.text(status.message), moving=status.moving,
+            dry_run=status.dry_run, ready=status.ready,
+            waiting_for=[conversions.text(what) for what in status.waiting_for],
+            pending=status.pending, pending_text=conversions.text(status.pending_text)))
+
+    def _report_to_msg(self, report: SkillReport) -> msg.SkillReport:
+        return msg.SkillReport(
+            header=self._header(), episode_id=self._episode_id,
+            action=conversions.action_to_msg(report.action), cause=report.cause,
+            message=conversions.text(report.message), phases=list(report.phases),
+            seconds=list(report.seconds), cpu_seconds=list(report.cpu_seconds))
+
+    def _show_plan(self, plan: PlannedMotion) -> None:
+        assert self._robot is not None
+        marker = self._marker('plan', Marker.LINE_STRIP, (0.1, 0.8, 0.2))
+        marker.scale.x = 0.004
+        marker.points = [_point(place) for place in plan.path_m]
+        marker.text = conversions.text(plan.what)
+        self._marker_pub.publish(MarkerArray(markers=[self._box(self._robot), marker]))
+
+    def _box(self, robot: RobotConfig) -> Marker:
+        low, high = robot.safety.box_min_m, robot.safety.box_max_m
+        marker = self._marker('workspace', Marker.CUBE, (0.2, 0.4, 0.9), 0.15)
+        middle, size = (low + high) / 2, high - low
+        marker.pose.position = _point(middle)
+        marker.scale.x, marker.scale.y, marker.scale.z = map(float, size)
+        return marker
+
+    def _marker(self, namespace: str, kind: int, colour: tuple[float, float, float],
+                opacity: float = 1.0) -> Marker:
+        marker = Marker(header=self._header(), ns=namespace, type=kind, action=Marker.ADD)
+        marker.header.frame_id = _TABLE_FRAME
+        marker.pose.orientation.w = 1.0
+        red, green, blue = colour
+        marker.color = ColorRGBA(r=red, g=green, b=blue, a=opacity)
+        return marker
+
+
+def _point(place: Any) -> Point:
+    x, y, z = np.asarray(place, dtype=float)
+    return Point(x=float(x), y=float(y), z=float(z))

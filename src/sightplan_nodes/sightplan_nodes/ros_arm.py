@@ -1,0 +1,491 @@
+"""An arm and a camera behind ROS drivers: what skills need of them.
+
+The arm is one that ros2_control drives: joint states, and a joint trajectory controller commanded
+by its topic or, where control_msgs is installed, by its action; the gripper likewise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from action_msgs.msg import GoalStatus
+from builtin_interfaces.msg import Duration
+from rclpy.action import ActionClient
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import JointState as JointStateMsg
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from sightplan.model import DeadlineError, InputError, WorldError
+from sightplan.records.messages import raw_stamp_ns
+from sightplan_arm.config import CameraConfig, RobotConfig
+from sightplan_arm.hardware import JointState, JointTrajectory, Rgbd
+from sightplan_nodes import conversions, names, qos
+
+TOPIC, ACTION, AUTO = 'topic', 'action', 'auto'
+
+LATENCY_S = 0.1
+"""So long an image may be under way from the camera to here [s]."""
+
+_LONGEST_GUESS_S = 0.1  # the arm's clock runs on by itself between measurements, so far
+_CLOCK_JUMP_S = 1.0  # stamps that are this much older come from a driver that was started anew
+_PAIRED_NS = 15_000_000  # images of one time: half the distance at 30 Hz, less a bit
+_FINGERS_S = 0.5  # in which a gripper's trajectory leads the fingers to their goal
+_KEPT = 8  # pictures, infos and depth images that wait for their partners
+
+
+def choose_interface(wanted: str, what: str, file: str) -> str:
+    """Whether a controller is commanded by its action or by its topic.
+
+    Args:
+        wanted: TOPIC, ACTION, or AUTO: the action where control_msgs is installed.
+        what: it is, for messages.
+        file: where that is said.
+
+    Raises:
+        InputError: the action is wanted, and control_msgs is not installed.
+    """
+    if wanted == TOPIC:
+        return TOPIC
+    try:
+        importlib.import_module('control_msgs.action')
+    except ImportError as error:
+        if wanted == ACTION:
+            raise InputError(f'{file}: {what}: interface: action needs the package control_msgs '
+                             f'({error}): install ros-jazzy-control-msgs, or say topic') from error
+        return TOPIC
+    return ACTION
+
+
+class RosArm:
+    """The protocol Arm over a robot's driver.
+
+    Its clock is that of the stamps of the joint states, so that motions are timed as the robot
+    lives them, also a simulated one that is slower or faster than the wall's clock; stamps of
+    zero stand for the time of arrival.
+
+    Commands need a spinning node, but do not wait for it. A goal that a controller refuses, or
+    gives up, is told to ``on_trouble``.
+    """
+
+    def __init__(self, node: Node, robot: RobotConfig, hardware: str = names.REAL,
+                 relay: Callable[[JointStateMsg], None] = lambda message: None) -> None:
+        """Connect.
+
+        Args:
+            node: whose topics they are.
+            robot: names joints and topics.
+            hardware: REAL, or SIMULATED: the same names in its namespace.
+            relay: is given each message of joint states, in the executor's thread.
+
+        Raises:
+            InputError: an interface cannot be had here.
+        """
+        self._node, self._robot, self._relay = node, robot, relay
+        self._lock = threading.Lock()
+        self._wanted = (*robot.arm.joints, *robot.gripper.joints)
+        self._joints: dict[str, _Joint] = {}
+        self._others: set[str] = set()  # names of joints that are not this robot's
+        self._stamp_s, self._came_s = -math.inf, -math.inf  # of the arm's joints together
+        self._last_now_s = -math.inf
+        self.on_trouble: Callable[[str], None] = node.get_logger().error
+        group = ReentrantCallbackGroup()
+        arm, gripper = robot.arm, robot.gripper
+
+        def choose(wanted: str, what: str) -> str:
+            if hardware == names.SIMULATED:
+                return TOPIC  # all that it listens to
+            return choose_interface(wanted, what, str(robot.file))
+        node.create_subscription(JointStateMsg, names.driver(arm.joint_states, hardware),
+                                 self._take, qos.DRIVER, callback_group=group)
+        self._trajectories: _Channel
+        if choose(arm.interface, 'arm') == ACTION:
+            self._trajectories = _TrajectoryAction(
+                node, names.driver(arm.trajectory_action, hardware), self._trouble)
+        else:
+            self._trajectories = _Topic(node, names.driver(arm.trajectory_topic, hardware))
+        self._fingers: _Channel
+        if choose(gripper.interface, 'gripper') == ACTION:
+            self._fingers = _GripperAction(
+                node, names.driver(gripper.action, hardware), self._trouble)
+        else:
+            self._fingers = _Topic(node, names.driver(gripper.trajectory_topic, hardware))
+
+    # The protocol Arm.
+
+    def now_s(self) -> float:
+        """The clock of the joint states; it runs on between them."""
+        with self._lock:
+            since = time.monotonic() - self._came_s
+            if math.isinf(since):
+                return 0.0  # before the first measurement time stands still
+            self._last_now_s = max(self._last_now_s,
+                                   self._stamp_s + min(since, _LONGEST_GUESS_S))
+            return self._last_now_s
+
+    def state(self) -> JointState | None:
+        """The newest measurement of all joints; None until each has come."""
+        arm, gripper = self._robot.arm, self._robot.gripper
+        with self._lock:
+            if self._missing():
+                return None
+            joints = [self._joints[name] for name in arm.joints]
+            fingers = np.mean([self._joints[name].position for name in gripper.joints])
+            part = ((fingers - gripper.joint_at_closed)
+                    / (gripper.joint_at_open - gripper.joint_at_closed))
+            return JointState(self._stamp_s, np.array([joint.position for joint in joints]),
+                              np.array([joint.velocity for joint in joints]),
+                              max(0.0, float(part * gripper.open_m)))
+
+    def state_age_s(self) -> float:
+        """Seconds since the joint that was silent for longest was measured."""
+        with self._lock:
+            if self._missing():
+                return math.inf
+            return time.monotonic() - min(joint.came_s for joint in self._joints.values())
+
+    def command(self, trajectory: JointTrajectory) -> None:
+        """Send a trajectory.
+
+        Raises:
+            WorldError: nobody is there to take it.
+        """
+        points = [JointTrajectoryPoint(
+            positions=list(map(float, positions)), velocities=list(map(float, velocities)),
+            time_from_start=_duration(seconds))
+            for seconds, positions, velocities in zip(
+                trajectory.times_s, trajectory.positions, trajectory.velocities, strict=True)]
+        self._trajectories.send(JointTrajectoryMsg(
+            joint_names=list(self._robot.arm.joints), points=points))
+
+    def grip(self, opening_m: float, force_n: float) -> None:
+        """Send the fingers to an opening.
+
+        The force goes with an action's goal only: a joint trajectory controller presses as it is
+        set up to, and refuses trajectories with efforts.
+
+        Raises:
+            WorldError: nobody is there to take it.
+        """
+        gripper = self._robot.gripper
+        part = opening_m / gripper.open_m
+        joint = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
+        self._fingers.send(JointTrajectoryMsg(
+            joint_names=list(gripper.joints), points=[JointTrajectoryPoint(
+                positions=[joint] * len(gripper.joints),
+                time_from_start=_duration(min(_FINGERS_S, gripper.settle_s)))]), force_n)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the arm's clock has gone on; no longer than it could take, if it stands."""
+        until = self.now_s() + seconds
+        end = time.monotonic() + 2.0 * seconds + 2.0 * _LONGEST_GUESS_S
+        while (left := until - self.now_s()) > 0.0 and time.monotonic() < end:
+            time.sleep(min(max(left, 0.001), 0.01))
+
+    # Besides.
+
+    def missing(self) -> str:
+        """What is not known of the arm yet, for people; '' if all is."""
+        with self._lock:
+            missing = self._missing()
+            if not missing:
+                return ''
+            topic = self._robot.arm.joint_states
+            there = sorted({*self._joints, *self._others})
+            if not there:
+                return f'no joint states come on {topic}: start the driver'
+            return (f'the joint states on {topic} have no {", ".join(missing)} (they have '
+                    f'{", ".join(there)}): correct the names in {self._robot.file}')
+
+    def _missing(self) -> list[str]:
+        return [name for name in self._wanted if name not in self._joints]
+
+    def _take(self, message: JointStateMsg) -> None:
+        """Keep a measurement; drivers may send some joints at a time, or others, too.
+
+        One whose stamp is not new says nothing: who repeats himself does not measure any more.
+        """
+        self._relay(message)
+        came, stamp_s = time.monotonic(), _seconds(message.header.stamp)
+        stamp_s = stamp_s or came
+        with self._lock:
+            for k, name in enumerate(message.name[:len(message.position)]):
+                position, old = message.position[k], self._joints.get(name)
+                if name not in self._wanted or not math.isfinite(position):
+                    self._others.add(name)
+                    continue
+                if old is not None and 0.0 <= old.stamp_s - stamp_s < _CLOCK_JUMP_S:
+                    continue
+                if k < len(message.velocity) and math.isfinite(message.velocity[k]):
+                    velocity = message.velocity[k]
+                elif old is None or stamp_s <= old.stamp_s:
+                    velocity = 0.0
+                else:
+                    velocity = (position - old.position) / (stamp_s - old.stamp_s)
+                self._joints[name] = _Joint(position, velocity, stamp_s, came)
+            arm = [self._joints[name] for name in self._robot.arm.joints if name in self._joints]
+            if arm:
+                oldest = min(arm, key=lambda joint: joint.came_s)
+                if oldest.stamp_s < self._stamp_s:  # the driver was started anew
+                    self._last_now_s = -math.inf
+                self._stamp_s, self._came_s = oldest.stamp_s, oldest.came_s
+
+    def _trouble(self, message: str) -> None:
+        self.on_trouble(message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """A joint's newest measurement; when it was measured, and came [s]."""
+
+    position: float
+    velocity: float
+    stamp_s: float
+    came_s: float
+
+
+class _Channel(Protocol):
+    """The way to a controller."""
+
+    def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
+        """Have a trajectory followed, in place of the one that is under way; returns at once.
+
+        Args:
+            message: the trajectory.
+            force_n: with which a gripper holds, where it can be told.
+
+        Raises:
+            WorldError: nobody is there to take it.
+        """
+
+
+class _Topic:
+    """A joint trajectory controller's topic."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._publisher = node.create_publisher(JointTrajectoryMsg, topic, qos.COMMANDS)
+
+    def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
+        if not self._publisher.get_subscription_count():
+            raise WorldError(f'no controller listens on {self._publisher.topic_name}: start it')
+        self._publisher.publish(message)
+
+
+class _Action:
+    """A controller's action: what all kinds of goals have in common.
+
+    A new goal takes the place of the one before. Goals are sent in the executor's thread (see
+    ExecutorThread), so that sending does not wait.
+    """
+
+    def __init__(self, node: Node, kind: str, name: str, trouble: Callable[[str], None]) -> None:
+        self._node, self._name, self._trouble = node, name, trouble
+        self._type = getattr(importlib.import_module('control_msgs.action'), kind)
+        self._client = ActionClient(node, self._type, name,
+                                    callback_group=ReentrantCallbackGroup())
+        self._newest = 0
+
+    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
+        """The goal that stands for a trajectory."""
+        raise NotImplementedError
+
+    def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
+        if not self._client.server_is_ready():
+            raise WorldError(f'no controller serves the action {self._name}: start it')
+        executor = self._node.executor
+        if executor is None:
+            raise WorldError(f'{self._node.get_name()} is not spinning')
+        goal = self.goal(message, force_n)
+        self._newest += 1
+        number = self._newest
+        executor.create_task(lambda: self._begin(goal, number))
+
+    def _begin(self, goal: Any, number: int) -> None:
+        if number == self._newest:
+            self._client.send_goal_async(goal).add_done_callback(
+                lambda future: self._accepted(future, number))
+
+    def _accepted(self, future: Any, number: int) -> None:
+        handle = future.result()
+        if handle.accepted:
+            handle.get_result_async().add_done_callback(
+                lambda result: self._done(result, number))
+        elif number == self._newest:
+            self._trouble(f'the controller refused a goal of {self._name}')
+
+    def _done(self, future: Any, number: int) -> None:
+        reply = future.result()
+        if number == self._newest and reply.status != GoalStatus.STATUS_SUCCEEDED:
+            said = getattr(reply.result, 'error_string', '') or 'it does not say why'
+            self._trouble(f'the controller gave up a goal of {self._name}: {said}')
+
+
+class _TrajectoryAction(_Action):
+    """FollowJointTrajectory."""
+
+    def __init__(self, node: Node, name: str, trouble: Callable[[str], None]) -> None:
+        super().__init__(node, 'FollowJointTrajectory', name, trouble)
+
+    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
+        return self._type.Goal(trajectory=message)
+
+
+class _GripperAction(_Action):
+    """GripperCommand; fingers that close on a thing stall, which is no trouble."""
+
+    def __init__(self, node: Node, name: str, trouble: Callable[[str], None]) -> None:
+        super().__init__(node, 'GripperCommand', name, trouble)
+
+    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
+        goal = self._type.Goal()
+        goal.command.position = message.points[0].positions[0]
+        goal.command.max_effort = force_n
+        return goal
+
+    def _done(self, future: Any, number: int) -> None:
+        if not future.result().result.stalled:
+            super()._done(future, number)
+
+
+class RosCamera:
+    """The protocol Camera over a driver: colour, calibration and aligned depth of one stamp.
+
+    What comes is kept undecoded until somebody looks. Subscribes for best effort, which takes
+    reliable publishers, too.
+
+    Args:
+        node: whose topics they are.
+        config: names them.
+        hardware: REAL, or SIMULATED: the same names in its namespace.
+        relay: is given each message as it came (serialized), and which it is (image, info or
+            depth), in the executor's thread.
+    """
+
+    def __init__(self, node: Node, config: CameraConfig, hardware: str = names.REAL,
+                 relay: Callable[[str, bytes], None] = lambda part, data: None) -> None:
+        self._config, self._relay = config, relay
+        self._arrived = threading.Condition()
+        self._kept: dict[str, OrderedDict[int, tuple[bytes, float]]] = {
+            'image': OrderedDict(), 'info': OrderedDict(), 'depth': OrderedDict()}
+        self._newest: tuple[int, float] | None = None  # stamp [ns] and arrival [s] of an image
+        group = ReentrantCallbackGroup()
+        self.topics = {part: names.driver(getattr(config, part), hardware) for part in self._kept}
+        for part, kind in (('image', Image), ('info', CameraInfo), ('depth', Image)):
+            node.create_subscription(kind, self.topics[part], self._taker(part), qos.DRIVER,
+                                     raw=True, callback_group=group)
+
+    def image_age_s(self) -> float:
+        """Seconds since a new colour image came; infinity before the first."""
+        with self._arrived:
+            return math.inf if self._newest is None else time.monotonic() - self._newest[1]
+
+    def look(self, timeout_s: float = 5.0) -> Rgbd:
+        """A picture that was taken after this call began, by the camera's own clock.
+
+        That clock is read off the stamp of the newest image, and how long ago it came. An image
+        was under way for some time when it came, so that the clock is ahead of that: by no more
+        than LATENCY_S, which is waited for in addition.
+
+        Raises:
+            DeadlineError: none came in time; says what came and what did not.
+            InputError: the camera sends what cannot be read.
+        """
+        began = time.monotonic()
+        with self._arrived:
+            after_ns = (0 if self._newest is None else round(
+                self._newest[0] + (began - self._newest[1] + LATENCY_S) * 1e9))
+            while True:
+                found = self._complete(after_ns)
+                if found is not None:
+                    break
+                left = began + timeout_s - time.monotonic()
+                if left <= 0.0:
+                    raise DeadlineError(f'no picture of the camera within {timeout_s:g} s: '
+                                        f'{self._state(began)}')
+                self._arrived.wait(left)
+        return self._decode(found)
+
+    def missing(self) -> str:
+        """What has not come yet, for people; '' if all has."""
+        with self._arrived:
+            missing = [self.topics[part] for part, kept in self._kept.items() if not kept]
+        return f'nothing has come on {", ".join(missing)}: start the driver' if missing else ''
+
+    def _taker(self, part: str) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            stamp_ns, came = raw_stamp_ns(data), time.monotonic()
+            with self._arrived:
+                kept = self._kept[part]
+                if part == 'image' and (self._newest is None or stamp_ns != self._newest[0]):
+                    self._newest = (stamp_ns, came)
+                kept[stamp_ns] = (data, came)
+                while len(kept) > _KEPT:
+                    kept.popitem(last=False)
+                self._arrived.notify_all()
+            self._relay(part, data)
+        return take
+
+    def _complete(self, after_ns: int) -> tuple[int, bytes, bytes, bytes] | None:
+        """The newest picture after a time whose parts are all there. The lock is held."""
+        for stamp_ns, (image, _) in reversed(self._kept['image'].items()):
+            if stamp_ns <= after_ns:
+                continue
+            parts = [self._near(part, stamp_ns) for part in ('info', 'depth')]
+            if all(parts):
+                return (stamp_ns, image, *parts)
+        return None
+
+    def _near(self, part: str, stamp_ns: int) -> bytes | None:
+        """The message of a stamp; drivers differ by a little between their streams."""
+        kept = self._kept[part]
+        nearest = min(kept, key=lambda other: abs(other - stamp_ns), default=None)
+        if nearest is None or abs(nearest - stamp_ns) > _PAIRED_NS:
+            return None
+        return kept[nearest][0]
+
+    def _state(self, began: float) -> str:
+        """What came since, for people. The lock is held."""
+        missing = [self.topics[part] for part, kept in self._kept.items()
+                   if not any(came >= began for _, came in kept.values())]
+        if missing:
+            return f'nothing came on {", ".join(missing)}; is the driver running?'
+        return (f'images, infos and depth images came, but none of the same time '
+                f'({", ".join(self.topics.values())}): the driver must align depth to colour')
+
+    def _decode(self, parts: tuple[int, bytes, bytes, bytes]) -> Rgbd:
+        stamp_ns, image, info, depth = parts
+        rgb = conversions.image_from_msg(deserialize_message(image, Image))
+        calibration = deserialize_message(info, CameraInfo)
+        depth_m = conversions.depth_from_msg(deserialize_message(depth, Image),
+                                             self._config.depth_scale_m)
+        if depth_m.shape != rgb.shape[:2]:
+            raise InputError(f'{self.topics["depth"]} is {depth_m.shape[1]} x {depth_m.shape[0]} '
+                             f'pixels, {self.topics["image"]} {rgb.shape[1]} x {rgb.shape[0]}: '
+                             'give the topic of depth that is aligned to colour')
+        distortion = np.zeros(5)
+        given = np.asarray(calibration.d, dtype=np.float64)[:5]
+        distortion[:len(given)] = given
+        matrix = np.asarray(calibration.k, dtype=np.float64).reshape(3, 3)
+        if not matrix[0, 0] > 0:
+            raise InputError(f'{self.topics["info"]}: the camera is not calibrated (K is zero)')
+        return Rgbd(rgb, depth_m, matrix, distortion, stamp_ns)
+
+
+def _seconds(stamp: Any) -> float:
+    return float(stamp.sec + stamp.nanosec * 1e-9)
+
+
+def _duration(seconds: float) -> Duration:
+    whole, part = divmod(round(float(seconds) * 1e9), 10**9)
+    return Duration(sec=int(whole), nanosec=int(part))

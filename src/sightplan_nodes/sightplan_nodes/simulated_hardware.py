@@ -1,0 +1,168 @@
+"""A simulated arm and camera as ROS drivers have theirs: what ``arm_bridge`` is tried on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
+
+from sightplan.model import State, WorldError
+from sightplan_arm.hardware import JointTrajectory
+from sightplan_nodes import conversions, qos
+
+if TYPE_CHECKING:
+    from sightplan_nodes.arm_side import ArmSide
+    from sightplan_nodes.world_node import WorldNode
+
+JOINTS_HZ = 100.0
+_LISTEN_S = 0.2
+
+
+class SimulatedHardware:
+    """Publishes the joints, and follows what others command.
+
+    ``joint_states`` come 100 times a second. As soon as somebody is there who would publish to the
+    topic of the arm's or the gripper's controller, time passes by itself, as the world's setting
+    ``realtime_factor`` says, pictures are live, drawn by a process of their own, and skills are
+    the others' business.
+
+    Args:
+        node: whose names they are; the controllers' are those of the robot's file, in its
+            namespace.
+        world: of the simulator, with ``hardware``, ``robot`` and ``camera_process()``.
+        side: the node's own use of the arm, which ends when others command it.
+        rate_hz: of live pictures, at most.
+        now_ns: the node's clock.
+        look_back: is told what was true at the time of each picture.
+    """
+
+    def __init__(self, node: WorldNode, world: Any, side: ArmSide, rate_hz: float,
+                 now_ns: Callable[[], int], look_back: Callable[[int, State], None]) -> None:
+        self._node, self._world, self._side = node, world, side
+        self._period_s, self._now_ns, self._look_back = 1.0 / rate_hz, now_ns, look_back
+        self.driven = False
+        self._closing = threading.Event()
+        self._threads = [threading.Thread(target=self._measure, name='joint states', daemon=True)]
+        robot = world.robot
+        self._topics = [name.lstrip('/') for name in (robot.arm.trajectory_topic,
+                                                      robot.gripper.trajectory_topic)]
+        for topic, take in zip(self._topics, (self._follow, self._grip), strict=True):
+            node.create_subscription(JointTrajectoryMsg, topic, take, qos.COMMANDS,
+                                     callback_group=node.group)
+        node.create_timer(_LISTEN_S, self._listen, callback_group=node.group)
+        self._threads[0].start()
+
+    def close(self) -> None:
+        """No more pictures, no more joint states."""
+        self._closing.set()
+        for thread in self._threads:
+            thread.join(5.0)
+
+    # In the executor's thread.
+
+    def _listen(self) -> None:
+        if self.driven or not any(map(self._node.count_publishers, self._topics)):
+            return
+        self.driven = True
+        self._node.get_logger().info('the arm is commanded from outside now')
+        self._side.detach()
+        self._world.skills = _NoSkills()
+        self._world.hardware.arm.run()
+        self._threads.append(threading.Thread(target=self._film, name='live pictures',
+                                              daemon=True))
+        self._threads[-1].start()
+
+    def _follow(self, message: JointTrajectoryMsg) -> None:
+        joints = list(self._world.robot.arm.joints)
+        try:
+            order = _order(message, joints)
+            points = message.points
+            speeds = [[point.velocities[k] for k in order] for point in points
+                      if len(point.velocities) == len(joints)]
+            self._world.hardware.command(JointTrajectory(
+                np.array([_seconds(point.time_from_start) for point in points]),
+                np.array([[point.positions[k] for k in order] for point in points]),
+                np.array(speeds if len(speeds) == len(points) else [])))
+        except (WorldError, IndexError) as error:
+            self._refuse(self._topics[0], error)
+
+    def _grip(self, message: JointTrajectoryMsg) -> None:
+        gripper = self._world.robot.gripper
+        try:
+            order = _order(message, list(gripper.joints))
+            where = float(np.mean([message.points[-1].positions[k] for k in order]))
+            part = ((where - gripper.joint_at_closed)
+                    / (gripper.joint_at_open - gripper.joint_at_closed))
+            self._world.hardware.grip(part * gripper.open_m, gripper.force_n)
+        except (WorldError, IndexError) as error:
+            self._refuse(self._topics[1], error)
+
+    def _refuse(self, topic: str, error: Exception) -> None:
+        self._node.get_logger().error(conversions.text(
+            f'a trajectory on {topic} is not followed: {error}'))
+
+    # In threads of their own: a driver is late for nothing that the node does besides.
+
+    def _measure(self) -> None:
+        while not self._closing.wait(1.0 / JOINTS_HZ):
+            try:
+                self._side.publish_joints(self._world.hardware.state())
+            except WorldError:  # the simulator was closed
+                return
+
+    def _film(self) -> None:
+        world, node = self._world, self._node
+        info = conversions.camera_info_to_msg(world.camera_info())
+        frame_id = info.header.frame_id
+        with world.camera_process() as live:
+            while not self._closing.is_set():
+                began = time.monotonic()
+                stamp_ns = self._now_ns()
+                picture = None
+                try:
+                    self._look_back(stamp_ns, world.state())
+                    if live.request(world.hardware.poses(), world.hardware.camera.decor):
+                        picture = live.wait(10.0)
+                except WorldError as error:  # between two episodes, or not drawn
+                    node.get_logger().debug(conversions.text(str(error)))
+                if picture is not None:
+                    info.header = conversions.header(stamp_ns, frame_id)
+                    node.info_pub.publish(info)
+                    node.image_pub.publish(conversions.image_to_msg(
+                        picture.rgb, stamp_ns, frame_id))
+                    if node.depth_pub.get_subscription_count():
+                        node.depth_pub.publish(conversions.depth_to_msg(
+                            picture.depth_m, stamp_ns, frame_id))
+                elif not live.alive:
+                    if not self._closing.wait(1.0):
+                        node.get_logger().error('the camera process has died: no more pictures')
+                    return
+                self._closing.wait(max(0.0, began + self._period_s - time.monotonic()))
+
+
+class _NoSkills:
+    """The skills of a world whose arm others move: they park it and look themselves."""
+
+    def reset(self, problem: Any) -> None:
+        """Nothing: the simulator has parked the arm."""
+
+
+def _order(message: JointTrajectoryMsg, joints: list[str]) -> list[int]:
+    """Where each of the joints stands in a message.
+
+    Raises:
+        WorldError: it has others.
+    """
+    given = list(message.joint_names)
+    if sorted(given) != sorted(joints) or not message.points:
+        raise WorldError(f'it has {len(message.points)} points of joints '
+                         f'{", ".join(given) or "without names"}; there are {", ".join(joints)}')
+    return [given.index(name) for name in joints]
+
+
+def _seconds(duration: Any) -> float:
+    return float(duration.sec + duration.nanosec * 1e-9)
