@@ -6,4 +6,5 @@ case $address in
   *:*) port=${address##*:} ;;
   *) port=11811 ;;
 esac
-exec fastdds discovery --server-id 0 --udp-address "${address%:*}" --udp-port "$port"
+# Not "fastdds discovery", which starts this and would leave it behind.
+exec fast-discovery-server --server-id 0 --udp-address "${address%:*}" --udp-port "$port"

@@ -180,14 +180,27 @@ class Machine:
 
     def stop(self, name: str) -> int:
         """Stop a service as an engine does: SIGTERM, and patience; returns its exit code."""
-        process = self.processes.pop(name)
+        process = self.processes[name]
         process.send_signal(signal.SIGTERM)
         patience_s = float(self.wanted[name]['stop_grace_period'].removesuffix('s'))
         try:
-            return process.wait(patience_s)
+            return self.wait(name, patience_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{name} was not stopped in {patience_s:g} s: '
                                  f'{self.said(name)}') from None
+
+    def wait(self, name: str, limit_s: float = LIMIT_S) -> int:
+        """Wait until a service ends; returns its exit code. Nothing of it may be left.
+
+        Raises:
+            subprocess.TimeoutExpired: it does not.
+        """
+        code = self.processes[name].wait(limit_s)
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+            raise AssertionError(f'{name} has left processes behind: {self.said(name)}')
+        return code
 
     def down(self) -> dict[str, int]:
         """Stop all services, dependents first; returns their exit codes."""

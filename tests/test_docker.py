@@ -1,0 +1,568 @@
+"""docker/: what can be known of images and compose files without an engine, which is nearly all.
+
+The services are started from the compose files themselves, as processes (compose_testing.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+import yaml
+
+import rooms
+from compose_testing import (
+    DOCKER,
+    IN_IMAGE,
+    LIMIT_S,
+    ROOT,
+    VARIABLE,
+    Machine,
+    in_checkout,
+    machine,
+    read,
+    services,
+)
+from sightplan.graph import load_graph
+from sightplan.records import RunStore
+from sightplan.records.bag_reading import open_bag
+from sightplan.up import reserved_domain
+
+COMPOSE = sorted(file.name for file in DOCKER.glob('compose*.yaml'))
+ALONE = ['compose.yaml']
+GPU = ['compose.yaml', 'compose.gpu.yaml']
+ROBOT = ['compose.yaml', 'compose.robot.yaml']
+SERVER = ['compose.yaml', 'compose.gpu.yaml', 'compose.server.yaml']
+SETUPS = {'alone': ALONE, 'gpu': GPU, 'robot': ROBOT, 'server': SERVER}
+LAN = {'LAN_ADDRESS': '10.77.0.1', 'DISCOVERY_SERVER': '10.77.0.1:11811'}
+GRAPH = ROOT / 'config' / 'graphs' / 'experiment.yaml'
+ENTER = DOCKER / 'enter.sh'
+
+
+def setup(name: str, **environ: str) -> dict[str, dict]:
+    return services(SETUPS[name], LAN | environ)
+
+
+def each_service() -> list[tuple[str, str]]:
+    return [(name, service) for name in SETUPS for service in setup(name)]
+
+
+# The compose files.
+
+@pytest.mark.parametrize('name', SETUPS)
+def test_compose_itself_reads_them_as_these_tests_do(name):
+    compose = next((tool for tool in (['docker', 'compose'], ['docker-compose'])
+                    if shutil.which(tool[0]) and not subprocess.run(
+                        [*tool, 'version'], capture_output=True, check=False).returncode), None)
+    if compose is None:
+        pytest.skip('Docker Compose is not installed')
+    files = [part for file in SETUPS[name] for part in ('-f', str(DOCKER / file))]
+    done = subprocess.run(
+        [*compose, *files, '--profile', '*', 'config', '--format', 'json'], text=True,
+        capture_output=True, env={'PATH': os.environ['PATH'], 'HOME': '/', **LAN}, check=False)
+    assert done.returncode == 0, done.stderr
+    theirs, ours = json.loads(done.stdout)['services'], setup(name)
+    assert theirs.keys() == ours.keys()
+    for service, content in ours.items():
+        for field in ('image', 'command', 'init', 'ipc', 'network_mode', 'profiles', 'read_only',
+                      'restart', 'stop_grace_period', 'user', 'security_opt', 'cap_drop'):
+            assert theirs[service].get(field) == content.get(field), (service, field)
+        assert theirs[service]['environment'] == {
+            key: value if value is None else str(value)
+            for key, value in content['environment'].items()}
+        assert theirs[service]['healthcheck']['test'] == content['healthcheck']['test']
+        assert theirs[service]['build']['args'] == content['build']['args']
+        assert {key: (value['condition'], value['required']) for key, value
+                in theirs[service].get('depends_on', {}).items()} == {
+            key: (value['condition'], value.get('required', True)) for key, value
+            in content.get('depends_on', {}).items()}
+
+
+def test_one_machine_has_all_nodes_and_two_have_them_once():
+    alone = services(ALONE, LAN, [])
+    assert alone.keys() == {'recorder', 'world', 'grounder', 'symbolic_planner', 'agent',
+                            'experiment'}
+    assert services(GPU, LAN, []).keys() == alone.keys()
+    assert services(ALONE, LAN, ['vlm_planner']).keys() == {*alone, 'vlm_planner'}
+    robot, server = services(ROBOT, LAN, []), services(SERVER, LAN, [])
+    assert robot.keys() | server.keys() == {*alone, 'discovery'}
+    assert server.keys() == {'grounder'}
+    assert services(SERVER, LAN, ['vlm_planner']).keys() == {'grounder', 'vlm_planner'}
+    assert not robot.keys() & server.keys()
+
+
+@pytest.mark.parametrize(('name', 'service'), each_service())
+def test_every_service_is_confined_healthy_and_patient(name, service):
+    content = setup(name)[service]
+    assert content['init'] is True, 'signals would not reach the node'
+    assert content['read_only'] is True and content['tmpfs'] == '/tmp'
+    assert content['cap_drop'] == ['ALL'] and 'privileged' not in content
+    assert content['security_opt'] == ['no-new-privileges:true']
+    assert re.fullmatch(r'[1-9]\d*:[1-9]\d*', content['user']), 'root'
+    assert (content['network_mode'], content['ipc']) == ('host', 'host'), 'shared memory of DDS'
+    assert 'ports' not in content
+    assert float(content['stop_grace_period'].removesuffix('s')) > 4 + 6 + 5, 'see sightplan.up'
+    assert content['restart'] in ('no', 'on-failure:3', 'unless-stopped')
+    health = content['healthcheck']
+    assert health.keys() == {'test', 'interval', 'timeout', 'retries', 'start_period',
+                             'start_interval'}
+    build = content['build']
+    assert (DOCKER / build['context']).resolve() == ROOT
+    assert (ROOT / build['dockerfile']).is_file()
+    assert build['args'].keys() <= arguments_of_the_dockerfile()
+    assert content['image'] == f'sightplan:{build["args"]["VARIANT"]}'
+
+
+@pytest.mark.parametrize('name', SETUPS)
+@pytest.mark.parametrize('world', ['sim_bridge', 'arm_bridge'])
+def test_a_stop_that_is_latched_in_the_world_survives(name, world):
+    assert setup(name, WORLD=world)['world']['restart'] == 'no'
+
+
+def graph_command(content: dict) -> tuple[str, list[str]] | None:
+    """Node and arguments, for a service that runs a node of the graph."""
+    command = content['command']
+    if command[:3] != ['sightplan', 'up', 'experiment']:
+        return None
+    node = command[-1].removeprefix('--only=')
+    assert command[-1] == f'--only={node}'
+    return node, command[3:-1]
+
+
+@pytest.mark.parametrize(('name', 'service'), each_service())
+def test_every_node_is_one_of_the_graph_with_all_of_its_arguments(name, service):
+    found = graph_command(setup(name)[service])
+    if found is None:
+        assert service in ('discovery', 'operator')
+        return
+    node, given = found
+    graph = load_graph(GRAPH)
+    graph.values(given)
+    chosen, = graph.only([node]).nodes
+    wanted = {variable for value in chosen.parameters.values()
+              for variable in re.findall(r'\$\(var (\w+)\)', str(value))}
+    assert [text.partition(':=')[0] for text in given] == list(dict.fromkeys(
+        text.partition(':=')[0] for text in given)), 'twice'
+    assert {text.partition(':=')[0] for text in given} == wanted
+
+
+def test_values_are_the_graphs_own_unless_they_are_set():
+    graph = load_graph(GRAPH)
+    defaults = {argument.name: argument.default for argument in graph.arguments}
+    for service in services(ALONE, {}).values():
+        values = graph.values(graph_command(service)[1])
+        assert {name: value for name, value in values.items() if value != defaults[name]
+                } in ({}, {'out': '/runs/containers'})
+
+
+@pytest.mark.parametrize(('name', 'service'), each_service())
+def test_the_healthcheck_is_about_the_service(name, service):
+    content = setup(name)[service]
+    found = graph_command(content)
+    what = {'discovery': '--discovery', 'operator': 'operator_console'}.get(service)
+    assert content['healthcheck']['test'] == [
+        'CMD', f'{IN_IMAGE}/docker/enter.sh', 'python', '-m', 'sightplan_nodes.health',
+        what if found is None else found[0]]
+
+
+@pytest.mark.parametrize(('name', 'service'), each_service())
+def test_what_a_service_runs_is_there(name, service):
+    content = setup(name)[service]
+    program, *_ = in_checkout(content['command'], {})
+    if program == 'sightplan':
+        assert os.access(ROOT / '.venv' / 'bin' / program, os.X_OK)
+        return
+    assert os.access(program, os.X_OK), 'build the workspace (make build)'
+
+
+@pytest.mark.parametrize('name', SETUPS)
+def test_services_depend_on_services(name):
+    found = setup(name)
+    for content in found.values():
+        for other, condition in content.get('depends_on', {}).items():
+            assert other in found
+            assert condition['condition'] == 'service_healthy'
+            apart = set(found[other].get('profiles', ())) - set(content.get('profiles', ()))
+            assert not apart or condition.get('required') is False, 'it may be switched off'
+
+
+@pytest.mark.parametrize('name', SETUPS)
+def test_volumes_are_declared_and_used(name):
+    declared = {volume for file in SETUPS[name] for volume in read(file).get('volumes', ())}
+    used = {entry.split(':')[0] for service in setup(name).values()
+            for entry in service.get('volumes', ())}
+    assert used == declared
+    writable = {entry.split(':')[1] for service in setup(name).values()
+                for entry in service.get('volumes', ()) if not entry.endswith(':ro')}
+    assert writable == {'/runs', '/models'}
+    assert f'-g sightplan {" ".join(sorted(writable, reverse=True))}' in dockerfile_text()
+
+
+def used_variables() -> dict[str, set[str]]:
+    """Variables of all compose files, each with its defaults ('?' for required ones)."""
+    found: dict[str, set[str]] = {}
+    for name in COMPOSE:
+        for variable, kind, text in VARIABLE.findall((DOCKER / name).read_text()):
+            assert kind, f'{name}: {variable} without a default'
+            found.setdefault(variable, set()).add(text if kind == '-' else '?')
+    return found
+
+
+def example() -> dict[str, str]:
+    lines = [line for line in (DOCKER / 'example.env').read_text().splitlines()
+             if line and not line.startswith('#')]
+    return dict(line.split('=', 1) for line in lines)
+
+
+def test_every_setting_is_in_the_example_with_its_default():
+    shown = example()
+    used = used_variables()
+    assert shown.pop('COMPOSE_PROFILES') == '', "Compose's own"
+    assert shown.keys() == used.keys()
+    assert {name: {value} for name, value in shown.items()} == {
+        name: {''} if defaults == {'?'} else defaults for name, defaults in used.items()}
+
+
+def test_every_paragraph_of_the_example_says_what_it_is_about():
+    for paragraph in (DOCKER / 'example.env').read_text().split('\n\n'):
+        assert paragraph.startswith('#')
+
+
+def test_keys_are_handed_on_and_written_nowhere():
+    secret = re.compile(r'KEY|TOKEN|PASSWORD|SECRET')
+    for name in SETUPS:
+        for service, content in setup(name).items():
+            held = {key: value for key, value in content['environment'].items()
+                    if secret.search(key)}
+            assert set(held.values()) <= {None}
+            assert not held or service in ('grounder', 'vlm_planner')
+    assert not secret.search(dockerfile_text())
+    assert not any(secret.search(name) for name in example())
+
+
+def test_a_machine_of_two_says_what_it_must_be_told():
+    for files in (ROBOT, SERVER):
+        for missing in LAN:
+            with pytest.raises(AssertionError, match=f'{missing} is not set: set it to'):
+                services(files, {name: value for name, value in LAN.items() if name != missing})
+
+
+# The image.
+
+def dockerfile_text() -> str:
+    return (DOCKER / 'Dockerfile').read_text()
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Instructions of the Dockerfile: keyword and rest, continued lines joined."""
+    text = re.sub(r'^\s*#.*\n', '', dockerfile_text(), flags=re.MULTILINE)
+    lines = re.sub(r'\s*\\\n\s*', ' ', text).splitlines()
+    return [tuple(line.split(maxsplit=1)) for line in lines if line.strip()]
+
+
+def arguments_of_the_dockerfile() -> set[str]:
+    return {rest.partition('=')[0] for keyword, rest in instructions() if keyword == 'ARG'}
+
+
+def test_hadolint_finds_nothing():
+    tool = shutil.which('hadolint')
+    if tool is None:
+        pytest.skip('hadolint is not installed')
+    done = subprocess.run([tool, DOCKER / 'Dockerfile'], capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stdout) == (0, '')
+
+
+def test_stages_are_of_this_file_or_pinned():
+    defaults = dict(rest.partition('=')[::2] for keyword, rest in instructions()
+                    if keyword == 'ARG')
+    for variant in ('cpu', 'cuda'):
+        values = {**defaults, 'VARIANT': variant}
+        known: set[str] = set()
+        for keyword, rest in instructions():
+            if keyword != 'FROM':
+                continue
+            image, stage = re.fullmatch(r'(\S+) AS ([a-z-]+)', rest).groups()
+            image = image.replace('${ROS_DIGEST:+@${ROS_DIGEST}}', '')
+            for name, value in values.items():
+                image = image.replace(f'${{{name}}}', value)
+            assert image in known or re.fullmatch(r'ros:jazzy-[a-z-]+-noble', image), image
+            known.add(stage)
+    assert stage == 'runtime', 'the last stage is what is built'
+
+
+def test_the_image_runs_as_nobody_in_particular():
+    last = instructions()[[keyword for keyword, _ in instructions()].index('USER'):]
+    assert last[0] == ('USER', '10001:10001')
+    assert not any(keyword == 'USER' for keyword, _ in last[1:])
+    assert '--uid 10001' in dockerfile_text()
+    assert {setup(name)[service]['user'] for name, service in each_service()} == {'10001:10001'}
+    entry = json.loads(dict(last)['ENTRYPOINT'])
+    assert entry == [f'{IN_IMAGE}/docker/enter.sh'] and os.access(ENTER, os.X_OK)
+
+
+def ignored(path: Path) -> bool:
+    """Whether the build context leaves a path of the repository out."""
+    patterns = [line for line in (ROOT / '.dockerignore').read_text().splitlines()
+                if line and not line.startswith('#')]
+    places = [path, *path.parents][:-1]
+    return any(fnmatch(str(place), pattern) or (
+        pattern.startswith('**/') and fnmatch(place.name, pattern[3:]))
+        for place in places for pattern in patterns)
+
+
+def test_the_build_context_holds_what_is_copied_and_nothing_else_of_weight():
+    for keyword, rest in instructions():
+        if keyword == 'COPY' and not rest.startswith('--from'):
+            source = rest.split()[0]
+            assert (ROOT / source).exists() and not (source != '.' and ignored(Path(source)))
+    made = [line.rstrip('/') for line in (ROOT / '.gitignore').read_text().splitlines() if line]
+    for name in (*made, '.git', '.venv/bin/python', 'build/x', 'runs/x', 'docker/.env', '.env'):
+        assert ignored(Path(name.replace('*', 'x'))), name
+    for name in ('src/sightplan/sightplan/cli.py', 'docker/enter.sh', 'docker/example.env',
+                 'scripts/build.sh'):
+        assert not ignored(Path(name)), name
+
+
+def test_what_the_image_copies_is_made_or_of_the_checkout():
+    stages = {rest.split()[-1] for keyword, rest in instructions() if keyword == 'FROM'}
+    for keyword, rest in instructions():
+        if keyword == 'COPY' and rest.startswith('--from='):
+            stage, source, target = re.fullmatch(r'--from=(\w+) (\S+) (\S+)', rest).groups()
+            assert stage in stages and source == f'{IN_IMAGE}/{target}'
+            assert target in ('.venv', 'build', 'install')
+
+
+def test_what_is_left_out_of_the_image_is_not_imported():
+    names = {re.split(r'[\s<=\[]', line)[0].lower() for line in
+             (ROOT / 'requirements' / 'dev.in').read_text().splitlines()
+             if line and not line.startswith('#')}
+    for package in (ROOT / 'src').glob('*/setup.py'):
+        name = package.parent.name
+        for file in (package.parent / name).rglob('*.py'):
+            imported = {item.target.partition('.')[0].replace('_', '-')
+                        for item in rooms.imports_of(file, package.parent)}
+            assert not imported & names, file
+
+
+UNINSTALL = ('.venv/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes '
+             '-r requirements/dev.in')
+CHECK = 'docker/enter.sh sightplan run --episodes 1 --out /tmp/check'
+HEALTH = 'docker/enter.sh python -m sightplan_nodes.health --help'
+RUN_WHERE = {
+    # What the image's build and the image run, and where these very commands are tried.
+    'apt-get update': 'Ubuntu',
+    'apt-get install -y --no-install-recommends ros-jazzy-control-msgs': 'Ubuntu',
+    'apt-get install -y --no-install-recommends cmake g++ git make '
+    'python3-colcon-common-extensions python3-dev python3-venv': 'Ubuntu',
+    'rm -rf /var/lib/apt/lists/*': 'Ubuntu',
+    '. /opt/ros/jazzy/setup.sh': 'Ubuntu',
+    'useradd --system --uid 10001 --user-group --no-create-home --home-dir /tmp sightplan':
+        'Ubuntu',
+    'install -d -o sightplan -g sightplan /runs /models': 'Ubuntu',
+    'scripts/venv.sh': 'Makefile',
+    'scripts/build.sh': 'Makefile',
+    'make test': 'continuous integration',
+    UNINSTALL: 'here',
+    CHECK: 'here',
+    HEALTH: 'here',
+    'rm -r /tmp/check': 'here',
+    'sightplan --help': 'here',
+}
+
+
+def test_every_command_of_the_dockerfile_is_accounted_for():
+    found = set()
+    for keyword, rest in instructions():
+        if keyword == 'RUN':
+            found |= {command.strip() for command in rest.split(' && ')}
+        elif keyword == 'CMD':
+            found.add(shlex.join(json.loads(rest)))
+    assert found == RUN_WHERE.keys()
+    recipes = (ROOT / 'Makefile').read_text().splitlines()
+    assert {'\tscripts/venv.sh', '\tscripts/build.sh'} <= set(recipes)
+
+
+def test_uninstalling_what_only_tests_need(tmp_path):
+    scratch = tmp_path / 'venv'
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', scratch], check=True)
+    command = UNINSTALL.replace('-m pip', f'-m pip --python {scratch}/bin/python')
+    done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def enter(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a container does: with nothing but what the image and the user set."""
+    return subprocess.run([ENTER, *command], cwd=ROOT, text=True, capture_output=True, check=False,
+                          env={'PATH': os.defpath, 'HOME': '/', **environ})
+
+
+def test_the_check_of_the_image_passes(tmp_path):
+    command = CHECK.replace('/tmp/check', str(tmp_path / 'check')).split()[1:]
+    done = enter(*command, HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / 'check' / 'summary.json').read_text())['solved'] == 1
+    for command in (HEALTH.split()[1:], ['sightplan', '--help']):
+        assert 'usage' in enter(*command).stdout
+
+
+# The entry point.
+
+def shown(*names: str, **environ: str) -> list[str]:
+    """Values of variables in the environment that enter.sh makes."""
+    done = enter(sys.executable, '-S', '-c', 'import os, sys; print([os.environ.get(n) for n in '
+                 'sys.argv[1:]])', *names, **environ)
+    assert done.returncode == 0, done.stderr
+    return yaml.safe_load(done.stdout.replace('None', 'null'))
+
+
+TRANSPORT = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'ROS_AUTOMATIC_DISCOVERY_RANGE')
+
+
+def test_without_a_network_traffic_stays_on_the_machine():
+    assert shown(*TRANSPORT) == [str(ROOT / 'config' / 'fastdds_loopback.xml'), 'SUBNET']
+
+
+def test_with_a_network_the_profile_binds_to_its_address_alone(tmp_path):
+    given = {'SIGHTPLAN_LAN_ADDRESS': '10.77.0.2', 'ROS_DISCOVERY_SERVER': '10.77.0.1:11811'}
+    profile, discovery_range = shown(*TRANSPORT, TMPDIR=str(tmp_path), **given)
+    assert discovery_range == 'SUBNET'
+    assert list(tmp_path.iterdir()) == [Path(profile)]
+    spaces = {'p': 'http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles'}
+
+    def transports(file):
+        root = ElementTree.parse(file).getroot()
+        return {item.findtext('p:type', namespaces=spaces): {
+            child.tag.partition('}')[2]: child.text for child in item
+            if child.text.strip()} for item in root.iterfind('.//p:transport_descriptor', spaces)}
+    addresses = [item.text for item in ElementTree.parse(profile).iterfind('.//p:address', spaces)]
+    assert addresses == ['10.77.0.2', '127.0.0.1']
+    ours, loopback = transports(profile), transports(ROOT / 'config' / 'fastdds_loopback.xml')
+    assert ours['SHM'] == loopback['SHM'], 'images need as much shared memory as without a network'
+
+
+@pytest.mark.parametrize(('given', 'words'), [
+    ({'SIGHTPLAN_LAN_ADDRESS': 'robot/net', 'ROS_DISCOVERY_SERVER': 'x'}, 'not an IPv4 address'),
+    ({'SIGHTPLAN_LAN_ADDRESS': '10.77.0.2'}, 'needs ROS_DISCOVERY_SERVER')])
+def test_a_network_that_cannot_be_is_refused(given, words):
+    done = enter('true', **given)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_commands_arrive_as_they_were_given():
+    done = enter('printf', '%s|', 'two words', '', '$HOME', 'x:=*')
+    assert (done.returncode, done.stdout) == (0, 'two words||$HOME|x:=*|')
+    assert enter('sh', '-c', 'exit 7').returncode == 7
+
+
+def test_a_discovery_server_needs_to_know_its_address():
+    done = enter(str(DOCKER / 'discovery.sh'))
+    assert done.returncode == 2 and 'ROS_DISCOVERY_SERVER' in done.stderr
+
+
+# All of it at work.
+
+def check_run(out: Path) -> None:
+    """One episode was solved, and its bag is complete."""
+    line, = RunStore(out).lines()
+    assert line['solved'], line
+    bag = open_bag(out / line['bag'])
+    assert sum(1 for _ in bag.messages()) > 10
+    assert not bag.complaints
+
+
+@pytest.fixture
+def domain() -> Iterator[str]:
+    with reserved_domain() as number:
+        yield str(number)
+
+
+def test_the_services_of_one_machine_solve_an_episode(tmp_path, domain):
+    environ = {'EPISODES': '1', 'ROS_DOMAIN_ID': domain, 'RUN': 'one'}
+    wanted = services(ALONE, environ, [])
+    with machine(wanted, tmp_path / 'machine', {'/runs': tmp_path}) as engine:
+        engine.run('world')
+        assert engine.probe('recorder') == 1, 'healthy before it was started'
+        engine.stop('world')
+        engine.up()
+        assert engine.wait('experiment') == 0, engine.said('experiment')
+        check_run(tmp_path / 'one')
+        hang(engine, 'symbolic_planner')
+        assert engine.probe('symbolic_planner') == 1, 'healthy although it hangs'
+        engine.down()
+
+
+def hang(engine: Machine, service: str) -> None:
+    """Stop the node of a service in its tracks."""
+    launcher = engine.processes[service].pid
+    for entry in Path('/proc').iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if entry.name.isdigit() and f'SIGHTPLAN_PARENT_PID={launcher}'.encode() in (
+                    entry / 'environ').read_bytes().split(b'\0'):
+                os.kill(int(entry.name), signal.SIGSTOP)
+
+
+@contextlib.contextmanager
+def two_machines(folder: Path) -> Iterator[dict[str, list[str]]]:
+    """Two network namespaces joined by a cable; yields, by address, how to run commands in them.
+
+    Each has shared memory of its own, too, as machines have.
+    """
+    script = ('mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready && exec sleep '
+              f'{int(4 * LIMIT_S)}')
+    holders = []
+    try:
+        for _ in range(2):
+            holder = subprocess.Popen(
+                ['unshare', '--net', '--mount', '--ipc', 'sh', '-c', script],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            holders.append(holder)
+            if holder.stdout.readline() != 'ready\n':
+                pytest.skip(f'no namespaces here: {holder.stderr.read().strip()}')
+        ends = {address: (holder.pid, f'cable{number}') for number, (address, holder) in
+                enumerate(zip(('10.77.0.1', '10.77.0.2'), holders, strict=True))}
+        (one, cable), (other, end) = ends.values()
+        subprocess.run(['ip', 'link', 'add', cable, 'netns', str(one), 'type', 'veth', 'peer',
+                        'name', end, 'netns', str(other)], check=True)
+        inside = {address: ['nsenter', '-t', str(pid), '--net', '--mount', '--ipc',
+                            f'--wd={ROOT}', '--'] for address, (pid, _) in ends.items()}
+        for address, (_, name) in ends.items():
+            for command in (['addr', 'add', f'{address}/24', 'dev', name],
+                            ['link', 'set', name, 'up']):
+                subprocess.run([*inside[address], 'ip', *command], check=True)
+        yield inside
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.communicate()
+
+
+def test_the_services_of_two_machines_solve_an_episode(tmp_path, domain):
+    if os.getuid() or not all(map(shutil.which, ('unshare', 'nsenter', 'ip'))):
+        pytest.skip('needs root, unshare, nsenter and ip')
+    environ = {'EPISODES': '1', 'ROS_DOMAIN_ID': domain, 'RUN': 'two', **LAN}
+    robot = services(ROBOT, environ, [])
+    server = services(SERVER, {**environ, 'LAN_ADDRESS': '10.77.0.2'}, [])
+    volumes = {'/runs': tmp_path}
+    with two_machines(tmp_path) as inside, \
+            machine(robot, tmp_path / 'robot', volumes, inside['10.77.0.1']) as here, \
+            machine(server, tmp_path / 'server', volumes, inside['10.77.0.2']) as there:
+        there.up()
+        here.up()
+        there.until_healthy('grounder')
+        assert here.wait('experiment') == 0, here.said('experiment')
+        check_run(tmp_path / 'two')
+        there.down()
+        here.down()
