@@ -391,7 +391,10 @@ def _urdf_path(top: _Section, file: Path) -> Path:
                             f'({", ".join(shipped)}){did_you_mean(given, shipped)}; a path ends '
                             'in .urdf')
         return path
-    path = file.parent / user_path(given)
+    try:
+        path = file.parent / user_path(given)
+    except InputError as error:
+        raise top.wrong('urdf', str(error)) from error
     if path.suffix == '.xacro':
         raise top.wrong('urdf', f'{given} must be turned into a URDF first: xacro {given} > '
                         f'{path.stem}')

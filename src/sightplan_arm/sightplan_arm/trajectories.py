@@ -173,27 +173,45 @@ def timed(path: Array, max_velocity: Array, max_acceleration: Array) -> JointTra
     if len(points) < 2:
         return JointTrajectory(np.array([0.0, KNOT_S]), path[[0, 0]], np.zeros((2, path.shape[1])))
     curve = _Spline(points, max_velocity)
-    ticks, along = _smooth(*_travel(curve, max_velocity, max_acceleration))
-    times = np.linspace(0.0, ticks[-1], max(5, math.ceil(ticks[-1] / KNOT_S) + 1))
-    speed = np.interp(times, ticks, np.gradient(along, ticks))
-    speed[[0, -1]] = 0.0
-    positions, slopes, _ = curve(np.interp(times, ticks, along))
-    positions[[0, -1]] = path[[0, -1]]
-    trajectory = JointTrajectory(times, positions, slopes * speed[:, None])
-    for _ in range(20):  # two are enough
+    # Between its points a trajectory accelerates a little more than planned: plan with less, too.
+    first = _follow(curve, max_velocity, max_acceleration)
+    excess = float((extremes(first).acceleration / max_acceleration).max())
+    second = _follow(curve, max_velocity, max_acceleration / max(excess, 1.0))
+    for plan in (first, second):
+        plan.positions[[0, -1]] = path[[0, -1]]  # without round-off
+    return min((_slowed(plan, max_velocity, max_acceleration) for plan in (first, second)),
+               key=lambda plan: plan.duration_s)
+
+
+def _slowed(trajectory: JointTrajectory, max_velocity: Array, max_acceleration: Array,
+            ) -> JointTrajectory:
+    """The same motion, stretched in time until it keeps to limits."""
+    for _ in range(5):  # two are enough
         found = extremes(trajectory)
         slower = max(float((found.velocity / max_velocity).max()),
                      math.sqrt(float((found.acceleration / max_acceleration).max())))
-        if 0.999 <= slower <= 1.0:
+        if slower <= 1.0:
             return trajectory
         slower *= 1 + 1e-6
-        trajectory = JointTrajectory(trajectory.times_s * slower, positions,
+        trajectory = JointTrajectory(trajectory.times_s * slower, trajectory.positions,
                                      trajectory.velocities / slower)
     raise ValueError('the numbers of the path are too large or too small to compute with')
 
 
-def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> tuple[Array, Array]:
-    """Times and parameters (M,) of a fast travel along a curve, from rest to rest."""
+def _follow(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> JointTrajectory:
+    """Travel along a curve, nearly within limits."""
+    ticks, speed = _smoothed(*_travel(curve, max_velocity, max_acceleration))
+    along = np.concatenate([[0.0], np.cumsum((speed[:-1] + speed[1:]) / 2)]) * _TICK_S
+    scale = curve.length / along[-1]
+    times = np.linspace(0.0, ticks[-1], max(5, math.ceil(ticks[-1] / KNOT_S) + 1))
+    positions, slopes, _ = curve(scale * np.interp(times, ticks, along))
+    return JointTrajectory(times, positions,
+                           slopes * scale * np.interp(times, ticks, speed)[:, None])
+
+
+def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array,
+            ) -> tuple[Array, Array, Array]:
+    """Times, parameters and speeds (M,) of a fast travel along a curve, from rest to rest."""
     along = np.linspace(0.0, curve.length, _GRID)
     step = along[1]
     _, first, second = (np.abs(part) for part in curve(along))
@@ -211,16 +229,20 @@ def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> tup
             gain = 2 * step * float((left_over / first[right]).min())
             square[new] = min(square[new], square[known] + gain)
     speed = np.sqrt(square)
-    return np.concatenate([[0.0], np.cumsum(2 * step / (speed[:-1] + speed[1:]))]), along
+    took = np.cumsum(2 * step / (speed[:-1] + speed[1:]))
+    return np.concatenate([[0.0], took]), along, speed
 
 
-def _smooth(times: Array, along: Array) -> tuple[Array, Array]:
-    """The same travel at even ticks, speeds averaged over SMOOTH_S: accelerations do not jump."""
+def _smoothed(times: Array, along: Array, speed: Array) -> tuple[Array, Array]:
+    """Even ticks, and the speed averaged over SMOOTH_S: accelerations do not jump."""
     half = round(SMOOTH_S / _TICK_S / 2)
-    end = math.ceil(times[-1] / _TICK_S) + 2 * half
-    fine = np.interp(np.arange(-2 * half, end + 1) * _TICK_S, times, along)
-    window = np.full(2 * half + 1, 1 / (2 * half + 1))
-    mean: Array = np.convolve(fine, window, 'valid')
+    fine = np.arange(-2 * half, math.ceil(times[-1] / _TICK_S) + 2 * half + 1) * _TICK_S
+    piece = np.clip(np.searchsorted(times, fine, side='right') - 1, 0, len(times) - 2)
+    lasts = np.diff(times)[piece]
+    inside = np.clip(fine - times[piece], 0.0, lasts)
+    there = along[piece] + inside * (
+        speed[piece] + inside * np.diff(speed)[piece] / (2 * lasts))
+    mean = (there[2 * half:] - there[:-2 * half]) / (2 * half * _TICK_S)
     return np.arange(len(mean), dtype=np.float64) * _TICK_S, mean
 
 
