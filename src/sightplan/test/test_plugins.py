@@ -55,13 +55,9 @@ def wrong_name(subparsers):
     subparsers.add_parser('run').set_defaults(main=print)
 
 
-def no_main(subparsers):
-    subparsers.add_parser('no_main')
-
-
 @pytest.mark.parametrize(('function', 'reason'), [
     (fails, 'RuntimeError: no arm today'), (leaves, 'SystemExit: 5'),
-    (wrong_name, "commands ['run']"), (no_main, 'no main'), (None, 'TypeError')])
+    (wrong_name, "commands ['run']"), (None, 'TypeError')])
 def test_a_broken_one_is_listed_and_says_why_and_the_others_work(
         installed, capsys, function, reason):
     name = function.__name__ if function else 'nothing'

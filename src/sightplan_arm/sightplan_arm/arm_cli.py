@@ -1,10 +1,616 @@
-"""``sightplan arm``: check a robot's file, calibrate its camera, watch it."""
+"""``sightplan arm``: check a robot's file, calibrate its camera, see what it sees."""
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.model import InfrastructureError, InputError, user_path
+
+if TYPE_CHECKING:
+    from sightplan_arm.camera_files import CameraInfo
+    from sightplan_arm.config import RobotConfig
+    from sightplan_arm.extrinsics import Board, Extrinsics
+    from sightplan_arm.hardware import Rgbd, Vector
+    from sightplan_arm.kinematics import Kinematics
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_WARN_PX = 1.0
+_WARN_TABLE_M = 0.003
+_LEAST_BLOCK_PX = 25.0
+
+_EXAMPLES = """\
+examples:
+  sightplan arm check panda
+  sightplan arm check my_robot.yaml --camera-info camera.yaml
+  sightplan arm board --out board.png
+  sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml \\
+      --image picture.png --board-xyz -0.135 -0.07 0.002 --write
+  sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml --points touched.yaml
+  sightplan arm detect color.png depth.png --robot my_robot.yaml --camera-info camera.yaml
+
+exit codes: 0 done; 1 the robot, the calibration or the picture is not usable; 2 bad usage.
+"""
+
+_CALIBRATE = """\
+Find where the camera hangs, in the frame of the robot's table. Either of:
+
+one picture (or several, all of the same board at the same place) of the board that `sightplan arm
+board` makes, and where the board is: --board-xyz is the lower left corner of its squares,
+--board-rpy its turn, by default flat on the table with its upper edge away from the camera;
+90 0 0 is upright, facing the camera;
+
+or a file of points, whose places come from the arm:
+
+  points:
+  - {joints: [0.1, ...], pixel: [312.5, 240.0]}   # the tip touched what is seen at this pixel
+  - {xyz: [0.09, 0.0, 0.05], pixel: [401, 233]}   # a place in the table's frame
+  - {joints: [0.2, ...], corner: 7}               # the tip touched an inner corner of the board
+
+Corners are numbered from the lower left to the right, then upwards; with --image the others are
+found where these say that the board is (three or more, not on a line), so that nothing need be
+clicked or measured.
+"""
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the sub-command to the parser of ``sightplan``."""
-    raise NotImplementedError
+    """Register ``sightplan arm`` with its own sub-commands."""
+    parser = subparsers.add_parser(
+        'arm', help="check a robot's file, calibrate its camera, see what it sees",
+        description="Check a robot's file, calibrate its camera, see what it sees. Nothing here "
+                    'moves anything.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='arm_command', required=True, metavar='COMMAND')
+
+    def add(name: str, main: Callable[[argparse.Namespace], int], about: str, description: str,
+            ) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name, help=about, description=description,
+            epilog=_examples_of(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter)
+        command.add_argument('--json', action='store_true',
+                             help='print one JSON object; all else goes to standard error')
+        command.set_defaults(main=lambda arguments: _run(main, arguments))
+        return command
+
+    command = add('check', check, 'is a robot ready to be used?',
+                  'Check a robot: its file and URDF, the reach of every column and level, that\n'
+                  'the camera sees all of them, and that all motions stay within the limits.')
+    command.add_argument('robot', nargs='?', default='panda',
+                         help='a name in config/robots, or a file (default: %(default)s)')
+    _add_camera_info(command, needed=False)
+    command.add_argument('--no-motions', action='store_true',
+                         help='leave out the motions, which take some seconds')
+
+    command = add('board', board, 'make the calibration board for a printer',
+                  'Write the calibration board in its true size, for a printer.')
+    command.add_argument('--out', type=Path, default=Path('board.png'), metavar='FILE',
+                         help='where (default: %(default)s)')
+    command.add_argument('--dpi', type=int, default=300, help='dots per inch (default: '
+                         '%(default)s)')
+    _add_board(command)
+
+    command = add('calibrate', calibrate, 'find where the camera hangs', _CALIBRATE)
+    command.add_argument('--robot', default='panda', metavar='ROBOT',
+                         help='a name in config/robots, or a file (default: %(default)s)')
+    _add_camera_info(command, needed=True)
+    command.add_argument('--image', type=Path, action='append', default=[], metavar='FILE',
+                         help='picture of the board (may be repeated)')
+    command.add_argument('--points', type=Path, metavar='FILE', help='places and their pixels')
+    command.add_argument('--board-xyz', type=float, nargs=3, metavar=('X', 'Y', 'Z'),
+                         help="lower left corner of the board's squares in the table's frame [m]")
+    command.add_argument('--board-rpy', type=float, nargs=3, metavar=('R', 'P', 'Y'),
+                         default=(0.0, 0.0, 0.0), help='turn of the board about fixed axes [deg]')
+    command.add_argument('--write', action='store_true',
+                         help="write the pose into the robot's file, comments are kept")
+    _add_board(command)
+
+    command = add('detect', detect, 'what does the arm see in a picture?',
+                  'Find the blocks in a picture with depth, as the skills of the arm do.')
+    command.add_argument('image', type=Path, help='colour picture')
+    command.add_argument('depth', type=Path,
+                         help='depth aligned to it: 16-bit PNG, or .npy (floating point: metres)')
+    command.add_argument('--robot', default='panda', metavar='ROBOT',
+                         help='a name in config/robots, or a file (default: %(default)s)')
+    _add_camera_info(command, needed=True)
+    command.add_argument('--columns', type=int, metavar='N',
+                         help="how many columns there are (default: the robot's most)")
+    command.add_argument('--colours', metavar='NAMES',
+                         help='blocks that must be there, as in red,green (default: any)')
+    command.add_argument('--out', type=Path, metavar='FILE',
+                         help='write the picture with what was seen drawn into it')
+
+
+def _examples_of(name: str) -> str:
+    lines = _EXAMPLES.replace('\\\n      ', '').splitlines()
+    chosen = [line for line in lines if line.startswith(f'  sightplan arm {name}')]
+    return '\n'.join(['examples:', *chosen, '', lines[-1]])
+
+
+def _add_camera_info(command: argparse.ArgumentParser, needed: bool) -> None:
+    command.add_argument('--camera-info', type=Path, metavar='FILE', required=needed,
+                         help='calibration of the camera: what `ros2 topic echo --once '
+                         'camera/camera_info` prints, or a file of camera_calibration')
+
+
+def _add_board(command: argparse.ArgumentParser) -> None:
+    command.add_argument('--squares', default='6x4', metavar='WxH',
+                         help='of the board (default: %(default)s)')
+    command.add_argument('--square-mm', type=float, default=45.0, metavar='MM',
+                         help='side of a square as measured on paper (default: %(default)s)')
+    command.add_argument('--marker-mm', type=float, metavar='MM',
+                         help='side of a marker (default: three quarters of a square)')
+
+
+def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes a message and an exit code."""
+    from sightplan_arm.extrinsics import ExtrinsicsError
+    try:
+        return main(arguments)
+    except (ExtrinsicsError, InfrastructureError) as error:
+        code, message = _FAILED, str(error)
+    except InputError as error:
+        code, message = _USAGE, str(error)
+    print(f'sightplan arm: {message}', file=sys.stderr)
+    return code
+
+
+def _say(arguments: argparse.Namespace, text: str = '') -> None:
+    print(text, file=sys.stderr if arguments.json else sys.stdout)
+
+
+def _finish(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
+    if arguments.json:
+        print(json.dumps(result))
+
+
+def _numbers(values: Any, digits: int = 6) -> Any:
+    """Arrays as lists of rounded numbers."""
+    if hasattr(values, 'tolist'):
+        values = values.tolist()
+    if isinstance(values, list | tuple):
+        return [_numbers(value, digits) for value in values]
+    return round(float(values), digits)
+
+
+# --- check ------------------------------------------------------------------------------------
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """``sightplan arm check``."""
+    from sightplan_arm.config import load_robot
+    from sightplan_arm.kinematics import Kinematics
+    rows: list[dict[str, str]] = []
+
+    def note(what: str, state: str, text: str) -> None:
+        rows.append({'what': what, 'state': state, 'text': text})
+        _say(arguments, f'{state:5} {what:8} {text}')
+
+    info = _camera_info(arguments)
+    result: dict[str, Any] = {'robot': arguments.robot, 'checks': rows}
+    try:
+        robot = load_robot(arguments.robot)
+    except InputError as error:
+        note('file', 'FAIL', str(error))
+    else:
+        note('file', 'ok', f'{robot.file}')
+        note('urdf', 'ok', f'{robot.urdf}: {len(robot.arm.joints)} joints from '
+             f'{robot.base_frame} to {robot.tip_frame}')
+        kinematics = Kinematics(robot)
+        result['reach'] = _check_reach(arguments, robot, kinematics, note)
+        _check_camera(robot, info, note)
+        if not arguments.no_motions:
+            _check_motions(robot, kinematics, note)
+    result['ok'] = all(row['state'] != 'FAIL' for row in rows)
+    _say(arguments, f'{robot.name} can be used' if result['ok'] else
+         f'{arguments.robot} cannot be used yet: mend what is marked FAIL')
+    _finish(arguments, result)
+    return _DONE if result['ok'] else _FAILED
+
+
+_Note = Callable[[str, str, str], None]
+
+
+def _check_reach(arguments: argparse.Namespace, robot: RobotConfig, kinematics: Kinematics,
+                 note: _Note) -> list[dict[str, Any]]:
+    from sightplan_arm.kinematics import reach
+    table = robot.table
+    places = reach(kinematics, robot)
+    by_place = {(place.column, place.level): place for place in places}
+    _say(arguments, '      reach: distance of the next joint limit [rad] when a block is held at '
+         'this column and level')
+    _say(arguments, '      level ' + ''.join(f'{f"c{i + 1}":>7}'
+                                             for i in range(table.max_columns)))
+    for level in reversed(range(table.max_level + 2)):
+        cells = (by_place[column, level] for column in range(table.max_columns))
+        _say(arguments, f'      {level + 1:5} ' + ''.join(
+            f'{cell.margin:7.2f}' if cell.ok else '     no' for cell in cells))
+    lost = [place for place in places if not place.ok]
+    if lost:
+        note('reach', 'FAIL', f'{len(lost)} of {len(places)} places: '
+             + '; '.join(f'column {place.column + 1}, level {place.level + 1}: {place.problem}'
+                         for place in lost[:3]) + ('; ...' if len(lost) > 3 else '')
+             + ' (move the table or the box, or lower table.max_level or max_columns)')
+    else:
+        least = min(place.margin for place in places)
+        note('reach', 'ok', f'all {len(places)} places, levels {table.max_level + 1} and '
+             f'{table.max_level + 2} on the way over a full stack included; at least '
+             f'{least:.2f} rad from the limits')
+    return [{'column': place.column, 'level': place.level, 'ok': place.ok,
+             'margin_rad': _numbers(place.margin, 4), 'problem': place.problem}
+            for place in places]
+
+
+def _check_camera(robot: RobotConfig, info: CameraInfo | None, note: _Note) -> None:
+    """The camera's pose makes sense, and it sees every place of a block."""
+    import cv2
+    import numpy as np
+
+    from sightplan_arm.geometry import inverse, transform
+    pose, table = robot.camera.pose, robot.table
+    xs, side = table.column_x_m(table.max_columns), table.block_m
+    around = 0.78 * side  # half a block's diagonal and some slack
+    corners = np.array([(x, y, z) for x in (xs[0] - around, xs[-1] + around)
+                        for y in (-around, around) for z in (0.0, table.max_level * side)])
+    local = transform(inverse(pose), corners)
+    fix = 'run sightplan arm calibrate'
+    if pose[2, 3] <= 0:
+        note('camera', 'FAIL', f'camera.pose: {-1e3 * pose[2, 3]:.0f} mm below the table ({fix})')
+        return
+    if local[:, 2].min() <= 0:
+        note('camera', 'FAIL', f'camera.pose: the camera looks away from the columns ({fix})')
+        return
+    if pose[0, 0] < 0.5:
+        note('camera', 'FAIL', "camera.pose: x of the table does not point to the picture's "
+             f'right: turn table.pose so that x is right and y away as the camera sees it, or '
+             f'{fix}')
+        return
+    flat = local[:, :2] / local[:, 2:]
+    view = np.degrees(np.arctan(np.abs(flat).max(axis=0)))
+    if info is None:
+        note('camera', 'skip', f'to see every place, {2 * view[0]:.1f} x {2 * view[1]:.1f} '
+             'degrees are needed: give --camera-info to check that')
+        return
+    seen = cv2.projectPoints(local, np.zeros(3), np.zeros(3), info.matrix,
+                             info.distortion)[0][:, 0]
+    room = np.concatenate([seen + 0.5, np.array([info.width, info.height]) - 0.5 - seen], axis=1)
+    block_px = side * math.sqrt(info.matrix[0, 0] * info.matrix[1, 1]) / float(local[:, 2].max())
+    if room.min() < 0:
+        sides = ('left', 'upper', 'right', 'lower')
+        worst = int(room.min(axis=0).argmin())
+        note('camera', 'FAIL', f'blocks would be up to {-room.min():.0f} pixels beyond the '
+             f'{sides[worst]} edge of the picture: move the camera, or lower table.max_columns '
+             'or max_level')
+    elif block_px < _LEAST_BLOCK_PX:
+        note('camera', 'FAIL', f'a block shows {block_px:.0f} pixels wide, at least '
+             f'{_LEAST_BLOCK_PX:.0f} are needed: move the camera nearer')
+    else:
+        note('camera', 'ok', f'sees every place, {room.min():.0f} pixels or more from the edge; a '
+             f'block is at least {block_px:.0f} pixels wide')
+
+
+def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> None:
+    """Plan the moves between all columns, low and over full stacks, and check every motion."""
+    from sightplan_arm.hardware import ArmStoppedError
+    from sightplan_arm.limits import Limits
+    from sightplan_arm.trajectories import UnreachableError
+    limits = Limits(robot, kinematics)
+    table = robot.table
+    cases = [(source, target, level) for source in range(table.max_columns)
+             for target in range(table.max_columns) if source != target
+             for level in (0, table.max_level - 1)]
+    wrong, count, began, shown = [], 0, time.monotonic(), time.monotonic()
+    for number, case in enumerate(cases):
+        if time.monotonic() - shown > 2.0:
+            shown = time.monotonic()
+            left = (shown - began) / number * (len(cases) - number)
+            print(f'arm check: {number} of {len(cases)} moves, {left:.0f} s left',
+                  file=sys.stderr, flush=True)
+        reasons = []
+        for motions in _moves(robot, kinematics, *case):
+            try:
+                for motion in motions():
+                    limits.check(motion.trajectory)
+                    count += 1
+                break
+            except (UnreachableError, ArmStoppedError) as error:
+                reasons.append(str(error))
+        else:
+            source, target, level = case
+            wrong.append(f'from column {source + 1} to {target + 1} at level {level + 1}: '
+                         f'{reasons[0]}')
+    if wrong:
+        note('motions', 'FAIL', f'{len(wrong)} of {len(cases)} moves: {wrong[0]}')
+    else:
+        note('motions', 'ok', f'{len(cases)} moves between all columns, on the table and over '
+             f'full stacks: {count} motions within all limits and the workspace box')
+
+
+def _moves(robot: RobotConfig, kinematics: Kinematics, source: int, target: int,
+           level: int) -> Iterator[Callable[[], Sequence[Any]]]:
+    """The two ways, hand this way or turned by half a turn, to move a block."""
+    from sightplan_arm.geometry import hand_down
+    from sightplan_arm.skills.motions import Route
+    table = robot.table
+    side = table.block_m
+    xs = table.column_x_m(table.max_columns)
+    z = (level + 0.5) * side
+    over = z + 1.1 * side if level == 0 else (table.max_level + 0.5) * side + 0.03
+
+    def plan(turn: float) -> Sequence[Any]:
+        route = Route(robot, kinematics, robot.arm.park, 1.0)
+        above, there, beyond, down = (hand_down((xs[column], 0.0, height), turn)
+                                      for column, height in ((source, over), (source, z),
+                                                             (target, over), (target, z)))
+        route.out('approach', 'out', above)
+        for pose in (there, above, beyond, down, beyond):
+            route.straight('move', 'straight', pose)
+        route.home('retreat')
+        return route.take()
+
+    for turn in (0.0, math.pi):
+        yield lambda turn=turn: plan(turn)  # type: ignore[misc]
+
+
+# --- board and calibrate ----------------------------------------------------------------------
+
+
+def _board(arguments: argparse.Namespace) -> Board:
+    from sightplan_arm.extrinsics import Board
+    across, _, up = arguments.squares.partition('x')
+    if not (across.isdecimal() and up.isdecimal()):
+        raise InputError(f'--squares {arguments.squares}: two numbers are needed, as in 6x4')
+    square = arguments.square_mm / 1e3
+    marker = arguments.marker_mm / 1e3 if arguments.marker_mm is not None else 0.75 * square
+    return Board(int(across), int(up), square, marker)
+
+
+def board(arguments: argparse.Namespace) -> int:
+    """``sightplan arm board``."""
+    from sightplan_arm.camera_files import write_png
+    made, path = _board(arguments), user_path(arguments.out)
+    if not 50 <= arguments.dpi <= 1200:
+        raise InputError(f'--dpi {arguments.dpi}: between 50 and 1200')
+    page = made.draw(arguments.dpi)
+    write_png(path, page, arguments.dpi)
+    size = [round(length / arguments.dpi * 25.4, 1) for length in page.shape[::-1]]
+    _say(arguments, f'{path}: {size[0]:.0f} x {size[1]:.0f} mm. Print it at 100 %, glue it to '
+         f'something stiff, measure a square and give that as --square-mm.')
+    _finish(arguments, {'file': str(path), 'size_mm': size, 'squares': [
+        made.squares_x, made.squares_y], 'square_mm': arguments.square_mm})
+    return _DONE
+
+
+def calibrate(arguments: argparse.Namespace) -> int:
+    """``sightplan arm calibrate``."""
+    import numpy as np
+
+    from sightplan_arm.camera_files import pose_lines, write_camera_pose
+    from sightplan_arm.config import load_robot
+    from sightplan_arm.extrinsics import solve_extrinsics
+    from sightplan_arm.geometry import distance
+    if not arguments.image and arguments.points is None:
+        raise InputError('nothing to calibrate from: give --image with --board-xyz, or --points')
+    robot, info, made = load_robot(arguments.robot), _camera_info(arguments), _board(arguments)
+    assert info is not None
+    places, pixels, names = _places(arguments, robot, info, made)
+    found = solve_extrinsics(places, pixels, info.matrix, info.distortion)
+    xs = robot.table.column_x_m(robot.table.max_columns)
+    std_m = float(found.std_at([(x, 0.0, z) for x in (xs[0], xs[-1]) for z in (
+        0.0, robot.table.max_level * robot.table.block_m)]).max())
+    moved_m, turned = distance(robot.camera.pose, found.pose)
+    left_out = [names[i] for i in np.flatnonzero(~found.used)]
+    used = int(found.used.sum())
+    most = float(found.residuals_px[found.used].max())
+    _say(arguments, f'{used} of {len(names)} points used; reprojection error '
+         f'{found.reprojection_px:.2f} pixels, the largest {most:.2f}')
+    for name in left_out:
+        _say(arguments, f'left out, contradicts the rest: {name}')
+    _say(arguments, f'blocks are seen within {1e3 * std_m:.1f} mm (standard deviation, from this '
+         f'calibration alone); {1e3 * moved_m:.0f} mm and {math.degrees(turned):.1f} degrees from '
+         'the pose in the file')
+    warnings = _warnings(found, std_m)
+    for warning in warnings:
+        _say(arguments, f'warning: {warning}')
+    lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
+                       f'{found.reprojection_px:.2f} px')
+    _say(arguments, 'camera:\n' + '\n'.join(f'  {line}' for line in lines))
+    if arguments.write:
+        write_camera_pose(robot.file, found.pose, lines[0].partition('# ')[2])
+        _say(arguments, f'written to {robot.file}')
+    _finish(arguments, {
+        'pose': _numbers(found.pose, 9), 'reprojection_px': _numbers(found.reprojection_px, 4),
+        'points': len(names), 'left_out': left_out,
+        'residuals_px': _numbers(np.minimum(found.residuals_px, 1e6), 3),
+        'position_std_m': _numbers(found.position_std_m), 'turn_std_deg': _numbers(
+            found.turn_std_deg), 'table_std_m': _numbers(std_m), 'moved_m': _numbers(moved_m),
+        'turned_deg': _numbers(math.degrees(turned)), 'warnings': warnings,
+        'written': str(robot.file) if arguments.write else None})
+    return _DONE
+
+
+def _warnings(found: Extrinsics, std_m: float) -> list[str]:
+    warnings = []
+    if found.reprojection_px > _WARN_PX:
+        warnings.append(f'a reprojection error of more than {_WARN_PX:g} pixel: check '
+                        '--camera-info (the size of the picture, the distortion), --square-mm '
+                        'and the pixels')
+    if std_m > _WARN_TABLE_M:
+        warnings.append(f'more than {1e3 * _WARN_TABLE_M:g} mm of uncertainty: use more points, '
+                        'spread over the table and over heights')
+    if found.pose[0, 0] < 0.5:
+        warnings.append("x of the table does not point to the picture's right: the frame of the "
+                        'table (table.pose) has x to the right and y away as the camera sees it')
+    return warnings
+
+
+def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo, made: Board,
+            ) -> tuple[Vector, Vector, list[str]]:
+    """(N, 3) places in the table's frame, (N, 2) pixels, and what each point is called.
+
+    Raises:
+        InputError: a picture or the file of points cannot be used.
+    """
+    import numpy as np
+
+    from sightplan_arm.camera_files import read_rgb
+    from sightplan_arm.extrinsics import ExtrinsicsError, board_pose_from_touches
+    from sightplan_arm.geometry import make_pose, rotation_from_rpy, transform
+    places: list[Any] = []
+    pixels: list[Any] = []
+    names: list[str] = []
+    corners: list[int] = []
+    touched: list[Any] = []
+    if arguments.points is not None:
+        for name, place, pixel, corner in _read_points(user_path(arguments.points), robot):
+            if corner is not None:
+                corners.append(corner)
+                touched.append(place)
+            else:
+                places.append(place)
+                pixels.append(pixel)
+                names.append(name)
+    pose = None
+    if arguments.board_xyz is not None:
+        pose = make_pose(arguments.board_xyz, rotation_from_rpy(np.radians(arguments.board_rpy)))
+    elif corners:
+        pose, error = board_pose_from_touches(made, corners, touched)
+        _say(arguments, f'{len(corners)} corners were touched within {1e3 * error:.1f} mm of '
+             'where the board has them')
+        if error > 0.003:
+            raise ExtrinsicsError(f'the touched corners are {1e3 * error:.1f} mm off (root mean '
+                                  'square): check their numbers and --square-mm')
+    if pose is None and arguments.image:
+        raise InputError('--image: where is the board? Give --board-xyz (and --board-rpy), or '
+                         '--points with corners that the tip touched')
+    if corners and not arguments.image:
+        raise InputError(f'{arguments.points}: it has corners of the board: give the picture '
+                         'that shows it (--image)')
+    for path in arguments.image:
+        picture = read_rgb(user_path(path))
+        if picture.shape[:2] != (info.height, info.width):
+            raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
+                             f'--camera-info is for {info.width} x {info.height}')
+        numbers, seen = made.detect(picture)
+        _say(arguments, f'{path}: {len(numbers)} corners of the board found')
+        if not len(numbers):
+            raise ExtrinsicsError(f'{path}: no corner of the board is seen: check --squares, '
+                                  'bring it nearer or turn it towards the camera, avoid glare')
+        assert pose is not None
+        places += list(transform(pose, np.array([made.corner_m(int(i)) for i in numbers])))
+        pixels += list(seen)
+        names += [f'{path}: corner {i}' for i in numbers]
+    return np.array(places), np.array(pixels), names
+
+
+def _read_points(path: Path, robot: RobotConfig,
+                 ) -> Iterator[tuple[str, Vector, list[float], int | None]]:
+    """Name, place in the table's frame, pixel, and corner of each point."""
+    import numpy as np
+
+    from sightplan_arm.camera_files import read_yaml
+    from sightplan_arm.geometry import inverse, transform
+    from sightplan_arm.kinematics import Kinematics
+    entries = read_yaml(path).get('points')
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f'{path}: points: a list is needed (see sightplan arm calibrate --help)')
+    kinematics = Kinematics(robot)
+
+    def numbers(entry: dict[str, Any], field: str, length: int, where: str) -> list[float]:
+        value = entry[field]
+        if not (isinstance(value, list) and len(value) == length and all(
+                isinstance(v, int | float) and math.isfinite(v) for v in value)):
+            raise InputError(f'{where}.{field}: {length} numbers are needed')
+        return [float(v) for v in value]
+
+    for number, entry in enumerate(entries):
+        where = f'{path}: points[{number}]'
+        if not isinstance(entry, dict):
+            raise InputError(f'{where}: a mapping is needed, as in {{xyz: [...], pixel: [...]}}')
+        unknown = sorted(set(entry) - {'xyz', 'joints', 'pixel', 'corner'})
+        if unknown or ('xyz' in entry) == ('joints' in entry) \
+                or ('pixel' in entry) == ('corner' in entry):
+            extra = f'unknown field {unknown[0]}; ' if unknown else ''
+            raise InputError(f'{where}: {extra}one of xyz and joints, and one of pixel and '
+                             'corner are needed')
+        if 'xyz' in entry:
+            place = np.array(numbers(entry, 'xyz', 3, where))
+        else:
+            q = np.array(numbers(entry, 'joints', len(robot.arm.joints), where))
+            place = transform(inverse(robot.table.pose), kinematics.fk(q)[:3, 3])
+        corner = entry.get('corner')
+        if corner is not None and not isinstance(corner, int):
+            raise InputError(f'{where}.corner: a whole number is needed')
+        pixel = numbers(entry, 'pixel', 2, where) if corner is None else []
+        yield where, place, pixel, corner
+
+
+def _camera_info(arguments: argparse.Namespace) -> CameraInfo | None:
+    from sightplan_arm.camera_files import read_camera_info
+    if arguments.camera_info is None:
+        return None
+    return read_camera_info(user_path(arguments.camera_info))
+
+
+# --- detect -----------------------------------------------------------------------------------
+
+
+def detect(arguments: argparse.Namespace) -> int:
+    """``sightplan arm detect``."""
+    from sightplan_arm.camera_files import write_png
+    from sightplan_arm.config import load_robot
+    from sightplan_arm.perception import COLOURS, overlay, see_table
+    robot = load_robot(arguments.robot)
+    table = robot.table
+    columns = table.max_columns if arguments.columns is None else arguments.columns
+    if not 1 <= columns <= 20:
+        raise InputError(f'--columns {columns}: between 1 and 20')
+    wanted = [name.strip() for name in (arguments.colours or '').split(',') if name.strip()]
+    colours = {colour: colour for colour in wanted or COLOURS}
+    xs, rgbd = table.column_x_m(columns), _rgbd(arguments, robot)
+    start = time.perf_counter()
+    seen = see_table(rgbd, robot.camera.pose, colours, table.block_m, xs)
+    took_ms = 1e3 * (time.perf_counter() - start)
+    complaints = [c for c in seen.complaints if wanted or c.kind != 'missing']
+    for index, stack in enumerate(seen.stacks):
+        _say(arguments, f'column {index + 1}: {" < ".join(stack) or "empty"}')
+    for cube in seen.cubes.values():
+        x, y, z = 1e3 * cube.centre_m
+        _say(arguments, f'{cube.name:8} x {x:7.1f}  y {y:7.1f}  z {z:6.1f} mm  turned '
+             f'{math.degrees(cube.yaw_rad):5.1f} deg  {cube.pixels} pixels, faces within '
+             f'{1e3 * cube.residual_m:.1f} mm, outline within {cube.edge_px:.1f} pixels')
+    for complaint in complaints:
+        _say(arguments, f'complaint: {complaint}')
+    if arguments.out is not None:
+        out = user_path(arguments.out)
+        write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
+        _say(arguments, f'drawn into {out}')
+    _finish(arguments, {
+        'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
+        'complaints': [{'kind': c.kind, 'text': c.text} for c in complaints],
+        'cubes': {cube.name: {'centre_m': _numbers(cube.centre_m),
+                              'yaw_deg': _numbers(math.degrees(cube.yaw_rad), 2),
+                              'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),
+                              'edge_px': _numbers(cube.edge_px, 2)}
+                  for cube in seen.cubes.values()}})
+    return _DONE if seen.cubes else _FAILED
+
+
+def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
+    from sightplan_arm.camera_files import read_depth, read_rgb
+    from sightplan_arm.hardware import Rgbd
+    info = _camera_info(arguments)
+    assert info is not None
+    rgb = read_rgb(user_path(arguments.image))
+    if rgb.shape[:2] != (info.height, info.width):
+        raise InputError(f'{arguments.image}: {rgb.shape[1]} x {rgb.shape[0]} pixels, but '
+                         f'--camera-info is for {info.width} x {info.height}')
+    depth = read_depth(user_path(arguments.depth), robot.camera.depth_scale_m)
+    return Rgbd(rgb, depth, info.matrix, info.distortion, 0)

@@ -9,6 +9,7 @@ not is found all the same, and said to be tipped.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -848,3 +849,43 @@ def _outline(pixels: Vector, cube: _Solid, view: _View, block_m: float) -> tuple
     by_end = np.einsum('ei,eij->ej', normal, slopes[after])
     moved = (1 - part)[:, None] * by_start[edge] + part[:, None] * by_end[edge]
     return distance[np.arange(len(pixels)), edge] + 0.5, -moved
+
+
+def overlay(rgbd: Rgbd, camera_pose_table: Vector, seen: Arrangement, block_m: float,
+            column_x_m: Sequence[float]) -> NDArray[np.uint8]:
+    """A copy of the picture with what was seen in it.
+
+    Columns as lines on the table, each cube's edges and name; red where there is a complaint.
+
+    Args:
+        rgbd: the picture.
+        camera_pose_table: as for ``see_table``.
+        seen: what ``see_table`` found in it.
+        block_m: side of a block.
+        column_x_m: x of each column, left to right.
+    """
+    picture = np.array(rgbd.rgb, order='C')
+    back = camera_pose_table[:3, :3].T
+    turn = cv2.Rodrigues(np.ascontiguousarray(back))[0]
+    shift = -back @ camera_pose_table[:3, 3]
+
+    def pixels(points_m: Vector) -> list[tuple[int, int]]:
+        shown = cv2.projectPoints(points_m, turn, shift, rgbd.matrix, rgbd.distortion)[0]
+        return [(int(u), int(v)) for u, v in np.clip(np.round(shown[:, 0]), -1e4, 1e4)]
+
+    for x in column_x_m:
+        start, end = pixels(np.array([(x, y, 0.0) for y in (-block_m, block_m)]))
+        cv2.line(picture, start, end, (90, 90, 90), 1, cv2.LINE_AA)
+    wrong = {name for complaint in seen.complaints for name in complaint.blocks}
+    for cube in seen.cubes.values():
+        ink = (230, 30, 30) if cube.name in wrong else (20, 20, 20)
+        axes = rotation_from_vector([0.0, 0.0, cube.yaw_rad])
+        corners = pixels(cube.centre_m + _SIGNS @ axes.T * (block_m / 2))
+        for i, j in itertools.combinations(range(8), 2):
+            if i ^ j in (1, 2, 4):  # corners that differ in one sign
+                cv2.line(picture, corners[i], corners[j], ink, 1, cv2.LINE_AA)
+        middle = pixels(cube.centre_m[None])[0]
+        for width, colour in ((3, (255, 255, 255)), (1, ink)):
+            cv2.putText(picture, cube.name, (middle[0] - 4 * len(cube.name), middle[1]),
+                        cv2.FONT_HERSHEY_SIMPLEX, 0.45, colour, width, cv2.LINE_AA)
+    return picture

@@ -1,0 +1,252 @@
+"""Files about the camera: its calibration, pictures with depth, and its pose in a robot's file."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import struct
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from sightplan.model import InputError
+from sightplan_arm.geometry import distance, rotation_from_rpy
+from sightplan_arm.hardware import Vector
+
+_MODELS = ('plumb_bob', 'rational_polynomial', '')
+
+
+@dataclass(frozen=True, eq=False)
+class CameraInfo:
+    """Calibration of a camera.
+
+    Attributes:
+        width, height: size of its pictures [px].
+        matrix: (3, 3) K; pixel (0, 0) is the centre of the top-left pixel.
+        distortion: (5,) or (8,) coefficients.
+    """
+
+    width: int
+    height: int
+    matrix: Vector
+    distortion: Vector
+
+
+def read_camera_info(path: Path) -> CameraInfo:
+    """Read a calibration, as camera_calibration or ``ros2 topic echo --once`` write it.
+
+    Raises:
+        InputError: it cannot be read, or something in it is wrong; names file and field.
+    """
+    data = read_yaml(path)
+
+    def numbers(names: Sequence[str], default: list[float] | None = None) -> Vector:
+        for name in names:
+            value = data.get(name)
+            if isinstance(value, dict):
+                value = value.get('data')
+            if value is not None:
+                try:
+                    found = np.array(value, dtype=np.float64).ravel()
+                except (TypeError, ValueError) as error:
+                    raise InputError(f'{path}: {name}: not a list of numbers') from error
+                if not np.isfinite(found).all():
+                    raise InputError(f'{path}: {name}: not all of its numbers are finite')
+                return found
+        if default is None:
+            raise InputError(f'{path}: {names[0]}: missing (write what `ros2 topic echo --once '
+                             'camera/camera_info` prints, or a file of camera_calibration)')
+        return np.array(default)
+
+    model = data.get('distortion_model', '')
+    if model not in _MODELS:
+        raise InputError(f'{path}: distortion_model: {model} is not supported (only '
+                         f'{" and ".join(_MODELS[:2])}): use rectified pictures')
+    matrix = numbers(('k', 'K', 'camera_matrix'))
+    if matrix.shape != (9,) or min(matrix[0], matrix[4]) <= 0:
+        raise InputError(f'{path}: k: 9 numbers with positive focal lengths are needed; all zero '
+                         'means that the camera is not calibrated')
+    distortion = numbers(('d', 'D', 'distortion_coefficients'), [0.0] * 5)
+    if len(distortion) not in (0, 4, 5, 8, 12, 14):
+        raise InputError(f'{path}: d: {len(distortion)} coefficients; plumb_bob has 5')
+    size = []
+    for names in (('width', 'image_width'), ('height', 'image_height')):
+        value = next((data[name] for name in names if name in data), None)
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f'{path}: {names[0]}: a number of pixels is needed')
+        size.append(value)
+    return CameraInfo(size[0], size[1], matrix.reshape(3, 3),
+                      distortion if len(distortion) else np.zeros(5))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The first document of a YAML file that holds a mapping.
+
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
+    try:
+        data = next(iter(yaml.safe_load_all(path.read_text('utf-8'))), None)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f'{path}: cannot be read: {error}') from error
+    if not isinstance(data, dict):
+        raise InputError(f'{path}: not a mapping (write "key: value" lines)')
+    return data
+
+
+def read_rgb(path: Path) -> NDArray[np.uint8]:
+    """(H, W, 3) uint8 of an image file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    picture = _decode(path, cv2.IMREAD_COLOR)
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), np.uint8)
+
+
+def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
+    """(H, W) metres from a 16-bit PNG (units of ``scale_m``), or from a .npy file.
+
+    A .npy file of whole numbers is scaled, too; one of floating point is in metres.
+
+    Raises:
+        InputError: it cannot be read or has the wrong shape.
+    """
+    if path.suffix == '.npy':
+        try:
+            depth = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f'{path}: cannot be read: {error}') from error
+    else:
+        depth = _decode(path, cv2.IMREAD_UNCHANGED)
+    if depth.ndim != 2 or depth.dtype.kind not in 'uif' or depth.dtype == np.uint8:
+        raise InputError(f'{path}: depth of shape {depth.shape}, {depth.dtype}: (H, W) of 16-bit '
+                         'or floating point numbers is needed')
+    scale = 1.0 if depth.dtype.kind == 'f' else scale_m
+    return np.asarray(depth, np.float32) * np.float32(scale)
+
+
+def _decode(path: Path, flags: int) -> NDArray[Any]:
+    try:
+        data = np.frombuffer(path.read_bytes(), np.uint8)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read: {error}') from error
+    picture = cv2.imdecode(data, flags) if len(data) else None
+    if picture is None:
+        raise InputError(f'{path}: not a picture that can be read (PNG or JPEG is needed)')
+    return np.asarray(picture)
+
+
+def write_png(path: Path, picture: NDArray[np.uint8], dpi: int | None = None) -> None:
+    """Write a picture, RGB or grey, with its resolution for printers.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if picture.ndim == 3:
+        picture = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), np.uint8)
+    data = cv2.imencode('.png', picture)[1].tobytes()
+    if dpi is not None:
+        content = b'pHYs' + struct.pack('>IIB', *[round(dpi / 0.0254)] * 2, 1)
+        chunk = struct.pack('>I', 9) + content + struct.pack('>I', zlib.crc32(content))
+        data = data[:33] + chunk + data[33:]  # after the header
+    _replace(path, data)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file as a whole, its permissions kept."""
+    path = path.resolve()
+    name = ''
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+        with os.fdopen(handle, 'wb') as file:
+            file.write(data)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except OSError as error:
+        if name and os.path.exists(name):
+            os.unlink(name)
+        raise InputError(f'{path}: cannot be written: {error}') from error
+
+
+def rpy_deg(rotation: Vector) -> Vector:
+    """(3,) roll, pitch, yaw [deg] about fixed axes, as in URDF, of a rotation (3, 3)."""
+    pitch = math.asin(max(-1.0, min(1.0, -float(rotation[2, 0]))))
+    if abs(rotation[2, 0]) > 1 - 1e-9:  # roll and yaw turn about the same axis
+        return np.degrees([0.0, pitch, math.atan2(-rotation[0, 1], rotation[1, 1])])
+    return np.degrees([math.atan2(rotation[2, 1], rotation[2, 2]), pitch,
+                       math.atan2(rotation[1, 0], rotation[0, 0])])
+
+
+def pose_lines(pose: Vector, note: str = '') -> list[str]:
+    """The block ``pose:`` of a robot's file, not indented."""
+    xyz, rpy = ([f'{value:.6f}' for value in values]
+                for values in (pose[:3, 3], rpy_deg(pose[:3, :3])))
+    return [f'pose:{f"  # {note}" if note else ""}', f'  xyz: [{", ".join(xyz)}]',
+            f'  rpy_deg: [{", ".join(rpy)}]']
+
+
+def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
+    """Replace ``camera.pose`` in a robot's file; every other line stays as it is.
+
+    Args:
+        path: the robot's file.
+        pose: (4, 4) of the optical frame in the table's frame.
+        note: written behind ``pose:`` as a comment.
+
+    Raises:
+        InputError: the file has no such block that can be replaced, or cannot be written; it is
+            as it was then.
+    """
+    before = read_yaml(path)
+    text = path.read_text('utf-8')
+    lines = text.splitlines()
+    start, end = _block(path, lines)
+    indent = re.match(r' *', lines[start])[0]  # type: ignore[index]
+    comments = [line for line in lines[start + 1:end] if line.lstrip().startswith('#')]
+    block = [indent + line for line in pose_lines(pose, note)]
+    lines[start:end] = [block[0], *comments, *block[1:]]
+    after = '\n'.join(lines) + ('\n' if text.endswith('\n') else '')
+    written = yaml.safe_load(after)
+    found = written['camera'].pop('pose')
+    before['camera'].pop('pose')
+    there = np.eye(4)
+    there[:3, :3] = rotation_from_rpy(np.radians(found['rpy_deg']))
+    there[:3, 3] = found['xyz']
+    if written != before or distance(there, pose)[0] > 1e-5 or distance(there, pose)[1] > 1e-6:
+        raise InputError(f'{path}: camera.pose: cannot be replaced by itself; write it in lines '
+                         'of its own, or paste the block that is printed')
+    _replace(path, after.encode('utf-8'))
+
+
+def _block(path: Path, lines: Sequence[str]) -> tuple[int, int]:
+    """First line of ``camera.pose`` and the one behind its last."""
+    def depth(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    inside = False
+    for number, line in enumerate(lines):
+        if not line.strip() or line.lstrip().startswith('#'):
+            continue
+        if depth(line) == 0:
+            inside = bool(re.match(r'camera\s*:\s*(#.*)?$', line))
+        elif inside and re.match(r'\s+pose\s*:', line):
+            end = number + 1
+            for after in range(number + 1, len(lines)):
+                if lines[after].strip() and depth(lines[after]) <= depth(line):
+                    break
+                if lines[after].strip():
+                    end = after + 1
+            return number, end
+    raise InputError(f'{path}: camera.pose: no block "camera:" with a line "pose:" in it; paste '
+                     'the block that is printed')
