@@ -6,6 +6,7 @@ The services are started from the compose files themselves, as processes (compos
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -39,6 +40,7 @@ from sightplan.graph import load_graph
 from sightplan.records import RunStore
 from sightplan.records.bag_reading import open_bag
 from sightplan.up import reserved_domain
+from sightplan_nodes.operator_console import OperatorConsoleSettings
 
 COMPOSE = sorted(file.name for file in DOCKER.glob('compose*.yaml'))
 ALONE = ['compose.yaml']
@@ -96,6 +98,7 @@ def test_one_machine_has_all_nodes_and_two_have_them_once():
                             'experiment'}
     assert services(GPU, LAN, []).keys() == alone.keys()
     assert services(ALONE, LAN, ['vlm_planner']).keys() == {*alone, 'vlm_planner'}
+    assert services(ALONE, LAN, ['hardware']).keys() == {*alone, 'hardware'}
     robot, server = services(ROBOT, LAN, []), services(SERVER, LAN, [])
     assert robot.keys() | server.keys() == {*alone, 'discovery'}
     assert server.keys() == {'grounder'}
@@ -150,8 +153,9 @@ def test_every_node_is_one_of_the_graph_with_all_of_its_arguments(name, service)
     node, given = found
     graph = load_graph(GRAPH)
     graph.values(given)
-    chosen, = graph.only([node]).nodes
-    wanted = {variable for value in chosen.parameters.values()
+    nodes = ['sim_bridge', 'arm_bridge'] if service == 'world' else [node]
+    wanted = {variable for chosen in graph.only(nodes).nodes
+              for value in chosen.parameters.values()
               for variable in re.findall(r'\$\(var (\w+)\)', str(value))}
     assert [text.partition(':=')[0] for text in given] == list(dict.fromkeys(
         text.partition(':=')[0] for text in given)), 'twice'
@@ -180,11 +184,15 @@ def test_the_healthcheck_is_about_the_service(name, service):
 @pytest.mark.parametrize(('name', 'service'), each_service())
 def test_what_a_service_runs_is_there(name, service):
     content = setup(name)[service]
-    program, *_ = in_checkout(content['command'], {})
+    program, *arguments = in_checkout(content['command'], {})
     if program == 'sightplan':
         assert os.access(ROOT / '.venv' / 'bin' / program, os.X_OK)
         return
     assert os.access(program, os.X_OK), 'build the workspace (make build)'
+    if service == 'operator':
+        names = {field.name for field in dataclasses.fields(OperatorConsoleSettings)}
+        assert arguments[:2] == ['--ros-args', '-p'] and len(arguments) == 3
+        assert arguments[2].partition(':=')[0] in names
 
 
 @pytest.mark.parametrize('name', SETUPS)
@@ -214,9 +222,10 @@ def used_variables() -> dict[str, set[str]]:
     """Variables of all compose files, each with its defaults ('?' for required ones)."""
     found: dict[str, set[str]] = {}
     for name in COMPOSE:
-        for variable, kind, text in VARIABLE.findall((DOCKER / name).read_text()):
-            assert kind, f'{name}: {variable} without a default'
-            found.setdefault(variable, set()).add(text if kind == '-' else '?')
+        text = (DOCKER / name).read_text()
+        assert len(VARIABLE.findall(text)) == text.count('${'), f'{name}: one without a default'
+        for variable, _, kind, default in VARIABLE.findall(text):
+            found.setdefault(variable, set()).add(default if kind == '-' else '?')
     return found
 
 

@@ -38,16 +38,16 @@ HEALTHY, UNHEALTHY, USAGE = 0, 1, 2
 
 _LIFECYCLE = 'lifecycle_msgs/srv/GetState'
 _SERVICES: Mapping[str, tuple[Any, str]] = {
-    'sim_bridge': (ResetWorld, 'sim_bridge/reset'),
-    'arm_bridge': (ResetWorld, 'arm_bridge/reset'),
+    names.SIM_BRIDGE: (ResetWorld, names.reset(names.SIM_BRIDGE)),
+    names.ARM_BRIDGE: (ResetWorld, names.reset(names.ARM_BRIDGE)),
     names.GROUNDER: (Ground, names.GROUND),
     names.VLM_PLANNER: (ProposePlan, names.PROPOSE_PLAN),
     names.SYMBOLIC_PLANNER: (Plan, names.PLAN),
     names.METRICS_RECORDER: (StartRun, names.START_RUN),
 }
 _ACTIONS: Mapping[str, tuple[Any, str]] = {
-    'sim_bridge': (ExecuteSkill, names.EXECUTE_SKILL),
-    'arm_bridge': (ExecuteSkill, names.EXECUTE_SKILL),
+    names.SIM_BRIDGE: (ExecuteSkill, names.EXECUTE_SKILL),
+    names.ARM_BRIDGE: (ExecuteSkill, names.EXECUTE_SKILL),
     names.AGENT: (RunEpisode, names.RUN_EPISODE),
 }
 """What others need of a node, by the node; names as in ``names``."""
