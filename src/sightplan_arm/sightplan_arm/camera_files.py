@@ -19,7 +19,7 @@ import yaml
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
-from sightplan_arm.geometry import distance, rotation_from_rpy
+from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
 _MODELS = ('plumb_bob', 'rational_polynomial', '')
@@ -217,16 +217,22 @@ def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
     block = [indent + line for line in pose_lines(pose, note)]
     lines[start:end] = [block[0], *comments, *block[1:]]
     after = '\n'.join(lines) + ('\n' if text.endswith('\n') else '')
-    written = yaml.safe_load(after)
-    found = written['camera'].pop('pose')
-    before['camera'].pop('pose')
-    there = np.eye(4)
-    there[:3, :3] = rotation_from_rpy(np.radians(found['rpy_deg']))
-    there[:3, 3] = found['xyz']
-    if written != before or distance(there, pose)[0] > 1e-5 or distance(there, pose)[1] > 1e-6:
+    if not _differs_in_pose_only(before, after, pose):
         raise InputError(f'{path}: camera.pose: cannot be replaced by itself; write it in lines '
                          'of its own, or paste the block that is printed')
     _replace(path, after.encode('utf-8'))
+
+
+def _differs_in_pose_only(before: dict[str, Any], after: str, pose: Vector) -> bool:
+    try:
+        written = yaml.safe_load(after)
+        found = written['camera'].pop('pose')
+        before['camera'].pop('pose')
+        rotation = rotation_from_rpy(np.radians(found['rpy_deg']))
+        metres, turn = distance(make_pose(found['xyz'], rotation), pose)
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError):
+        return False
+    return bool(written == before) and metres < 1e-5 and turn < 1e-6
 
 
 def _block(path: Path, lines: Sequence[str]) -> tuple[int, int]:

@@ -1,0 +1,430 @@
+"""``sightplan arm`` as a person uses it: files in, tables, poses and pictures out."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+
+from board_pictures import FLAT, STANDING, board_picture, project
+from box_pictures import BLOCK_M, MATRIX, Box, camera_pose, picture
+from sightplan.cli import main
+from sightplan.model import InputError
+from sightplan_arm.camera_files import (
+    read_camera_info,
+    read_depth,
+    rpy_deg,
+    write_camera_pose,
+    write_png,
+)
+from sightplan_arm.config import load_robot
+from sightplan_arm.extrinsics import Board
+from sightplan_arm.geometry import distance, inverse, rotation_from_rpy, transform
+from sightplan_arm.kinematics import Kinematics
+
+ROBOTS = Path(__file__).resolve().parents[3] / 'config' / 'robots'
+POSE = camera_pose()
+INFO = {'width': 640, 'height': 480, 'distortion_model': 'plumb_bob', 'd': [0.0] * 5,
+        'k': MATRIX.ravel().tolist()}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A robot's file of one's own, with a camera where the pictures are taken, and its info."""
+    text = (ROBOTS / 'panda.yaml').read_text()
+    robot, info = tmp_path / 'mine.yaml', tmp_path / 'camera.yaml'
+    robot.write_text(text)
+    write_camera_pose(robot, POSE)
+    info.write_text(yaml.safe_dump(INFO) + '---\n')  # as ros2 topic echo ends it
+    return robot, info
+
+
+def call(capsys, *words):
+    """Exit code, standard output and standard error."""
+    code = main(['arm', *map(str, words)])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def result(capsys, *words):
+    code, out, err = call(capsys, *words, '--json')
+    assert len(out.splitlines()) == 1, out
+    return code, json.loads(out), err
+
+
+def change(file, pattern, new):
+    text, count = re.subn(pattern, new, file.read_text(), count=1, flags=re.MULTILINE)
+    assert count == 1
+    file.write_text(text)
+
+
+def test_help_has_examples(capsys):
+    for words in ((), ('check',), ('board',), ('calibrate',), ('detect',)):
+        with pytest.raises(SystemExit) as caught:
+            main(['arm', *words, '--help'])
+        assert caught.value.code == 0
+        out = capsys.readouterr().out
+        assert f'sightplan arm {" ".join(words)}' in out.partition('examples:')[2]
+        assert 'exit codes' in out
+
+
+# --- check ------------------------------------------------------------------------------------
+
+
+def test_a_good_robot_is_ready(files, capsys):
+    robot, info = files
+    change(robot, 'max_columns: 5', 'max_columns: 2')
+    change(robot, 'max_level: 6', 'max_level: 2')
+    code, out, _ = call(capsys, 'check', robot, '--camera-info', info)
+    assert code == 0
+    assert len(re.findall(r'^ok ', out, re.MULTILINE)) == 5
+    assert re.search(r'4 moves .* 36 motions within all limits', out)
+    assert re.search(r'^ +level +c1 +c2$', out, re.MULTILINE)
+
+
+def test_the_check_as_json(files, capsys):
+    robot, info = files
+    code, found, err = result(capsys, 'check', robot, '--camera-info', info, '--no-motions')
+    assert code == 0
+    assert found['ok'] is True
+    assert {row['what']: row['state'] for row in found['checks']} == {
+        'file': 'ok', 'urdf': 'ok', 'reach': 'ok', 'camera': 'ok'}
+    assert len(found['reach']) == 40
+    assert 'can be used' in err
+    code, found, _ = result(capsys, 'check', robot, '--no-motions')
+    camera = next(row for row in found['checks'] if row['what'] == 'camera')
+    assert camera['state'] == 'skip'
+    assert 'degrees are needed' in camera['text']
+
+
+@pytest.mark.parametrize(('pattern', 'new', 'what', 'words'), [
+    ('tip_frame: .*', 'tip_frame: nowhere', 'file', 'tip_frame'),
+    ('spacing_m: 0.09', 'spacing_m: 0.3', 'reach', 'out of reach'),
+    ('max_columns: 5', 'max_columns: 7', 'camera', 'beyond the'),
+    (r'    rpy_deg: \[-10.*\]', '    rpy_deg: [106.0, 0.0, 0.0]', 'camera', 'looks away'),
+    (r'(pose:.*\n)    xyz: .*\n    rpy_deg: \[-10.*\]',
+     r'\g<1>    xyz: [0.0, 0.9, 0.38]\n    rpy_deg: [-106.0, 0.0, 180.0]', 'camera', 'right'),
+    (r'(pose:.*\n)    xyz: \[.*\n(    rpy_deg: \[-10)',
+     r'\g<1>    xyz: [0.0, -0.87, -0.1]\n\g<2>', 'camera', 'below the table'),
+    (r'(pose:.*\n)    xyz: \[.*\n(    rpy_deg: \[-10)',
+     r'\g<1>    xyz: [0.0, -4.6, 1.45]\n\g<2>', 'camera', 'pixels wide')])
+def test_what_is_wrong_with_a_robot_is_said(files, capsys, pattern, new, what, words):
+    robot, info = files
+    change(robot, pattern, new)
+    code, found, _ = result(capsys, 'check', robot, '--camera-info', info, '--no-motions')
+    assert code == 1
+    assert found['ok'] is False
+    failed = {row['what']: row['text'] for row in found['checks'] if row['state'] == 'FAIL'}
+    assert words in failed[what]
+
+
+def test_motions_outside_the_box_are_found(files, capsys):
+    robot, _ = files
+    change(robot, 'max_columns: 5', 'max_columns: 2')
+    change(robot, 'max_level: 6', 'max_level: 2')
+    change(robot, r'  park: \[.*', '  park: [2.6, -0.15, 0.0, -2.1, 0.0, 1.95, 1.57]')
+    code, found, _ = result(capsys, 'check', robot)
+    failed = {row['what']: row['text'] for row in found['checks'] if row['state'] == 'FAIL'}
+    assert code == 1
+    assert 'of 4 moves' in failed['motions']
+
+
+# --- board ------------------------------------------------------------------------------------
+
+
+def test_the_board_can_be_printed_and_found(tmp_path, capsys):
+    out = tmp_path / 'board.png'
+    code, found, _ = result(capsys, 'board', '--out', out, '--dpi', 254)
+    assert code == 0
+    assert found['size_mm'] == [294.0, 204.0]  # an A4 page
+    data = out.read_bytes()
+    assert data[37:41] == b'pHYs'
+    assert int.from_bytes(data[41:45], 'big') == 10000  # dots per metre
+    page = cv2.imread(str(out))
+    assert page.shape[:2] == (2040, 2940)
+    assert len(Board(marker_m=0.75 * 0.045).detect(page)[0]) == 15
+
+
+@pytest.mark.parametrize('words', [
+    ('--squares', '6'), ('--squares', '2x9'), ('--marker-mm', '50'), ('--dpi', '1'),
+    ('--out', '/nowhere/at/all.png')])
+def test_boards_that_cannot_be_made_are_bad_usage(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, 'board', *words)
+    assert (code, out) == (2, '')
+    assert err.startswith('sightplan arm: ')
+
+
+# --- calibrate --------------------------------------------------------------------------------
+
+
+def off(pose):
+    metres, turn = distance(np.array(pose), POSE)
+    return 1e3 * metres, math.degrees(turn)
+
+
+@pytest.mark.parametrize(('place', 'words'), [
+    (FLAT, ('--board-xyz', -0.135, -0.07, 0.002)),
+    (STANDING, ('--board-xyz', -0.135, 0.0, 0.01, '--board-rpy', 90, 0, 0))])
+def test_a_picture_of_the_board_gives_the_pose(files, tmp_path, capsys, place, words):
+    robot, info = files
+    image = tmp_path / 'board.png'
+    write_png(image, board_picture(place, Board(marker_m=0.75 * 0.045)))
+    code, found, err = result(capsys, 'calibrate', '--robot', robot, '--camera-info', info,
+                              '--image', image, *words)
+    assert code == 0
+    assert off(found['pose'])[0] < 12.0
+    assert off(found['pose'])[1] < 0.5
+    assert found['reprojection_px'] < 0.5
+    assert found['points'] == 15
+    assert found['written'] is None
+    assert not found['warnings']
+    assert 'rpy_deg' in err
+
+
+def touched(robot, places):
+    """Joints at which the tip, pointing down, touches places of the table."""
+    kinematics = Kinematics(robot)
+    found = []
+    for place in places:
+        pose = np.diag([1.0, -1.0, -1.0, 1.0])
+        pose[:3, 3] = place
+        q = kinematics.ik(robot.table.pose @ pose, robot.arm.ready)
+        assert q is not None
+        found.append(q.tolist())
+    return found
+
+
+def test_touched_points_give_the_pose_and_it_is_written(files, tmp_path, capsys):
+    robot, info = files
+    places = np.array([(x, y, z) for x in (-0.15, 0.0, 0.15) for y, z in (
+        (-0.05, 0.02), (0.1, 0.02), (0.03, 0.2))])
+    joints = touched(load_robot(str(robot)), places[:4])
+    pixels = project(places, POSE)
+    pixels[6] += 30.0  # a slip of the hand
+    points = [{'joints': q, 'pixel': p} for q, p in zip(joints, pixels[:4].tolist(), strict=True)]
+    points += [{'xyz': place, 'pixel': pixel} for place, pixel in
+               zip(places[4:].tolist(), pixels[4:].tolist(), strict=True)]
+    file = tmp_path / 'points.yaml'
+    file.write_text(yaml.safe_dump({'points': points}))
+    change(robot, r'    rpy_deg: \[-10.*\]', '    rpy_deg: [-90.0, 0.0, 0.0]')
+    before = robot.read_text()
+    code, out, _ = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--points',
+                        file, '--write')
+    assert code == 0
+    assert '8 of 9 points used' in out
+    assert 'left out, contradicts the rest' in out
+    assert 'points[6]' in out
+    assert off(load_robot(str(robot)).camera.pose) < (0.5, 0.05)
+    changed = [a for a, b in zip(before.splitlines(), robot.read_text().splitlines(), strict=True)
+               if a != b]
+    assert len(changed) == 3  # pose, xyz and rpy_deg; every comment is as it was
+
+
+def test_touched_corners_say_where_the_board_is(files, tmp_path, capsys):
+    robot, info = files
+    board, image, file = Board(marker_m=0.75 * 0.045), tmp_path / 'b.png', tmp_path / 'p.yaml'
+    write_png(image, board_picture(FLAT, board))
+    places = transform(FLAT, np.array([board.corner_m(i) for i in (0, 4, 12)]))
+    file.write_text(yaml.safe_dump({'points': [
+        {'joints': q, 'corner': i} for q, i in zip(touched(load_robot(str(robot)), places),
+                                                   (0, 4, 12), strict=True)]}))
+    words = ('calibrate', '--robot', robot, '--camera-info', info, '--points', file)
+    code, found, err = result(capsys, *words, '--image', image)
+    assert code == 0
+    assert '3 corners were touched within 0.0 mm' in err
+    assert off(found['pose'])[0] < 12.0
+    code, _, err = call(capsys, *words)
+    assert code == 2
+    assert '--image' in err
+    wrong = yaml.safe_load(file.read_text())
+    wrong['points'][1]['corner'] = 3
+    file.write_text(yaml.safe_dump(wrong))
+    code, _, err = call(capsys, *words, '--image', image)
+    assert code == 1
+    assert 'check their numbers' in err
+
+
+def test_a_poor_calibration_warns(files, tmp_path, capsys):
+    robot, info = files
+    places = np.random.default_rng(0).uniform((-0.2, -0.05, 0.0), (0.2, 0.1, 0.2), (8, 3))
+    pixels = project(places, POSE) + np.random.default_rng(1).normal(0.0, 1.6, (8, 2))
+    file = tmp_path / 'points.yaml'
+    file.write_text(yaml.safe_dump({'points': [
+        {'xyz': a, 'pixel': b} for a, b in zip(places.tolist(), pixels.tolist(), strict=True)]}))
+    code, found, err = result(capsys, 'calibrate', '--robot', robot, '--camera-info', info,
+                              '--points', file)
+    assert code == 0
+    assert any('reprojection error of more than 1 pixel' in text for text in found['warnings'])
+    assert 'warning: ' in err
+
+
+@pytest.mark.parametrize(('points', 'code', 'words'), [
+    ([], 2, 'points: a list'), ([3], 2, r'points\[0\]: a mapping'),
+    ([{'xyz': [0, 0, 0], 'pixel': [1, 2], 'pxl': 1}], 2, 'unknown field pxl'),
+    ([{'xyz': [0, 0, 0]}], 2, 'one of pixel and corner'),
+    ([{'xyz': [0, 0], 'pixel': [1, 2]}], 2, 'xyz: 3 numbers'),
+    ([{'joints': [0, 0], 'pixel': [1, 2]}], 2, 'joints: 7 numbers'),
+    ([{'xyz': [0, 0, 0], 'pixel': [1, 'a']}], 2, 'pixel: 2 numbers'),
+    ([{'xyz': [0, 0, 0], 'corner': 'x'}], 2, 'whole number'),
+    ([{'xyz': [0, 0, 0], 'pixel': [1, 2]}], 1, '1 points: at least 6')])
+def test_files_of_points_that_cannot_be_used(files, tmp_path, capsys, points, code, words):
+    robot, info = files
+    file = tmp_path / 'points.yaml'
+    file.write_text(yaml.safe_dump({'points': points}))
+    found, out, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info,
+                           '--points', file)
+    assert (found, out) == (code, '')
+    assert re.search(words, err)
+
+
+def test_pictures_that_cannot_be_used(files, tmp_path, capsys):
+    robot, info = files
+    base = ('calibrate', '--robot', robot, '--camera-info', info)
+    grey, small, text = (tmp_path / name for name in ('grey.png', 'small.png', 'text.png'))
+    write_png(grey, np.full((480, 640, 3), 128, np.uint8))
+    write_png(small, np.full((48, 64, 3), 128, np.uint8))
+    text.write_text('no picture')
+    place = ('--board-xyz', 0, 0, 0)
+    for words, code, message in (
+            ((), 2, 'nothing to calibrate from'), (('--image', grey), 2, 'where is the board'),
+            (('--image', grey, *place), 1, 'no corner of the board'),
+            (('--image', small, *place), 2, '64 x 48 pixels'),
+            (('--image', text, *place), 2, 'not a picture'),
+            (('--image', tmp_path / 'none.png', *place), 2, 'cannot be read')):
+        found, _, err = call(capsys, *base, *words)
+        assert (found, message in err) == (code, True), err
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_calibrations_of_both_kinds_are_read(tmp_path):
+    file = tmp_path / 'c.yaml'
+    file.write_text(yaml.safe_dump({
+        'image_width': 640, 'image_height': 480, 'distortion_model': 'plumb_bob',
+        'camera_matrix': {'rows': 3, 'cols': 3, 'data': MATRIX.ravel().tolist()},
+        'distortion_coefficients': {'rows': 1, 'cols': 5, 'data': [0.1, -0.2, 0, 0, 0.3]}}))
+    info = read_camera_info(file)
+    assert (info.width, info.height) == (640, 480)
+    assert np.array_equal(info.matrix, MATRIX)
+    assert info.distortion.tolist() == [0.1, -0.2, 0, 0, 0.3]
+
+
+@pytest.mark.parametrize(('field', 'value', 'words'), [
+    ('k', [0.0] * 9, 'not calibrated'), ('k', 'x', 'numbers'), ('d', [0.1], '1 coefficients'),
+    ('d', [float('nan')] * 5, 'finite'), ('width', 0, 'width'),
+    ('distortion_model', 'equidistant', 'not supported')])
+def test_calibrations_that_cannot_be_used(tmp_path, field, value, words):
+    file = tmp_path / 'c.yaml'
+    file.write_text(yaml.safe_dump({**INFO, field: value}))
+    with pytest.raises(InputError, match=words):
+        read_camera_info(file)
+
+
+def test_depth_of_every_kind(tmp_path):
+    metres = np.array([[0.0, 0.5], [1.25, 0.002]], np.float32)
+    whole = (1000 * metres).astype(np.uint16)
+    write = {'m.npy': metres, 'u.npy': whole}
+    for name, array in write.items():
+        np.save(tmp_path / name, array)
+    cv2.imwrite(str(tmp_path / 'p.png'), whole)
+    for name in ('m.npy', 'u.npy', 'p.png'):
+        assert np.allclose(read_depth(tmp_path / name, 0.001), metres), name
+    np.save(tmp_path / 'bad.npy', np.zeros((2, 2, 2)))
+    with pytest.raises(InputError, match='shape'):
+        read_depth(tmp_path / 'bad.npy', 0.001)
+    np.save(tmp_path / 'object.npy', np.array([{}]), allow_pickle=True)
+    with pytest.raises(InputError, match='cannot be read'):
+        read_depth(tmp_path / 'object.npy', 0.001)
+
+
+def test_angles_there_and_back():
+    rng = np.random.default_rng(0)
+    for angles in (*rng.uniform(-math.pi, math.pi, (200, 3)), (0.3, math.pi / 2, -0.4),
+                   (0.3, -math.pi / 2, 0.9)):
+        rotation = rotation_from_rpy(angles)
+        again = rotation_from_rpy(np.radians(rpy_deg(rotation)))
+        assert np.allclose(rotation, again, atol=1e-7)
+
+
+def test_a_pose_in_one_line_with_comments_around_is_replaced(tmp_path):
+    file = tmp_path / 'r.yaml'
+    file.write_text('a: 1  # one\n\ncamera:  # eye\n  # where\n  pose: {xyz: [0, 0, 0], '
+                    'rpy_deg: [0, 0, 0]}  # old\n  info: x\n\n# end\ntable: {pose: 3}')
+    write_camera_pose(file, POSE, 'new')
+    text = file.read_text()
+    assert text.startswith('a: 1  # one\n\ncamera:  # eye\n  # where\n  pose:  # new\n    xyz: [')
+    assert text.endswith('\n  info: x\n\n# end\ntable: {pose: 3}')
+
+
+@pytest.mark.parametrize('text', [
+    'camera: {pose: {xyz: [0, 0, 0]}, info: x}\n', 'table:\n  pose: 3\ncamera: 4\n',
+    'camera:\n  pose: &here\n    xyz: [0, 0, 0]\ntable:\n  pose: *here\n'])
+def test_what_cannot_be_replaced_stays(tmp_path, text):
+    file = tmp_path / 'r.yaml'
+    file.write_text(text)
+    with pytest.raises(InputError, match='paste the block'):
+        write_camera_pose(file, POSE)
+    assert file.read_text() == text
+
+
+# --- detect -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def taken(tmp_path):
+    """A picture with three blocks, one of them turned, and its depth."""
+    rgbd = picture([Box('red', (-0.18, 0.0, 0.025), 20.0), Box('blue', (-0.18, 0.0, 0.075)),
+                    Box('orange', (0.09, 0.0, 0.025))], noise_m=0.002)
+    write_png(tmp_path / 'rgb.png', rgbd.rgb)
+    cv2.imwrite(str(tmp_path / 'depth.png'), np.round(1000 * rgbd.depth_m).astype(np.uint16))
+    np.save(tmp_path / 'depth.npy', rgbd.depth_m)
+    return tmp_path / 'rgb.png', tmp_path / 'depth.png', tmp_path / 'depth.npy'
+
+
+def test_what_the_arm_sees_is_said_and_drawn(files, taken, tmp_path, capsys):
+    robot, info = files
+    rgb, *depths = taken
+    out = tmp_path / 'seen.png'
+    for depth in depths:
+        code, found, err = result(capsys, 'detect', rgb, depth, '--robot', robot,
+                                  '--camera-info', info, '--out', out)
+        assert code == 0
+        assert found['stacks'] == [['red', 'blue'], [], [], ['orange'], []]
+        assert not found['complaints']
+        assert found['cubes']['red']['yaw_deg'] == pytest.approx(20.0, abs=1.5)
+        assert found['cubes']['red']['centre_m'] == pytest.approx((-0.18, 0, 0.025), abs=0.002)
+        assert 'column 1: red < blue' in err
+    drawn, before = cv2.imread(str(out)), cv2.imread(str(rgb))
+    changed = np.argwhere((drawn != before).any(axis=2))
+    middle = project([[-0.18, 0.0, 0.025]], POSE)[0]
+    around = np.abs(changed[:, ::-1] - middle).max(axis=1) < 1.2 * MATRIX[0, 0] * BLOCK_M / 2
+    assert 100 < around.sum() < 3000
+
+
+def test_blocks_that_must_be_there_and_tables_without_any(files, taken, tmp_path, capsys):
+    robot, info = files
+    base = ('--robot', robot, '--camera-info', info)
+    code, out, _ = call(capsys, 'detect', *taken[:2], *base, '--colours', 'red,green')
+    assert code == 0
+    assert 'complaint: green is not seen' in out
+    assert 'complaint: a blue block that is not of this problem' in out
+    write_png(tmp_path / 'empty.png', np.full((480, 640, 3), 128, np.uint8))
+    code, out, _ = call(capsys, 'detect', tmp_path / 'empty.png', taken[1], *base)
+    assert code == 1
+    assert 'column 1: empty' in out
+    for words, message in ((('--colours', 'pink'), 'unknown colour'), (('--columns', '0'), '0')):
+        code, _, err = call(capsys, 'detect', *taken[:2], *base, *words)
+        assert (code, message in err) == (2, True)
+
+
+def test_touched_places_are_those_of_forward_kinematics(files):
+    robot = load_robot(str(files[0]))
+    q = touched(robot, [(0.05, -0.02, 0.1)])[0]
+    tip = inverse(robot.table.pose) @ Kinematics(robot).fk(np.array(q))
+    assert tip[:3, 3] == pytest.approx((0.05, -0.02, 0.1), abs=1e-4)
