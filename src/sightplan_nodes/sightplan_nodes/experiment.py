@@ -50,6 +50,7 @@ from sightplan.model import (
     SpendingCapError,
     StoppedError,
     param,
+    settings_fields,
 )
 from sightplan.records import RunStore
 from sightplan.run_cli import ProgressBar, show
@@ -61,8 +62,10 @@ from sightplan.runner import (
     select_problems,
     session,
 )
+from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.agent import check_truth
+from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
 from sightplan_nodes.goals import OneGoal
@@ -441,22 +444,24 @@ def world_options(world: str, graph: Mapping[str, Mapping[str, Any]]) -> dict[st
     """
     given = graph[world]
     if world == names.ARM_BRIDGE:
-        options = {'world': world, **{key: given[key] for key in ('robot', 'hardware')},
-                   **_arm_settings(given)}
+        options = {'world': world, 'hardware': given['hardware'], **_arm_settings(given)}
         if _HARDWARE in graph:
             options['simulator'] = world_options(_HARDWARE, graph)
         return options
     options = parse_options(given['world_options'], f'world_options of {world}')
     if given.get('execution', names.SYMBOLIC) != names.SYMBOLIC:
-        options.update({key: given[key] for key in ('execution', 'robot')}, **_arm_settings(given))
+        options.update(_arm_settings(given), execution=given['execution'])
     options.update({key: given[f'camera.{key}'] for key in ('width', 'height')
                     if given[f'camera.{key}']})
     return options
 
 
 def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of gate and skills."""
-    return {key: value for key, value in given.items() if key.startswith(('gate.', 'skills.'))}
+    """Parameters of robot, gate and skills that are not as they are by default."""
+    defaults = {**{field.name: field.default for field in settings_fields(ArmSettings)},
+                **{f'gate.{field.name}': field.default for field in settings_fields(GateSettings)}}
+    return {key: given[key] for key, default in defaults.items()
+            if given.get(key, default) != default}
 
 
 def _models(method: str) -> list[str]:

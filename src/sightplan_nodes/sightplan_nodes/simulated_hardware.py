@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sightplan_nodes.world_node import WorldNode
 
 JOINTS_HZ = 100.0
+SENSOR_HZ = 30.0
 _LISTEN_S = 0.2
 
 
@@ -28,14 +30,15 @@ class SimulatedHardware:
     ``joint_states`` come 100 times a second. As soon as somebody is there who would publish to the
     topic of the arm's or the gripper's controller, time passes by itself, as the world's setting
     ``realtime_factor`` says, pictures are live, drawn by a process of their own, and skills are
-    the others' business.
+    the others' business. Pictures come 30 times a second, as a camera's do: until a new one is
+    drawn, the last one comes again, with its old stamp; none comes when that process has died.
 
     Args:
         node: whose names they are; the controllers' are those of the robot's file, in its
             namespace.
         world: of the simulator, with ``hardware``, ``robot`` and ``camera_process()``.
         side: the node's own use of the arm, which ends when others command it.
-        rate_hz: of live pictures, at most.
+        rate_hz: at which pictures are drawn, at most.
         now_ns: the node's clock.
         look_back: is told what was true at the time of each picture.
     """
@@ -117,31 +120,32 @@ class SimulatedHardware:
     def _film(self) -> None:
         world, node = self._world, self._node
         info = conversions.camera_info_to_msg(world.camera_info())
-        frame_id = info.header.frame_id
+        frame_id, stamp_ns, next_s = info.header.frame_id, 0, -math.inf
+        newest: tuple[Any, Any] | None = None  # image and info
         with world.camera_process() as live:
-            while not self._closing.is_set():
+            while live.alive and not self._closing.is_set():
                 began = time.monotonic()
-                stamp_ns = self._now_ns()
-                picture = None
                 try:
-                    self._look_back(stamp_ns, world.state())
-                    if live.request(world.hardware.poses(), world.hardware.camera.decor):
-                        picture = live.wait(10.0)
+                    picture = live.take()
+                    if picture is not None:
+                        info.header = conversions.header(stamp_ns, frame_id)
+                        newest = (conversions.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
+                        if node.depth_pub.get_subscription_count():
+                            node.depth_pub.publish(conversions.depth_to_msg(
+                                picture.depth_m, stamp_ns, frame_id))
+                    if began >= next_s:
+                        now_ns = self._now_ns()
+                        self._look_back(now_ns, world.state())
+                        if live.request(world.hardware.poses(), world.hardware.camera.decor):
+                            stamp_ns, next_s = now_ns, began + self._period_s
                 except WorldError as error:  # between two episodes, or not drawn
                     node.get_logger().debug(conversions.text(str(error)))
-                if picture is not None:
-                    info.header = conversions.header(stamp_ns, frame_id)
-                    node.info_pub.publish(info)
-                    node.image_pub.publish(conversions.image_to_msg(
-                        picture.rgb, stamp_ns, frame_id))
-                    if node.depth_pub.get_subscription_count():
-                        node.depth_pub.publish(conversions.depth_to_msg(
-                            picture.depth_m, stamp_ns, frame_id))
-                elif not live.alive:
-                    if not self._closing.wait(1.0):
-                        node.get_logger().error('the camera process has died: no more pictures')
-                    return
-                self._closing.wait(max(0.0, began + self._period_s - time.monotonic()))
+                if newest is not None:
+                    node.info_pub.publish(newest[1])
+                    node.image_pub.publish(newest[0])
+                self._closing.wait(max(0.0, began + 1.0 / SENSOR_HZ - time.monotonic()))
+        if not self._closing.wait(1.0):
+            node.get_logger().error('the camera process has died: no more pictures')
 
 
 class _NoSkills:
