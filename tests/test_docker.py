@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -266,6 +267,41 @@ def test_a_machine_of_two_says_what_it_must_be_told():
         for missing in LAN:
             with pytest.raises(AssertionError, match=f'{missing} is not set: set it to'):
                 services(files, {name: value for name, value in LAN.items() if name != missing})
+
+
+def shown_commands() -> list[str]:
+    """Command lines of Docker in the documentation and in the files' own comments."""
+    texts = [(ROOT / 'docs' / 'containers.md').read_text()]
+    texts += [re.sub(r'^ *# ?', '', file.read_text(), flags=re.MULTILINE)
+              for file in (*DOCKER.glob('compose*.yaml'), DOCKER / 'Dockerfile')]
+    return [line.strip() for text in texts for line in re.sub(r'\\\n\s*', '', text).splitlines()
+            if re.match(r'([A-Z_]+=\S+ )*docker (compose|build) ', line.strip())]
+
+
+def test_commands_that_are_shown_name_what_there_is():
+    assert len(shown_commands()) >= 12
+    graph = load_graph(GRAPH)
+    for line in shown_commands():
+        words = shlex.split(line)
+        files = [after for word, after in itertools.pairwise(words) if word == '-f']
+        assert files and all((ROOT / file).is_file() for file in files), line
+        given = dict(word.split('=', 1) for word in itertools.takewhile(
+            lambda word: word != 'docker', words))
+        assert given.keys() <= example().keys(), line
+        if words[len(given) + 1] == 'build':
+            built = [after for word, after in itertools.pairwise(words) if word == '--build-arg']
+            assert {arg.partition('=')[0] for arg in built} <= arguments_of_the_dockerfile()
+            continue
+        names = [Path(file).name for file in files]
+        found = services(names, LAN | given)
+        assert set(given.get('COMPOSE_PROFILES', '').split(',')) - {''} <= {
+            profile for service in found.values() for profile in service.get('profiles', ())}
+        if 'run' in words:
+            assert words[-1] in found
+        for service in found.values():
+            command = graph_command(service)
+            if command is not None:
+                graph.values(command[1])
 
 
 # The image.
