@@ -261,7 +261,7 @@ class Gate:
         self._motion: _Motion | None = None
         self._pending: _Pending | None = None
         self._ids = itertools.count(1)
-        self._braked_until_s = -math.inf  # on the arm's clock
+        self._braking_s = (math.inf, -math.inf)  # begin and end, on the arm's clock
         self._moved_since_s: float | None = None  # stamp of the first unexpected measurement
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
@@ -279,7 +279,8 @@ class Gate:
         """Have a function called with the status now, and whenever it changes."""
         with self._notify_lock:
             self._status_listeners.append(listener)
-            listener(self.status())
+            self._told = self.status()
+            _call(listener, self._told)
 
     def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
         """Have a function called with each motion that passed the checks, before it is sent."""
@@ -299,8 +300,14 @@ class Gate:
             self._admit(self._begun())
             self._check_start(trajectory)
 
+    @property
+    def epoch(self) -> int:
+        """Changes with every reset, hold and stop; plans of an earlier one are outdated."""
+        with self._lock:
+            return self._epoch
+
     @contextmanager
-    def skill(self, what: str) -> Iterator[None]:
+    def skill(self, what: str, since: int | None = None) -> Iterator[None]:
         """Bracket the motions of one skill, planned already.
 
         With ``confirm`` = ``skill``, the operator is asked once, at the beginning. Motions are
@@ -308,6 +315,7 @@ class Gate:
 
         Args:
             what: it is, for the operator.
+            since: ``epoch`` when planning began; None: the epoch now.
 
         Raises:
             ArmStoppedError: the arm is not armed, or the operator did not say yes.
@@ -317,11 +325,12 @@ class Gate:
             yield
             return
         with self._lock:
-            self._admit(self._epoch)
-            skill.epoch, skill.depth = self._epoch, 1
+            epoch = self._epoch if since is None else since
+            self._admit(epoch)
+            skill.epoch, skill.depth = epoch, 1
         try:
             if self.settings.confirm == 'skill' and not self.settings.dry_run:
-                self._ask(what, skill.epoch)
+                self._ask(what, epoch)
             skill.confirmed = True
             yield
         finally:
@@ -467,7 +476,7 @@ class Gate:
                 if busy and self._state is GateState.ARMED:
                     raise ArmStoppedError('busy', 'a motion is under way or waits for an answer; '
                                           'cancel it first')
-                if not busy and self._arm.now_s() >= self._braked_until_s:
+                if not busy and not self._brakes_at(self._arm.now_s()):
                     self._state, self._cause, self._message = GateState.ARMED, '', ''
                     self._epoch += 1
                     self._shown = self._moved_since_s = None
@@ -520,8 +529,7 @@ class Gate:
     def _begun(self) -> int:
         """Epoch in which what this thread does was begun."""
         begun = self._local.skill.epoch
-        with self._lock:
-            return self._epoch if begun is None else begun
+        return self.epoch if begun is None else begun
 
     def _standing_error(self) -> ArmStoppedError:
         """Why nothing moves in a state that is not ARMED."""
@@ -623,8 +631,8 @@ class Gate:
         with self._lock:
             self._admit(epoch)
             pending = self._pending = _Pending(str(next(self._ids)), what)
-        self._notify()
         deadline = self._clock() + self.settings.confirm_timeout_s
+        self._notify()
         try:
             with self._lock:
                 while pending.answer is None:
@@ -685,7 +693,7 @@ class Gate:
         deadline = self._clock() + 2.0 * self.settings.settle_s
         while self._clock() < deadline:
             with self._lock:
-                if self._arm.now_s() >= self._braked_until_s:
+                if not self._brakes_at(self._arm.now_s()):
                     return
             self._arm.wait(self.settings.period_s)
 
@@ -746,7 +754,7 @@ class Gate:
             return
         # Nothing is commanded: the arm must stand, once it has had the time for it.
         fastest = float(np.abs(state.velocities).max())
-        if fastest <= settings.still_rad_s or state.stamp_s < self._braked_until_s:
+        if fastest <= settings.still_rad_s or self._brakes_at(state.stamp_s):
             self._moved_since_s = None
         elif self._moved_since_s is None:
             self._moved_since_s = state.stamp_s
@@ -804,11 +812,11 @@ class Gate:
                 here = commanded
         elif here is None or not (np.abs(here[1]) > self.settings.still_rad_s).any():
             return
-        if here is None or now_s < self._braked_until_s:
+        if here is None or self._brakes_at(now_s):
             return
         arm = self._robot.arm
         trajectory = stopping(here[0], here[1], arm.stop_acceleration, arm.lower, arm.upper)
-        self._braked_until_s = now_s + trajectory.duration_s
+        self._braking_s = (now_s, now_s + trajectory.duration_s)
         try:
             self._arm.command(trajectory)
         except WorldError as error:
@@ -817,8 +825,13 @@ class Gate:
                              f'({error}): use its own emergency stop')
             log.critical('%s', self._message)
 
+    def _brakes_at(self, time_s: float) -> bool:
+        """Whether the arm brakes at a time of its clock, which may have been set back since."""
+        begin_s, end_s = self._braking_s
+        return begin_s <= time_s < end_s
+
     def _is_moving(self) -> bool:
-        if self._motion is not None or self._arm.now_s() < self._braked_until_s:
+        if self._motion is not None or self._brakes_at(self._arm.now_s()):
             return True
         state = self._arm.state()
         return state is not None and bool(

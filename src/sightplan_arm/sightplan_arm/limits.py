@@ -198,7 +198,8 @@ class Limits:
             piece, low, high = piece[open_], low[open_], high[open_]
             at_low, at_high = at_low[open_], at_high[open_]
             strays, room = strays[open_], np.maximum(room[open_], 0.25 * RESOLUTION_M)
-            if (strays < RESOLUTION_M).all(axis=1).any() or samples > MOST_SAMPLES:
+            if ((strays < RESOLUTION_M).all(axis=1).any() or samples > MOST_SAMPLES
+                    or not np.isfinite(strays).all()):
                 raise _refused('workspace', 'a part of the arm would come too close to a side '
                                'of the workspace box')
             parts = int(np.clip(np.ceil(np.sqrt((strays / room).max())), 2, 64))

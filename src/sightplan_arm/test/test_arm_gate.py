@@ -1,0 +1,712 @@
+"""The safety gate: every cause, holds and stops, confirmation, dry run, heartbeats."""
+
+import re
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sightplan_arm.gate
+from arm_doubles import FollowingArm, WallClock, brakes, way
+from sightplan.model import InputError, WorldError
+from sightplan_arm.gate import CAUSES, HOLDING, LATCHING, REFUSING, Gate, GateSettings, GateState
+from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
+
+
+class Bench:
+    """A gate over an arm that stands parked, an episode begun."""
+
+    def __init__(self, robot, kinematics, settings=None, **options):
+        self.robot, self.clock = robot, WallClock()
+        self.arm = FollowingArm(robot, self.clock)
+        self.gate = Gate(self.arm, robot, kinematics, settings, clock=self.clock, **options)
+        self.gate.new_episode()
+        self.there = robot.arm.park + 0.35 * (robot.arm.ready - robot.arm.park)
+        self.go = way(robot, robot.arm.park, self.there)
+
+    def follow(self, trajectory=None, what='a way'):
+        self.gate.follow(self.go if trajectory is None else trajectory, what)
+
+    def changed(self, row, column=None, **arrays):
+        """The way with one number of an array changed by a given value."""
+        found = {name: getattr(self.go, name).copy()
+                 for name in ('times_s', 'positions', 'velocities')}
+        for name, value in arrays.items():
+            found[name][(row,) if column is None else (row, column)] += value
+        return JointTrajectory(**found)
+
+    def error(self, call, *arguments):
+        with pytest.raises(ArmStoppedError) as raised:
+            call(*arguments)
+        assert raised.value.cause in CAUSES
+        return raised.value
+
+    def pass_time(self, seconds):
+        for _ in range(round(seconds / 0.01)):
+            self.arm.wait(0.01)
+            self.gate.tick()
+
+
+@pytest.fixture
+def make(panda, panda_kinematics):
+    return lambda settings=None, robot=panda, **options: Bench(
+        robot, panda_kinematics, settings, **options)
+
+
+@pytest.fixture
+def bench(make):
+    return make()
+
+
+# --- every cause ------------------------------------------------------------------------------
+
+
+def invalid(make):
+    bench = make()
+    return bench, bench.error(bench.follow, bench.changed(3, 2, positions=np.nan))
+
+
+def position_limit(make):
+    bench = make()
+    end = bench.robot.arm.park.copy()
+    end[6] = bench.robot.arm.upper[6] + 1e-6
+    return bench, bench.error(bench.follow, way(bench.robot, bench.robot.arm.park, end))
+
+
+def velocity_limit(make):
+    robot = make().robot
+    bench = make(robot=replace(robot, arm=replace(
+        robot.arm, max_acceleration=2 * robot.arm.max_acceleration)))
+    end = robot.arm.park.copy()
+    end[6] = 2.0
+    return bench, bench.error(bench.follow, way(robot, robot.arm.park, end, 1.01))
+
+
+def acceleration_limit(make):
+    bench = make()
+    near = bench.robot.arm.park + 0.01
+    fast = way(bench.robot, bench.robot.arm.park, near)
+    quick = JointTrajectory(fast.times_s / 2, fast.positions, fast.velocities * 2)
+    return bench, bench.error(bench.follow, quick)
+
+
+def workspace(make):
+    bench = make()
+    away = bench.robot.arm.park.copy()
+    away[0] = -2.8
+    return bench, bench.error(bench.follow, way(bench.robot, bench.robot.arm.park, away))
+
+
+def jump(make):
+    bench = make()
+    bench.arm.posture[2] += 1.05 * bench.robot.safety.start_tolerance_rad
+    bench.arm.wait(0.01)
+    return bench, bench.error(bench.follow)
+
+
+def moving(make):
+    bench = make()
+    bench.arm.push_rad_s[4] = 0.06
+    bench.arm.wait(0.01)
+    return bench, bench.error(bench.follow)
+
+
+def gripper_limit(make):
+    bench = make()
+    return bench, bench.error(bench.gate.grip, 0.2, 10.0, 'too wide')
+
+
+def busy(make):
+    bench = make()
+    found = []
+    bench.arm.after(0.1, lambda: found.append(bench.error(bench.follow)))
+    bench.follow()
+    return bench, found[0]
+
+
+def outdated(make):
+    bench = make()
+    with bench.gate.skill('an old plan'):
+        bench.gate.stop()
+        bench.gate.rearm('a person')
+        bench.gate.new_episode()
+        return bench, bench.error(bench.follow)
+
+
+def not_reset(make):
+    bench = make()
+    bench.gate.stop()
+    bench.gate.rearm('a person')
+    return bench, bench.error(bench.follow)
+
+
+def answer(bench, accept):
+    def listener(status):
+        if status.pending:
+            bench.gate.confirm(status.pending, accept)
+    bench.gate.on_status(listener)
+
+
+def declined(make):
+    bench = make(GateSettings(confirm='motion'))
+    answer(bench, False)
+    return bench, bench.error(bench.follow)
+
+
+def no_answer(make):
+    bench = make(GateSettings(confirm='motion', confirm_timeout_s=5.0))
+    bench.gate.on_status(lambda status: setattr(
+        bench.clock, 'now', bench.clock.now + (6.0 if status.pending else 0.0)))
+    return bench, bench.error(bench.follow)
+
+
+def heartbeat(make):
+    bench = make()
+    bench.gate.require(['agent'])
+    bench.gate.beat('agent')
+    return bench, bench.error(bench.follow)
+
+
+def stale_state(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: setattr(bench.arm, 'silent', True))
+    return bench, bench.error(bench.follow)
+
+
+def stale_image(make):
+    taken = [0.0]
+    bench = make(image_age_s=lambda: taken[0])
+    bench.arm.after(0.1, lambda: taken.__setitem__(0, 1.01))
+    return bench, bench.error(bench.follow)
+
+
+def cancelled(make):
+    bench = make()
+    bench.arm.after(0.1, bench.gate.hold)
+    return bench, bench.error(bench.follow)
+
+
+def command_failed(make):
+    bench = make()
+    bench.arm.broken = True
+    return bench, bench.error(bench.follow)
+
+
+def measured_position(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.arm.offset_rad.__setitem__(6, 4.0))
+    return bench, bench.error(bench.follow)
+
+
+def measured_velocity(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.arm.push_rad_s.__setitem__(6, 2.0))
+    return bench, bench.error(bench.follow)
+
+
+def measured_workspace(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.arm.offset_rad.__setitem__(0, -3.5))
+    return bench, bench.error(bench.follow)
+
+
+def tracking(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.arm.offset_rad.__setitem__(6, 0.16))
+    return bench, bench.error(bench.follow)
+
+
+def unexpected_motion(make):
+    bench = make()
+    bench.arm.push_rad_s[3] = 0.06
+    bench.pass_time(0.5)
+    return bench, bench.error(bench.follow)
+
+
+def stop_request(make):
+    bench = make()
+    bench.arm.after(0.1, bench.gate.stop)
+    return bench, bench.error(bench.follow)
+
+
+@pytest.mark.parametrize('cause', CAUSES)
+def test_every_cause_is_raised_and_does_what_the_table_says(make, cause):
+    bench, error = globals()[cause](make)
+    assert error.cause == cause, str(error)
+    assert error.latched is (cause in LATCHING)
+    status = bench.gate.status()
+    expected = (GateState.STOPPED if cause in LATCHING else GateState.HOLDING
+                if cause in HOLDING else GateState.REARMED if cause == 'not_reset'
+                else GateState.ARMED)
+    assert status.state is expected
+    assert status.cause == ('' if cause in REFUSING else cause)
+    if cause in REFUSING and cause != 'busy':
+        assert not bench.arm.sent
+    elif cause not in REFUSING:
+        assert not status.ready
+        assert bench.error(bench.follow).cause == cause
+        assert bench.error(bench.gate.grip, 0.0, 10.0, 'close').cause == cause
+
+
+def test_the_table_of_the_docstring_lists_the_causes_in_order():
+    rows = re.findall(
+        r'^(\w+) +\S.*?(refuses|latches|-) +(holds|latches|-)?$|^(\w+) +\S.*refuses$',
+        sightplan_arm.gate.__doc__, re.MULTILINE)
+    assert [row[0] or row[3] for row in rows] == list(CAUSES)
+    for name, before, during, refusing in rows:
+        assert (refusing or name) in (REFUSING if refusing else HOLDING + LATCHING)
+        if name:
+            assert (name in LATCHING) == ('latches' in (before, during))
+    assert len(set(CAUSES)) == len(CAUSES)
+
+
+# --- motions ----------------------------------------------------------------------------------
+
+
+def test_a_sound_motion_is_sent_once_and_ends_where_it_should(bench):
+    bench.follow()
+    assert [sent.trajectory for sent in bench.arm.sent] == [bench.go]
+    assert np.abs(bench.arm.posture - bench.there).max() < 1e-9
+    assert bench.arm.time_s >= bench.go.duration_s
+    status = bench.gate.status()
+    assert (status.state, status.moving, status.ready) == (GateState.ARMED, False, True)
+    bench.follow(way(bench.robot, bench.there, bench.robot.arm.park))
+    bench.pass_time(2.0)
+    assert bench.gate.status().ready
+
+
+def test_an_arm_that_follows_late_is_let_go_on(bench):
+    bench.arm.late_s = 0.09
+    bench.follow()
+    assert len(bench.arm.sent) == 1
+
+
+def test_an_arm_that_does_not_follow_is_stopped(bench):
+    bench.arm.deaf = True
+    error = bench.error(bench.follow)
+    assert error.cause == 'tracking'
+    assert bench.arm.time_s < 1.0
+
+
+def test_an_arm_that_ends_a_little_off_is_waited_for_and_then_stopped(bench):
+    bench.arm.after(0.05, lambda: bench.arm.offset_rad.__setitem__(5, 0.03))
+    error = bench.error(bench.follow)
+    assert error.cause == 'tracking'
+    assert 'not arrived' in str(error)
+
+
+def test_a_clock_that_stands_still_ends_a_motion(bench):
+    bench.arm.after(0.1, lambda: setattr(bench.arm, 'frozen', True))
+    error = bench.error(bench.follow)
+    assert error.cause == 'stale_state'
+    assert 'clock' in str(error)
+
+
+def test_held_motions_brake_evenly_at_once_and_follow_returns_when_the_arm_stands(bench):
+    at = bench.go.duration_s / 2
+    bench.arm.after(at, bench.gate.hold)
+    bench.error(bench.follow)
+    assert len(bench.arm.sent) == 2
+    brake = bench.arm.sent[1]
+    assert brake.time_s == pytest.approx(at, abs=0.0101)
+    assert brakes(brake.trajectory)
+    assert np.abs(brake.trajectory.velocities[0]).max() > 0.1
+    assert np.abs(bench.arm.velocity).max() == 0.0
+    assert bench.arm.time_s - brake.time_s >= brake.trajectory.duration_s
+
+
+def test_a_lost_heartbeat_holds_within_its_timeout_and_two_periods(bench):
+    bench.gate.require(['agent'])
+
+    def beat():
+        bench.gate.beat('agent')
+        if bench.arm.time_s < 0.3:
+            bench.arm.after(0.02, beat)
+    beat()
+    bench.error(bench.follow)
+    last = bench.gate._beats.last_s['agent'] - 1000.0
+    assert last == pytest.approx(0.3, abs=0.011)
+    held = bench.arm.sent[1].time_s - last
+    assert 0.15 <= held <= bench.robot.safety.heartbeat_timeout_s + 0.021
+
+
+def test_braking_begins_from_the_measured_state_where_the_arm_is_elsewhere(bench):
+    bench.arm.after(0.3, lambda: bench.arm.offset_rad.__setitem__(6, 0.16))
+    bench.error(bench.follow)
+    brake = bench.arm.sent[1].trajectory
+    commanded = bench.arm.robot.arm.park[6]
+    assert brake.positions[0, 6] - commanded == pytest.approx(0.16, abs=0.05)
+
+
+def test_a_stop_in_a_hold_latches_without_a_second_brake(bench):
+    bench.arm.after(0.1, bench.gate.hold)
+    bench.arm.after(0.11, bench.gate.stop)
+    assert bench.error(bench.follow).cause == 'cancelled'
+    assert len(bench.arm.sent) == 2
+    assert bench.gate.status().state is GateState.STOPPED
+
+
+def test_what_stopped_first_stays_the_cause(bench):
+    bench.gate.stop('stop_request', 'the red button')
+    bench.gate.stop('tracking', 'later')
+    bench.gate.hold()
+    status = bench.gate.status()
+    assert (status.cause, status.message) == ('stop_request', 'the red button')
+    assert 'red button' in str(bench.error(bench.follow))
+
+
+def test_a_brake_that_the_arm_does_not_take_latches_and_names_the_emergency_stop(bench):
+    def fail():
+        bench.arm.broken = True
+        bench.gate.hold()
+    bench.arm.after(0.1, fail)
+    bench.error(bench.follow)
+    status = bench.gate.status()
+    assert (status.state, status.cause) == (GateState.STOPPED, 'command_failed')
+    assert 'emergency stop' in status.message
+
+
+def test_an_interrupted_program_holds_the_arm(bench):
+    def interrupt():
+        raise KeyboardInterrupt
+    bench.arm.after(0.1, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        bench.follow()
+    assert bench.gate.status().state is GateState.HOLDING
+    assert brakes(bench.arm.sent[1].trajectory)
+    assert not bench.gate.status().moving
+
+
+def test_unknown_causes_are_a_programming_error(bench):
+    with pytest.raises(ValueError, match='no cause'):
+        bench.gate.stop('whim')
+    assert bench.gate.status().state is GateState.ARMED
+
+
+# --- states -----------------------------------------------------------------------------------
+
+
+def test_nothing_moves_before_the_first_episode(panda, panda_kinematics):
+    clock = WallClock()
+    arm = FollowingArm(panda, clock)
+    gate = Gate(arm, panda, panda_kinematics, clock=clock)
+    for call in (lambda: gate.follow(way(panda, panda.arm.park, panda.arm.park + 0.01), 'x'),
+                 lambda: gate.grip(0.0, 10.0, 'x'), lambda: gate.skill('x').__enter__()):
+        with pytest.raises(ArmStoppedError, match='reset') as raised:
+            call()
+        assert raised.value.cause == 'not_reset'
+    assert gate.status().waiting_for == ('a new episode (reset)',)
+    assert not arm.sent
+
+
+def test_a_hold_ends_with_the_next_episode_and_a_stop_needs_a_person_too(bench):
+    bench.gate.hold()
+    assert not bench.gate.status().ready
+    bench.gate.rearm('nobody is needed')
+    assert bench.gate.status().state is GateState.HOLDING
+    bench.gate.new_episode()
+    assert bench.gate.status().ready
+    bench.gate.stop()
+    error = bench.error(bench.gate.new_episode)
+    assert error.latched
+    bench.gate.rearm('a person')
+    assert bench.gate.status().waiting_for == ('a new episode (reset)',)
+    assert 'a person' in bench.gate.status().message
+    bench.gate.hold()
+    assert bench.gate.status().state is GateState.REARMED
+    bench.gate.new_episode()
+    bench.follow()
+
+
+def test_an_arm_that_moves_is_not_rearmed(bench):
+    bench.gate.stop()
+    bench.arm.push_rad_s[0] = 0.1
+    bench.arm.wait(0.01)
+    assert 'still moves' in str(bench.error(bench.gate.rearm, 'a person'))
+    bench.arm.push_rad_s[0] = 0.0
+    bench.arm.wait(0.01)
+    bench.gate.rearm('a person')
+
+
+def test_an_episode_begins_when_the_arm_has_braked(bench):
+    found = []
+    bench.arm.after(0.3, lambda: found.append(bench.error(bench.gate.new_episode)))
+    bench.arm.after(0.35, bench.gate.hold)
+    bench.error(bench.follow)
+    assert found[0].cause == 'busy'
+    bench.gate.new_episode()
+    assert bench.gate.status().ready
+
+
+def test_a_skill_planned_before_a_hold_is_outdated(bench):
+    since = bench.gate.epoch
+    bench.gate.hold()
+    bench.gate.new_episode()
+    with pytest.raises(ArmStoppedError) as raised, bench.gate.skill('late', since):
+        pass
+    assert raised.value.cause == 'outdated'
+    with bench.gate.skill('now', bench.gate.epoch):
+        bench.follow()
+
+
+def test_what_is_missing_is_said_in_words_and_comes_back_by_itself(make):
+    age = [5.0]
+    bench = make(image_age_s=lambda: age[0])
+    bench.gate.require(['agent'])
+    bench.gate.beat('agent', ['grounder'])
+    bench.arm.silent = True
+    bench.clock.now += 0.12
+    waiting = bench.gate.status().waiting_for
+    assert any('grounder, which agent needs' in text for text in waiting)
+    assert any('joint states' in text for text in waiting)
+    assert any('camera images' in text for text in waiting)
+    assert bench.error(bench.follow).cause == 'heartbeat'
+    bench.gate.beat('grounder')
+    bench.arm.silent, age[0] = False, 0.0
+    bench.arm.wait(0.01)
+    assert bench.gate.status().ready
+    assert bench.gate.status().state is GateState.ARMED
+
+
+def test_needs_are_followed_through_all_nodes_and_may_change(bench):
+    beat = bench.gate.beat
+    bench.gate.require(['agent'])
+    beat('agent', ['grounder'])
+    beat('grounder', ['model', 'agent'])
+    assert bench.gate.status().waiting_for == ('heartbeat of model, which grounder needs',)
+    beat('model')
+    assert bench.gate.status().ready
+    beat('grounder', [])
+    bench.arm.wait(0.1)
+    beat('agent', ['grounder'])
+    beat('grounder')
+    bench.arm.wait(0.1)
+    assert bench.gate.status().ready, 'model is needed no more'
+    bench.gate.require([])
+    bench.clock.now += 10
+    assert not any('heartbeat' in text for text in bench.gate.status().waiting_for)
+
+
+def test_a_standing_arm_that_loses_a_heartbeat_is_not_held(bench):
+    bench.gate.require(['agent'])
+    bench.pass_time(1.0)
+    assert bench.gate.status().state is GateState.ARMED
+    bench.gate.beat('agent')
+    assert bench.gate.status().ready
+
+
+def test_an_arm_measured_outside_its_box_is_stopped_at_rest_and_not_driven(bench):
+    bench.arm.offset_rad[0] = -3.5
+    bench.pass_time(0.02)
+    assert bench.gate.status().cause == 'measured_workspace'
+    assert not bench.arm.sent
+
+
+def test_an_arm_that_is_moved_while_idle_is_braked_once(bench):
+    bench.arm.push_rad_s[3] = 0.1
+    bench.pass_time(1.0)
+    assert bench.gate.status().cause == 'unexpected_motion'
+    assert len(bench.arm.sent) == 1
+    assert brakes(bench.arm.sent[0].trajectory)
+
+
+def test_noise_of_standing_joints_is_no_motion(bench):
+    for _ in range(300):
+        bench.arm.push_rad_s[3] = 0.06 if bench.arm.push_rad_s[3] == 0.0 else 0.0
+        bench.pass_time(0.01)
+    assert bench.gate.status().state is GateState.ARMED
+
+
+# --- fingers ----------------------------------------------------------------------------------
+
+
+def test_fingers_close_on_a_thing_and_tell_its_width(bench):
+    bench.arm.between_m = 0.05
+    assert bench.gate.grip(0.0, 10.0, 'close') == pytest.approx(0.05, abs=3e-4)
+    assert bench.gate.grip(0.08, 10.0, 'open') == pytest.approx(0.08, abs=3e-4)
+
+
+@pytest.mark.parametrize(('opening', 'force'), [
+    (-0.001, 10.0), (0.081, 10.0), (np.nan, 10.0), (0.04, 0.0), (0.04, -1.0), (0.04, 20.1),
+    (0.04, np.nan)])
+def test_fingers_keep_to_their_limits(bench, opening, force):
+    assert bench.error(bench.gate.grip, opening, force, 'x').cause == 'gripper_limit'
+    assert not bench.arm.sent
+
+
+def test_a_stop_leaves_the_fingers_as_they_are(bench):
+    bench.arm.between_m = 0.05
+    bench.gate.grip(0.0, 10.0, 'close')
+    bench.arm.after(0.2, bench.gate.stop)
+    bench.error(bench.follow)
+    assert [sent.trajectory is None for sent in bench.arm.sent] == [True, False, False]
+    assert bench.arm.opening_m == pytest.approx(0.05)
+
+
+def test_a_stop_while_fingers_move_ends_the_wait(bench):
+    bench.arm.after(0.05, bench.gate.stop)
+    assert bench.error(bench.gate.grip, 0.0, 10.0, 'close').cause == 'stop_request'
+    assert len(bench.arm.sent) == 1
+
+
+# --- dry run and confirmation -----------------------------------------------------------------
+
+
+def test_a_dry_run_checks_and_shows_and_sends_nothing(make):
+    bench = make(GateSettings(dry_run=True))
+    plans = []
+    bench.gate.on_plan(plans.append)
+    bench.follow()
+    bench.follow(way(bench.robot, bench.there, bench.robot.arm.park), 'back')
+    assert bench.gate.grip(0.01, 10.0, 'close') == 0.01
+    assert [plan.what for plan in plans] == ['a way', 'back']
+    tip = bench.gate._kinematics.fk_many(bench.there[None], (bench.robot.tip_frame,))[0, 0]
+    assert plans[0].path_m[-1] == pytest.approx(tip)
+    assert bench.error(bench.follow, way(bench.robot, bench.there, bench.there + 0.02)
+                       ).cause == 'jump'
+    bench.gate.stop()
+    assert bench.error(bench.follow).cause == 'stop_request'
+    assert not bench.arm.sent
+    assert bench.gate.status().dry_run
+
+
+def test_each_motion_waits_for_a_yes(make):
+    bench = make(GateSettings(confirm='motion'))
+    asked = []
+
+    def listener(status):
+        if status.pending and (not asked or asked[-1] != status.pending):
+            assert bench.arm.sent == asked_sent[:]
+            asked.append(status.pending)
+            assert not status.ready
+            assert "operator's yes to: a way" in status.waiting_for[0] or len(asked) > 1
+            with pytest.raises(InputError, match='does not wait'):
+                bench.gate.confirm('77', True)
+            bench.gate.confirm(status.pending if len(asked) % 2 else '', True)
+    asked_sent = []
+    bench.gate.on_status(listener)
+    bench.follow()
+    asked_sent = bench.arm.sent[:]
+    bench.gate.grip(0.0, 10.0, 'close')
+    assert len(asked) == 2
+    assert len(bench.arm.sent) == 2
+    with pytest.raises(InputError, match='no motion waits'):
+        bench.gate.confirm('', True)
+
+
+@pytest.mark.parametrize('word', ['skill', True, 'true'])
+def test_a_skill_asks_once_and_motions_outside_of_it_each(make, word):
+    bench = make(GateSettings(confirm=word))
+    asked = []
+    bench.gate.on_status(lambda status: status.pending and (
+        asked.append(status.pending_text), bench.gate.confirm('', True)))
+    with bench.gate.skill('moveblock(a, c1)'):
+        bench.follow()
+        bench.gate.grip(0.0, 10.0, 'close')
+        with bench.gate.skill('inner'):
+            bench.follow(way(bench.robot, bench.there, bench.robot.arm.park))
+    bench.follow(what='park')
+    assert list(dict.fromkeys(asked)) == ['moveblock(a, c1)', 'park']
+
+
+def test_a_declined_skill_does_nothing(make):
+    bench = make(GateSettings(confirm='skill'))
+    answer(bench, False)
+    with pytest.raises(ArmStoppedError) as raised, bench.gate.skill('no'):
+        raise AssertionError('the skill has begun')
+    assert raised.value.cause == 'declined'
+    assert bench.gate.status().pending == ''
+    assert not bench.arm.sent
+
+
+def test_a_stop_or_a_lost_heartbeat_while_an_operator_thinks(make):
+    bench = make(GateSettings(confirm='motion'))
+    bench.gate.on_status(lambda status: status.pending and bench.gate.stop())
+    assert bench.error(bench.follow).cause == 'stop_request'
+    bench = make(GateSettings(confirm='motion'))
+    bench.gate.require(['agent'])
+    bench.gate.beat('agent')
+
+    def slow_yes(status):
+        if status.pending:
+            bench.clock.now += 0.2
+            bench.gate.confirm('', True)
+    bench.gate.on_status(slow_yes)
+    assert bench.error(bench.follow).cause == 'heartbeat'
+    assert not bench.arm.sent
+
+
+def test_an_arm_that_was_pushed_while_the_operator_thought_is_checked_again(make):
+    bench = make(GateSettings(confirm='motion'))
+
+    def push(status):
+        if status.pending:
+            bench.arm.posture = bench.arm.posture + 0.05
+            bench.arm.wait(0.01)
+            bench.gate.confirm('', True)
+    bench.gate.on_status(push)
+    assert bench.error(bench.follow).cause == 'jump'
+
+
+def test_a_no_outweighs_a_yes(make):
+    bench = make(GateSettings(confirm='motion'))
+    bench.gate.on_status(lambda status: status.pending and (
+        bench.gate.confirm('', True), bench.gate.confirm('', False)))
+    assert bench.error(bench.follow).cause == 'declined'
+
+
+@pytest.mark.parametrize('settings', [
+    {'confirm': 'perhaps'}, {'period_s': 0.2}, {'dry_run': 'yes'}, {'max_points': 1}])
+def test_settings_are_checked(make, settings):
+    with pytest.raises(InputError, match=next(iter(settings))):
+        make(GateSettings(**settings))
+
+
+# --- listeners --------------------------------------------------------------------------------
+
+
+def test_listeners_hear_of_changes_once_and_their_failures_disturb_nothing(bench):
+    heard = []
+
+    def fail(status):
+        raise WorldError('a publisher is gone')
+    bench.gate.on_status(heard.append)
+    bench.gate.on_status(fail)
+    bench.pass_time(0.1)
+    assert len(heard) == 1
+    bench.follow()
+    bench.gate.stop()
+    assert [(s.state, s.moving) for s in heard] == [
+        (GateState.ARMED, False), (GateState.ARMED, True), (GateState.ARMED, False),
+        (GateState.STOPPED, False)]
+    assert [s.ready for s in heard] == [True, False, True, False]
+
+
+def test_offline_checks_need_no_arm_in_the_right_place(bench):
+    bench.arm.posture = bench.arm.posture + 0.5
+    bench.arm.wait(0.01)
+    bench.gate.limits.check(bench.go)
+    assert bench.error(bench.gate.check, bench.go).cause == 'jump'
+    assert not bench.arm.sent
+
+
+def test_threads_that_look_do_not_wait_for_a_check(bench):
+    """A stop is taken while another thread checks a long trajectory."""
+    entered, stopped = threading.Event(), threading.Event()
+    check = bench.gate.limits.check
+
+    def slow(trajectory):
+        entered.set()
+        assert stopped.wait(20.0)
+        check(trajectory)
+    bench.gate.limits.check = slow
+    errors = []
+    thread = threading.Thread(target=lambda: errors.append(bench.error(bench.follow)))
+    thread.start()
+    assert entered.wait(20.0)
+    bench.gate.stop()
+    stopped.set()
+    thread.join(20.0)
+    assert errors[0].cause == 'stop_request'
+    assert not bench.arm.sent
