@@ -793,6 +793,8 @@ def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
     sides = points[points[:, 2] < max(high - 0.2 * block_m, (low + high) / 2)]
+    if len(sides) < _LEAST_POINTS / 2:  # seen from above
+        sides = points
     flat, eye = sides[:, :2] - middle[:2], view.eye_m[:2] - middle[:2]
     yaw = np.radians(np.arange(-45.0, 45.0, 7.5))[:, None]
     c, s = np.cos(yaw), np.sin(yaw)
@@ -804,7 +806,7 @@ def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
     best = int(cost.argmin())
     axes = rotation_from_vector([0.0, 0.0, yaw[best, 0]])
     centre = axes @ [(left[best, 0] + right[best, 0]) / 2, front[best, 0] + block_m / 2, 0.0]
-    return _Solid(np.array([*middle[:2], (low + high) / 2]) + centre, axes)
+    return _Solid(np.array([*middle[:2], high - block_m / 2]) + centre, axes)
 
 
 def _off_surface(points: Vector, cube: _Solid, block_m: float) -> Vector:

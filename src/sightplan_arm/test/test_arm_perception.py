@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from box_pictures import BLOCK_M, Box, camera_pose, picture
+from box_pictures import BLOCK_M, MATRIX, Box, camera_pose, picture
 from sightplan.domains import load_domain
 from sightplan.model import InputError, ProblemError
 from sightplan_arm.perception import (
@@ -17,6 +19,7 @@ from sightplan_arm.perception import (
     arrange,
     block_colours,
     find_cubes,
+    overlay,
     see_table,
 )
 
@@ -275,3 +278,59 @@ def test_every_look_of_the_simulated_table(strength):
                     assert np.abs(seen.cubes[key].centre_m - centre).max() < 0.002
                     turn = seen.cubes[key].yaw_rad - yaw
                     assert abs((turn + math.pi / 4) % (math.pi / 2) - math.pi / 4) < 0.05
+
+
+@pytest.mark.parametrize('others', [[], [block('yellow', 4)]])
+def test_a_face_that_glare_turns_into_another_colour_stays_with_its_cube(others):
+    """The top of an orange block shines yellow, whether a yellow block is there or not."""
+    boxes = [block('orange', 2, yaw_deg=12), *others]
+    rgbd = picture(boxes, noise_m=0.002)
+    front = rgbd.rgb[250:430, 300:340].reshape(-1, 3)
+    orange = front[(front[:, 0] > 200) & (front[:, 2] < 60)]
+    shades, counts = np.unique(orange, axis=0, return_counts=True)
+    top = shades[np.argsort(counts)[-2]]  # the second largest face
+    rgb = rgbd.rgb.copy()
+    shining = (rgb == top).all(axis=2)
+    assert shining.sum() > 400
+    rgb[shining] = (255, 205, 12)
+    colours = {box.colour[0]: box.colour for box in boxes}
+    seen = see_table(dataclasses.replace(rgbd, rgb=rgb), camera_pose(), colours, BLOCK_M,
+                     COLUMNS_M)
+    assert not seen.complaints
+    assert (errors(seen, boxes) < (1.0, 1.0, 1.0, 2.0)).all()
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 10**6))
+def test_whatever_is_in_the_picture_what_comes_out_is_sound(seed):
+    """Boxes of any size and attitude, cameras anywhere, noise, gaps, even pure chance."""
+    rng = np.random.default_rng(seed)
+    boxes = [Box(str(rng.choice(['grey', *COLOURS])),
+                 tuple(rng.uniform((-0.3, -0.1, -0.02), (0.3, 0.12, 0.35))),
+                 *rng.uniform(-180, 180, 3), tuple(rng.uniform(0.01, 0.15, 3)))
+             for _ in range(rng.integers(0, 7))]
+    matrix = np.diag([0.25, 0.25, 1.0]) @ MATRIX
+    pose = camera_pose(rng.uniform(-5, 89), rng.uniform(0.15, 1.5))
+    rgbd = picture(boxes, pose, noise_m=rng.uniform(0, 0.01), dropouts=rng.uniform(0, 1)**2,
+                   matrix=matrix, size=(160, 120), seed=seed)
+    if seed % 3 == 0:
+        rgbd = dataclasses.replace(
+            rgbd, rgb=rng.integers(0, 256, (4, 4, 3), np.uint8).repeat(30, 0).repeat(40, 1))
+    if seed % 7 == 0:
+        rgbd = dataclasses.replace(
+            rgbd, depth_m=rng.uniform(0.1, 2.0, (120, 160)).astype(np.float32))
+    seen = see_table(rgbd, pose, {c: c for c in COLOURS}, BLOCK_M, COLUMNS_M)
+    for found in seen.cubes.values():
+        assert np.isfinite([*found.centre_m, found.yaw_rad, found.residual_m]).all()
+        assert -math.pi / 4 <= found.yaw_rad < math.pi / 4
+    standing = [name for stack in seen.stacks for name in stack]
+    assert len(standing) == len(set(standing))
+    assert overlay(rgbd, pose, seen, BLOCK_M, COLUMNS_M).shape == rgbd.rgb.shape
+
+
+def test_a_camera_above_the_table_sees_what_stands_side_by_side():
+    pose = camera_pose(70.0, 0.9, (0.0, 0.0, 0.05))
+    boxes = [block('red', 0, 0, 20), block('blue', 2, 0, -30), block('green', 4, 0, 10)]
+    seen = see(boxes, pose=pose, noise_m=0.002)
+    assert not seen.complaints
+    assert (errors(seen, boxes) < (1.0, 1.0, 1.0, 2.0)).all()
