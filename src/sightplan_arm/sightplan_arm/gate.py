@@ -47,7 +47,6 @@ Not a replacement for the robot's own emergency stop: a program can fail.
 
 from __future__ import annotations
 
-import enum
 import itertools
 import logging
 import math
@@ -55,117 +54,35 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightplan.model import InputError, WorldError, check_settings, param
+from sightplan.model import InputError, WorldError, check_settings
 from sightplan_arm.config import RobotConfig
+from sightplan_arm.gate_status import (
+    CAUSES,
+    HOLDING,
+    LATCHING,
+    REFUSING,
+    GateSettings,
+    GateState,
+    GateStatus,
+    PlannedMotion,
+)
 from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
 from sightplan_arm.limits import Limits
 from sightplan_arm.trajectories import sample, stopping
+from sightplan_arm.watchdog import Beats, Fingers, off_track
 
 if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
 
+__all__ = ['CAUSES', 'HOLDING', 'LATCHING', 'REFUSING', 'Gate', 'GateSettings', 'GateState',
+           'GateStatus', 'PlannedMotion']
+
 log = logging.getLogger(__name__)
-
-REFUSING = ('invalid', 'position_limit', 'velocity_limit', 'acceleration_limit', 'workspace',
-            'jump', 'moving', 'gripper_limit', 'busy', 'outdated', 'not_reset', 'declined',
-            'no_answer')
-HOLDING = ('heartbeat', 'stale_state', 'stale_image', 'cancelled')
-LATCHING = ('command_failed', 'measured_position', 'measured_velocity', 'measured_workspace',
-            'tracking', 'unexpected_motion', 'stop_request')
-CAUSES = REFUSING + HOLDING + LATCHING
-"""Why a command was refused or broken off; the table above tells what each does."""
-
-CONFIRMATIONS = ('off', 'skill', 'motion')
-
-
-class GateState(enum.IntEnum):
-    """What the gate lets happen; values as in the message ArmStatus."""
-
-    ARMED = 0
-    HOLDING = 1
-    STOPPED = 2
-    REARMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class GateSettings:
-    """How the gate is run; what it allows stands in the robot's file.
-
-    ``confirm`` also takes true (``skill``) and false (``off``).
-    """
-
-    dry_run: bool = param(False, 'Check and show motions, send none')
-    confirm: str = param('off', "What waits for an operator's yes: off, each skill, or each "
-                                'motion; true means skill', choices=CONFIRMATIONS)
-    confirm_timeout_s: float = param(120.0, 'How long to wait for an operator [s]', low=0.1,
-                                     high=3600.0)
-    period_s: float = param(0.01, "How often a motion is looked after, on the arm's clock [s]",
-                            low=0.001, high=0.05)
-    max_points: int = param(5000, 'Points of a trajectory at most', low=2, high=100_000)
-    max_duration_s: float = param(60.0, 'Duration of a motion at most [s]', low=0.1, high=600.0)
-    still_rad_s: float = param(0.05, 'A joint slower than this is at rest [rad/s]', low=0.001,
-                               high=0.5)
-    settle_s: float = param(1.0, 'How long the arm may take to come to rest after a motion [s]',
-                            low=0.1, high=10.0)
-    tracking_delay_s: float = param(0.1, 'How late the arm may follow a motion [s]', low=0.0,
-                                    high=1.0)
-    position_slack_rad: float = param(0.02, 'How far outside its limits a joint may be measured '
-                                            '[rad]', low=0.0, high=0.2)
-    velocity_slack: float = param(0.2, 'By which part of its limit a joint may be measured too '
-                                       'fast', low=0.0, high=1.0)
-    box_slack_m: float = param(0.01, 'How far outside the workspace box a frame may be measured '
-                                     '[m]', low=0.0, high=0.1)
-
-    def __post_init__(self) -> None:
-        word = str(self.confirm).lower()
-        object.__setattr__(self, 'confirm', {'true': 'skill', 'false': 'off'}.get(word, word))
-
-
-@dataclass(frozen=True)
-class GateStatus:
-    """What the message ArmStatus carries.
-
-    Attributes:
-        state: of the gate.
-        cause: of holding or stopping, one of ``CAUSES``; '' otherwise.
-        message: what happened, for people.
-        moving: whether a motion or its braking is under way, or the arm is not at rest.
-        dry_run: whether nothing is sent.
-        ready: whether a motion would be let through now.
-        waiting_for: what is missing for that, in words.
-        pending: id of the motion that waits for an operator's yes; '': none.
-        pending_text: what it is.
-    """
-
-    state: GateState
-    cause: str
-    message: str
-    moving: bool
-    dry_run: bool
-    ready: bool
-    waiting_for: tuple[str, ...]
-    pending: str
-    pending_text: str
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedMotion:
-    """A motion that passed the checks, to be shown.
-
-    Attributes:
-        what: it is, in words.
-        trajectory: of the joints.
-        path_m: (K, 3) way of the tip in the table's frame.
-    """
-
-    what: str
-    trajectory: JointTrajectory
-    path_m: Vector
 
 
 @dataclass
@@ -199,29 +116,6 @@ class _Skill:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.skill = _Skill()
-
-
-@dataclass
-class _Beats:
-    """Heartbeats by node: when the last one came, and what the node needs."""
-
-    required: set[str] = field(default_factory=set)
-    last_s: dict[str, float] = field(default_factory=dict)
-    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def silent(self, since_s: float) -> list[tuple[str, str]]:
-        """Needed nodes not heard of since, each with the node that needs it ('': required)."""
-        found, seen = [], set()
-        ways = [(node, '') for node in sorted(self.required)]
-        while ways:
-            node, by = ways.pop(0)
-            if node in seen:
-                continue
-            seen.add(node)
-            if self.last_s.get(node, -math.inf) < since_s:
-                found.append((node, by))
-            ways += [(other, node) for other in self.needs.get(node, ())]
-        return found
 
 
 class Gate:
@@ -266,7 +160,7 @@ class Gate:
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
         self._shown: Vector | None = None  # where the last motion of a dry run ends
-        self._beats = _Beats()
+        self._beats = Beats()
         self._local = _Local()
         self._notify_lock = threading.RLock()
         self._status_listeners: list[Callable[[GateStatus], None]] = []
@@ -397,7 +291,7 @@ class Gate:
             motion = _Motion(what, self._arm.now_s())
             self._send(lambda: self._arm.grip(opening_m, force_n), motion)
         self._notify()
-        fingers = _Fingers(motion.start_s, float(opening_m), gripper.settle_s)
+        fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
         self._watch_over(motion, lambda: fingers.settled(self._arm))
         return fingers.opening_m
 
@@ -747,7 +641,7 @@ class Gate:
                                    settings.position_slack_rad, settings.velocity_slack,
                                    settings.box_slack_m)
         if motion is not None and motion.trajectory is not None and motion.error is None:
-            off = self._off_track(state, motion.start_s, motion.trajectory)
+            off = off_track(state, motion.start_s, motion.trajectory, settings.tracking_delay_s)
             if not off <= self._robot.safety.tracking_tolerance_rad:
                 raise ArmStoppedError('tracking', f'{motion.what}: the arm is {off:.3f} rad from '
                                       'where it should be')
@@ -761,19 +655,6 @@ class Gate:
         elif state.stamp_s - self._moved_since_s > 0.25 * settings.settle_s:
             raise ArmStoppedError('unexpected_motion', f'the arm moves with {fastest:.2f} rad/s '
                                   'although nothing is commanded')
-
-    def _off_track(self, state: JointState, start_s: float, trajectory: JointTrajectory) -> float:
-        """How far a joint is from where it should have been just before the measurement [rad].
-
-        The arm may follow late: each joint is compared with all its positions within the delay.
-        """
-        t = state.stamp_s - start_s
-        places = np.stack([
-            sample(trajectory, min(max(t - part * self.settings.tracking_delay_s, 0.0),
-                                   trajectory.duration_s))[0]
-            for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
-        return float(np.maximum(state.positions - places.max(axis=0),
-                                places.min(axis=0) - state.positions).max())
 
     def _break_off(self, cause: str, message: str, latched: bool) -> None:
         if cause not in CAUSES:
@@ -807,8 +688,9 @@ class Gate:
         if motion is not None and motion.trajectory is not None:
             commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
             # An arm that follows is braked from where it is told to be, so that nothing jerks.
-            if state is None or (self._off_track(state, motion.start_s, motion.trajectory)
-                                 <= self._robot.safety.tracking_tolerance_rad):
+            if state is None or off_track(
+                    state, motion.start_s, motion.trajectory, self.settings.tracking_delay_s,
+                    ) <= self._robot.safety.tracking_tolerance_rad:
                 here = commanded
         elif here is None or not (np.abs(here[1]) > self.settings.still_rad_s).any():
             return
@@ -848,32 +730,6 @@ class Gate:
             self._told = status
             for listener in self._status_listeners:
                 _call(listener, status)
-
-
-class _Fingers:
-    """Whether fingers have come to rest, from their measurements."""
-
-    _LEAST_S = 0.1
-    _STILL_M = 2e-4
-
-    def __init__(self, start_s: float, goal_m: float, settle_s: float) -> None:
-        self._start_s, self._goal_m, self._settle_s = start_s, goal_m, settle_s
-        self._seen: list[tuple[float, float]] = []
-        self.opening_m = math.nan
-
-    def settled(self, arm: Arm) -> bool:
-        """Whether they stand: at the goal, or for a while elsewhere, or the time is over."""
-        state = arm.state()
-        if state is None or state.stamp_s <= self._start_s:
-            return False
-        if not self._seen or state.stamp_s > self._seen[-1][0]:
-            self._seen.append((state.stamp_s, state.opening_m))
-        self.opening_m = state.opening_m
-        if state.stamp_s - self._start_s >= self._settle_s:
-            return True
-        recent = [m for s, m in self._seen if s >= state.stamp_s - self._LEAST_S]
-        return (state.stamp_s - self._start_s >= 2.0 * self._LEAST_S
-                and max(recent) - min(recent) < self._STILL_M)
 
 
 def _call(listener: Callable[..., None], argument: object) -> None:

@@ -1,0 +1,78 @@
+"""What the safety gate watches: heartbeats, whether an arm follows, whether fingers stand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sightplan_arm.hardware import Arm, JointState, JointTrajectory
+from sightplan_arm.trajectories import sample
+
+
+@dataclass
+class Beats:
+    """Heartbeats by node: when the last one came, and what the node needs."""
+
+    required: set[str] = field(default_factory=set)
+    last_s: dict[str, float] = field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def silent(self, since_s: float) -> list[tuple[str, str]]:
+        """Needed nodes not heard of since, each with the node that needs it ('': required)."""
+        found, seen = [], set()
+        ways = [(node, '') for node in sorted(self.required)]
+        while ways:
+            node, by = ways.pop(0)
+            if node in seen:
+                continue
+            seen.add(node)
+            if self.last_s.get(node, -math.inf) < since_s:
+                found.append((node, by))
+            ways += [(other, node) for other in self.needs.get(node, ())]
+        return found
+
+
+def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, delay_s: float,
+              ) -> float:
+    """How far a joint is from where it should have been just before the measurement [rad].
+
+    Args:
+        state: as measured.
+        start_s: when the trajectory was begun, on the arm's clock.
+        trajectory: that the arm follows.
+        delay_s: how late it may follow: each joint is compared with all its positions within.
+    """
+    t = state.stamp_s - start_s
+    places = np.stack([
+        sample(trajectory, min(max(t - part * delay_s, 0.0), trajectory.duration_s))[0]
+        for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
+    return float(np.maximum(state.positions - places.max(axis=0),
+                            places.min(axis=0) - state.positions).max())
+
+
+class Fingers:
+    """Whether fingers have come to rest, from their measurements."""
+
+    _LEAST_S = 0.1
+    _STILL_M = 2e-4
+
+    def __init__(self, start_s: float, goal_m: float, settle_s: float) -> None:
+        self._start_s, self._goal_m, self._settle_s = start_s, goal_m, settle_s
+        self._seen: list[tuple[float, float]] = []
+        self.opening_m = math.nan
+
+    def settled(self, arm: Arm) -> bool:
+        """Whether they stand: at the goal, or for a while elsewhere, or the time is over."""
+        state = arm.state()
+        if state is None or state.stamp_s <= self._start_s:
+            return False
+        if not self._seen or state.stamp_s > self._seen[-1][0]:
+            self._seen.append((state.stamp_s, state.opening_m))
+        self.opening_m = state.opening_m
+        if state.stamp_s - self._start_s >= self._settle_s:
+            return True
+        recent = [m for s, m in self._seen if s >= state.stamp_s - self._LEAST_S]
+        return (state.stamp_s - self._start_s >= 2.0 * self._LEAST_S
+                and max(recent) - min(recent) < self._STILL_M)
