@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -30,6 +30,8 @@ from sightplan.runner import make_world
 from sightplan.up import graph_environment
 from sightplan.vlm import make_backend
 from sightplan_nodes.ports import Deadlines, RosGrounder
+
+N = TypeVar('N', bound=Node)
 
 DOMAIN, QUESTIONS, REPEATS, START_S, STOP_S = 'blocksworld', 60, 30, 120.0, 10.0
 
@@ -52,10 +54,10 @@ def grounder_process() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def spinning_node() -> Iterator[Node]:
+def spinning_node(make: Callable[[], N]) -> Iterator[N]:
     """A node of this process whose executor spins in a thread."""
     rclpy.init()
-    node = Node('bench')
+    node = make()
     executor = SingleThreadedExecutor()
     executor.add_node(node)
 
@@ -97,7 +99,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         os.environ.update(graph_environment(os.environ, stack))
         stack.enter_context(grounder_process())
-        there = RosGrounder(stack.enter_context(spinning_node()), Deadlines())
+        there = RosGrounder(stack.enter_context(spinning_node(lambda: Node('bench'))), Deadlines())
         there.wait_until_there(START_S)
         in_process, ros = alternate(lambda: here.ground(observation, questions),
                                     lambda: there.ground(observation, questions))

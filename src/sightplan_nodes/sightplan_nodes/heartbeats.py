@@ -11,8 +11,8 @@ from sightplan_interfaces import msg
 
 from sightplan_nodes import names, qos
 
-RATE_HZ = 50.0
-"""So often that an arm which holds when nothing came for 150 ms bears several lost ones."""
+RATE_HZ = 100.0
+"""So often that an arm which holds when nothing came for 75 ms bears several lost ones."""
 
 
 def _none() -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -49,6 +48,7 @@ class SimulatedHardware:
         self._period_s, self._now_ns, self._look_back = 1.0 / rate_hz, now_ns, look_back
         self.driven = False
         self._closing = threading.Event()
+        self._picture: tuple[Any, Any] | None = None  # the newest, and its info
         self._threads = [threading.Thread(target=self._measure, name='joint states', daemon=True)]
         robot = world.robot
         self._topics = [name.lstrip('/') for name in (robot.arm.trajectory_topic,
@@ -119,33 +119,40 @@ class SimulatedHardware:
 
     def _film(self) -> None:
         world, node = self._world, self._node
-        info = conversions.camera_info_to_msg(world.camera_info())
-        frame_id, stamp_ns, next_s = info.header.frame_id, 0, -math.inf
-        newest: tuple[Any, Any] | None = None  # image and info
+        frame_id = conversions.camera_info_to_msg(world.camera_info()).header.frame_id
         with world.camera_process() as live:
+            sensor = threading.Thread(target=self._send, args=(live,), name='sensor', daemon=True)
+            sensor.start()
             while live.alive and not self._closing.is_set():
                 began = time.monotonic()
+                stamp_ns = self._now_ns()
+                picture = None
                 try:
-                    picture = live.take()
-                    if picture is not None:
-                        info.header = conversions.header(stamp_ns, frame_id)
-                        newest = (conversions.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
-                        if node.depth_pub.get_subscription_count():
-                            node.depth_pub.publish(conversions.depth_to_msg(
-                                picture.depth_m, stamp_ns, frame_id))
-                    if began >= next_s:
-                        now_ns = self._now_ns()
-                        self._look_back(now_ns, world.state())
-                        if live.request(world.hardware.poses(), world.hardware.camera.decor):
-                            stamp_ns, next_s = now_ns, began + self._period_s
+                    self._look_back(stamp_ns, world.state())
+                    if live.request(world.hardware.poses(), world.hardware.camera.decor):
+                        picture = live.wait(10.0)
                 except WorldError as error:  # between two episodes, or not drawn
                     node.get_logger().debug(conversions.text(str(error)))
-                if newest is not None:
-                    node.info_pub.publish(newest[1])
-                    node.image_pub.publish(newest[0])
-                self._closing.wait(max(0.0, began + 1.0 / SENSOR_HZ - time.monotonic()))
+                if picture is not None:
+                    info = conversions.camera_info_to_msg(world.camera_info())
+                    info.header = conversions.header(stamp_ns, frame_id)
+                    if node.depth_pub.get_subscription_count():
+                        node.depth_pub.publish(conversions.depth_to_msg(
+                            picture.depth_m, stamp_ns, frame_id))
+                    self._picture = (
+                        conversions.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
+                self._closing.wait(max(0.0, began + self._period_s - time.monotonic()))
+            sensor.join()
+
+    def _send(self, live: Any) -> None:
+        """Send the newest picture again and again, as long as the camera lives."""
+        while live.alive and not self._closing.wait(1.0 / SENSOR_HZ):
+            if self._picture is not None:
+                image, info = self._picture
+                self._node.info_pub.publish(info)
+                self._node.image_pub.publish(image)
         if not self._closing.wait(1.0):
-            node.get_logger().error('the camera process has died: no more pictures')
+            self._node.get_logger().error('the camera process has died: no more pictures')
 
 
 class _NoSkills:

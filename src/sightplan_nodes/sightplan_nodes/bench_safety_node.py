@@ -1,0 +1,278 @@
+"""What ``bench_safety`` sees of an arm, and how it uses it: one node in the bench's process."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, JointState
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.srv import Confirm, GetView, ResetWorld
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from sightplan.model import Action, DeadlineError, Problem, SightplanError, State, WorldError
+from sightplan_arm.config import load_robot
+from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.failures import raise_error
+from sightplan_nodes.heartbeats import Heartbeats
+from sightplan_nodes.ports import RosTruth
+from sightplan_nodes.spin import main as run_main
+
+WORLD = names.ARM_BRIDGE
+CALL_S, RESET_S, SKILL_S = 10.0, 60.0, 60.0
+_KEPT = 100_000
+_BEAT_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Joint states as they came.
+
+    Attributes:
+        at_s: when [s, monotonic].
+        speed: of the fastest joint of the arm [rad/s].
+        positions: of the arm's joints [rad].
+    """
+
+    at_s: float
+    speed: float
+    positions: tuple[float, ...]
+
+
+class Bench(Node):
+    """Watches the simulated hardware, and is a client of all that arm_bridge offers."""
+
+    def __init__(self) -> None:
+        """Connect to ``arm_bridge`` and the hardware behind it."""
+        super().__init__('bench_safety')
+        self._robot = robot = load_robot('panda')
+        self.samples: collections.deque[Sample] = collections.deque(maxlen=_KEPT)
+        self.commands: collections.deque[float] = collections.deque(maxlen=_KEPT)
+        self.beats: dict[str, collections.deque[float]] = {}
+        self.pictures: collections.deque[float] = collections.deque(maxlen=_KEPT)
+        self.status = msg.ArmStatus(state=msg.ArmStatus.REARMED)
+        self.breaks: Counter[str] = Counter()
+        self.expecting = False
+        self._count = 0
+        self._pool = ThreadPoolExecutor(8, 'bench')
+        self._index: tuple[tuple[str, ...], list[int]] | None = None
+        arm, gripper, there = robot.arm, robot.gripper, names.SIMULATED
+        self.create_subscription(JointState, names.driver(arm.joint_states, there),
+                                 self._take_joints, qos.DRIVER)
+        for topic in (arm.trajectory_topic, gripper.trajectory_topic):
+            self.create_subscription(JointTrajectory, names.driver(topic, there),
+                                     self._take_command, qos.COMMANDS, raw=True)
+        self.create_subscription(CameraInfo, names.driver(robot.camera.info, there),
+                                 self._take_info, qos.DRIVER, raw=True)
+        self.create_subscription(msg.ArmStatus, names.arm_status(WORLD), self._take_status,
+                                 qos.LATCHED)
+        self.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._take_beat, qos.HEARTBEAT)
+        self._beat_pub = self.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
+        self._belief_pub = self.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
+        self._set_up = ServiceCaller(self, ResetWorld, names.setup_service(there), 'the hardware')
+        self._truth = RosTruth(self, CALL_S, lambda: False, names.truth_service(WORLD, there))
+        self._reset = ServiceCaller(self, ResetWorld, names.reset(WORLD), WORLD)
+        self._view = ServiceCaller(self, GetView, names.get_view(WORLD), WORLD)
+        self._stop = ServiceCaller(self, Trigger, names.stop(WORLD), WORLD)
+        self._rearm = ServiceCaller(self, Trigger, names.rearm(WORLD), WORLD)
+        self._confirm = ServiceCaller(self, Confirm, names.confirm(WORLD), WORLD)
+        self._skill = ActionCaller(self, ExecuteSkill, names.EXECUTE_SKILL, WORLD)
+
+    # What comes.
+
+    def _take_joints(self, message: JointState) -> None:
+        at_s = time.monotonic()
+        names_here = tuple(message.name)
+        if self._index is None or self._index[0] != names_here:
+            wanted = self._robot.arm.joints
+            if not set(wanted) <= set(names_here):
+                return
+            self._index = (names_here, [names_here.index(name) for name in wanted])
+        order = self._index[1]
+        self.samples.append(Sample(
+            at_s, max(abs(message.velocity[i]) for i in order),
+            tuple(message.position[i] for i in order)))
+
+    def _take_command(self, data: bytes) -> None:
+        self.commands.append(time.monotonic())
+
+    def _take_info(self, data: bytes) -> None:
+        self.pictures.append(time.monotonic())
+
+    def _take_status(self, status: msg.ArmStatus) -> None:
+        broken = (msg.ArmStatus.HOLDING, msg.ArmStatus.STOPPED)
+        if status.state in broken and self.status.state not in broken and not self.expecting:
+            self.breaks[status.cause] += 1
+        self.status = status
+
+    def _take_beat(self, message: msg.Heartbeat) -> None:
+        self.beats.setdefault(message.node, collections.deque(maxlen=_KEPT)).append(
+            time.monotonic())
+
+    def speed(self) -> float:
+        """Of the fastest joint now [rad/s]."""
+        return self.samples[-1].speed if self.samples else 0.0
+
+    def beat_age_s(self, node: str) -> float:
+        """Seconds since a node's last heartbeat."""
+        return time.monotonic() - (self.beats[node][-1] if node in self.beats else -math.inf)
+
+    def measured_age_s(self) -> float:
+        """Seconds since the last joint states."""
+        return time.monotonic() - self.samples[-1].at_s if self.samples else math.inf
+
+    def wait_for_beats(self, timeout_s: float) -> None:
+        """Wait until all nodes beat that ever did.
+
+        Raises:
+            DeadlineError: one does not.
+        """
+        end = time.monotonic() + timeout_s
+        while late := [node for node in self.beats if self.beat_age_s(node) > _BEAT_S]:
+            if time.monotonic() > end:
+                raise DeadlineError(f'no heartbeat of {", ".join(late)} within {timeout_s:g} s')
+            time.sleep(0.01)
+
+    # What is asked. Each call blocks; none may be made in the executor's thread.
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for arm and hardware.
+
+        Raises:
+            DeadlineError: one of them is not there in time.
+        """
+        for caller in (self._set_up, self._reset, self._stop, self._skill):
+            caller.wait_until_there(timeout_s)
+
+    @staticmethod
+    def request(episode_id: str, problem: Problem, pddl: str) -> ResetWorld.Request:
+        """A reset that gives the whole problem."""
+        return ResetWorld.Request(
+            episode_id=episode_id, domain=problem.domain, problem=problem.name,
+            domain_pddl=problem.domain_pddl, problem_pddl=pddl)
+
+    def set_up(self, request: ResetWorld.Request) -> None:
+        """Put the blocks where a problem has them, by magic."""
+        raise_error(self._set_up(request, RESET_S), 'the hardware')
+
+    def state(self) -> State:
+        """Where the blocks are."""
+        return self._truth.state()
+
+    def reset(self, request: ResetWorld.Request) -> None:
+        """Begin an episode."""
+        raise_error(self._reset(request, RESET_S), WORLD)
+
+    def stop(self) -> None:
+        """Ask for a stop."""
+        assert self._stop(Trigger.Request(), CALL_S).success
+
+    def rearm(self) -> None:
+        """End a stop."""
+        reply = self._rearm(Trigger.Request(), CALL_S)
+        if not reply.success:
+            raise WorldError(f're-arming failed: {reply.message}')
+
+    def execute(self, action: Action) -> Any:
+        """Carry out an action.
+
+        Raises:
+            SightplanError: it was refused or broken off.
+        """
+        result = self._skill(ExecuteSkill.Goal(action=conversions.action_to_msg(action)), SKILL_S)
+        raise_error(result, WORLD)
+        return result
+
+    def begin(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Call something in a thread of its own."""
+        return self._pool.submit(call, *arguments)
+
+    # Everything that might move the arm.
+
+    def barrage(self, seconds: float, request: ResetWorld.Request, actions: Sequence[Action],
+                ) -> int:
+        """For so long, have everything that arm_bridge offers move the arm, if it would.
+
+        Args:
+            seconds: to go on [s].
+            request: a reset.
+            actions: that make sense where the blocks are.
+
+        Returns:
+            number of attempts.
+
+        Raises:
+            AssertionError: arm_bridge offers something that is not tried here.
+        """
+        self._check_paths()
+        by_name = ResetWorld.Request(episode_id=request.episode_id, problem=request.problem)
+        attempts: tuple[Callable[[], Any], ...] = (
+            lambda: self.execute(actions[self._count % len(actions)]),
+            lambda: self._reset(request, CALL_S),
+            lambda: self._reset(by_name, CALL_S),
+            lambda: self._confirm(Confirm.Request(accept=True), CALL_S),
+            lambda: self._view(GetView.Request(), CALL_S),
+            lambda: self._belief_pub.publish(msg.Belief(episode_id=request.episode_id)),
+            lambda: [self._beat_pub.publish(msg.Heartbeat(node=node)) for node in self.beats],
+        )
+        end, self._count = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            for attempt in attempts:
+                self._count += 1
+                with contextlib.suppress(SightplanError):  # as it should be
+                    attempt()
+        return self._count
+
+    def _check_paths(self) -> None:
+        """See that nobody has given arm_bridge a way to move the arm that is not tried."""
+        services = {name for name, _ in self.get_service_names_and_types_by_node(WORLD, '/')}
+        unknown = {name for name in services if not name.startswith(f'/{WORLD}/')} | {
+            name for name in services if name.rpartition('/')[2] not in _TRIED}
+        unknown -= {name for name in services if '/execute_skill/' in name}
+        unknown |= {name for name, kinds in self.get_subscriber_names_and_types_by_node(WORLD, '/')
+                    if not set(kinds) & _HARMLESS}
+        assert not unknown, f'{WORLD} takes {sorted(unknown)}, which the bench does not try'
+
+
+_PARAMETERS = {'describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters',
+               'set_parameters', 'set_parameters_atomically', 'get_type_description',
+               'get_logger_levels', 'set_logger_levels'}
+_TRIED = {'reset', 'get_view', 'stop', 'rearm', 'confirm'} | _PARAMETERS
+_HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'CameraInfo')} | {
+    'sightplan_interfaces/msg/Heartbeat', 'sightplan_interfaces/msg/Belief',
+    'rcl_interfaces/msg/ParameterEvent', 'rosgraph_msgs/msg/Clock'}
+"""Types of topics: what is measured, and what is sent in the barrage."""
+
+
+class Beater(Node):
+    """Does nothing but say that it lives."""
+
+    def __init__(self, name: str, needs: Sequence[str]) -> None:
+        """Begin.
+
+        Args:
+            name: of the node.
+            needs: nodes that it says it needs.
+        """
+        super().__init__(name)
+        self._heartbeats = Heartbeats(self, lambda: needs)
+
+    def close(self) -> None:
+        """Fall silent."""
+        self._heartbeats.close()
+
+
+if __name__ == '__main__':
+    run_main(lambda: Beater(sys.argv[1], sys.argv[2:]), [])
