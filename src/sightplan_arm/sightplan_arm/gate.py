@@ -125,7 +125,8 @@ class Gate:
     without a lock held, in the thread that changed something.
 
     Args:
-        arm: what moves. Nothing else may call its ``command`` and ``grip``.
+        arm: what moves. Nothing else may call its ``command`` and ``grip``; it must not call the
+            gate from its methods.
         robot: its configuration.
         kinematics: of the robot.
         settings: how the gate is run.

@@ -1,5 +1,7 @@
 """What the gate's limits let through: exact on joints, proven for the box, sampled by others."""
 
+import argparse
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -322,3 +324,35 @@ def test_the_judge_tells_what_is_wrong(panda, go):
                                  replace(state, positions=state.positions + turned))
     assert 'jump' in verdict(go, replace(state, positions=state.positions + 0.03))
     assert 'moves' in verdict(go, replace(state, velocities=state.velocities + 0.06))
+
+
+def test_the_command_prints_one_json_object(robots, capsys):
+    parser = argparse.ArgumentParser()
+    bench_gate.add_parser(parser.add_subparsers())
+
+    def run(*words):
+        arguments = parser.parse_args(['gate', '--trajectories', '40', *words])
+        return arguments.main(arguments), capsys.readouterr()
+    code, said = run('--robot', str(robots['panda'].file), '--seed', '11', '--json')
+    result = json.loads(said.out)
+    assert code == 0
+    assert said.out.count('\n') == 1
+    assert (result['trajectories'], result['violations'], result['seed']) == (40, 0, 11)
+    assert sum(result['refused_by_cause'].values()) == result['refused']
+    assert 'ETA' in said.err
+    for words in (('--robot', 'nobody'), ('--seed', '-1')):
+        code, said = run(*words)
+        assert (code, said.out) == (2, '')
+        assert 'bench gate: ' in said.err
+        assert 'Traceback' not in said.err
+    with pytest.raises(SystemExit) as raised:
+        run('--jobs', '0')
+    assert raised.value.code == 2
+
+
+def test_the_command_fails_where_something_wrong_has_passed(monkeypatch, robots, capsys):
+    monkeypatch.setattr(limits.Limits, '_check_box', lambda self, spline: None)
+    arguments = argparse.Namespace(robot=str(robots['panda'].file), trajectories=200, seed=11,
+                                   jobs=1, json=True)
+    assert bench_gate.main(arguments) == 1
+    assert json.loads(capsys.readouterr().out)['violations'] > 0
