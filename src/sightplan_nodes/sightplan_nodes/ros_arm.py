@@ -38,6 +38,9 @@ TOPIC, ACTION, AUTO = 'topic', 'action', 'auto'
 LATENCY_S = 0.1
 """So long an image may be under way from the camera to here [s]."""
 
+REPEATED_S = 1.0
+"""A driver that repeats one image for longer is taken for one that hangs [s]."""
+
 _LONGEST_GUESS_S = 0.1  # the arm's clock runs on by itself between measurements, so far
 _CLOCK_JUMP_S = 1.0  # stamps that are this much older come from a driver that was started anew
 _PAIRED_NS = 15_000_000  # images of one time: half the distance at 30 Hz, less a bit
@@ -107,8 +110,9 @@ class RosArm:
             if hardware == names.SIMULATED:
                 return TOPIC  # all that it listens to
             return choose_interface(wanted, what, str(robot.file))
-        node.create_subscription(JointStateMsg, names.driver(arm.joint_states, hardware),
-                                 self._take, qos.DRIVER, callback_group=group)
+        self._topic = names.driver(arm.joint_states, hardware)
+        node.create_subscription(JointStateMsg, self._topic, self._take, qos.DRIVER,
+                                 callback_group=group)
         self._trajectories: _Channel
         if choose(arm.interface, 'arm') == ACTION:
             self._trajectories = _TrajectoryAction(
@@ -166,6 +170,8 @@ class RosArm:
             time_from_start=_duration(seconds))
             for seconds, positions, velocities in zip(
                 trajectory.times_s, trajectory.positions, trajectory.velocities, strict=True)]
+        if trajectory.velocities[0].any():  # braking: where the arm is when this comes to the
+            points = points[1:]  # controller is known there alone, which then begins from there
         self._trajectories.send(JointTrajectoryMsg(
             joint_names=list(self._robot.arm.joints), points=points))
 
@@ -201,7 +207,7 @@ class RosArm:
             missing = self._missing()
             if not missing:
                 return ''
-            topic = self._robot.arm.joint_states
+            topic = self._topic
             there = sorted({*self._joints, *self._others})
             if not there:
                 return f'no joint states come on {topic}: start the driver'
@@ -379,6 +385,7 @@ class RosCamera:
         self._kept: dict[str, OrderedDict[int, tuple[bytes, float]]] = {
             'image': OrderedDict(), 'info': OrderedDict(), 'depth': OrderedDict()}
         self._newest: tuple[int, float] | None = None  # stamp [ns] and arrival [s] of an image
+        self._came_s = -math.inf  # of any image, also one that comes again
         group = ReentrantCallbackGroup()
         self.topics = {part: names.driver(getattr(config, part), hardware) for part in self._kept}
         for part, kind in (('image', Image), ('info', CameraInfo), ('depth', Image)):
@@ -386,9 +393,16 @@ class RosCamera:
                                      raw=True, callback_group=group)
 
     def image_age_s(self) -> float:
-        """Seconds since a new colour image came; infinity before the first."""
+        """Seconds since a colour image came; infinity before the first.
+
+        An image may come again, as that of a simulated sensor whose next one is not drawn yet;
+        but a driver that does nothing else for longer than REPEATED_S shows none any more.
+        """
         with self._arrived:
-            return math.inf if self._newest is None else time.monotonic() - self._newest[1]
+            if self._newest is None:
+                return math.inf
+            now, new_s = time.monotonic(), self._newest[1]
+            return now - (new_s if now - new_s > REPEATED_S else self._came_s)
 
     def look(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture that was taken after this call began, by the camera's own clock.
@@ -427,8 +441,10 @@ class RosCamera:
             stamp_ns, came = raw_stamp_ns(data), time.monotonic()
             with self._arrived:
                 kept = self._kept[part]
-                if part == 'image' and (self._newest is None or stamp_ns != self._newest[0]):
-                    self._newest = (stamp_ns, came)
+                if part == 'image':
+                    self._came_s = came
+                    if self._newest is None or stamp_ns != self._newest[0]:
+                        self._newest = (stamp_ns, came)
                 kept[stamp_ns] = (data, came)
                 while len(kept) > _KEPT:
                     kept.popitem(last=False)

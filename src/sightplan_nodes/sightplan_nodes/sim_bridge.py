@@ -54,6 +54,8 @@ class SimBridgeSettings:
     execution: str = param(names.SYMBOLIC, 'How skills are carried out: they just happen (or fail '
                            "with the episode's probability), or a simulated arm moves, and "
                            'physics', choices=(names.SYMBOLIC, names.ARM))
+    driven: bool = param(False, 'Whether others move the simulated arm, through the topics of its '
+                         'controllers; otherwise that begins when one of them appears')
     clock_hz: float = param(50.0, 'Rate of /clock [Hz]', low=1.0, high=1000.0)
 
 
@@ -365,6 +367,8 @@ class SimBridge(WorldNode):
             domain, world.robot, hardware.arm, hardware.camera, hardware.camera.image_age_s)
         self._hardware = SimulatedHardware(
             self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
+        if self._settings.driven:
+            self._hardware.leave_to_others()
 
     def _look_back(self, stamp_ns: int, state: State) -> None:
         """Note what was true at a time, if it has changed."""
@@ -379,7 +383,9 @@ class SimBridge(WorldNode):
                            failure_probability=request.failure_probability,
                            privileged=conversions.privileged_from_msg(request.privileged))
         world = self._world(request.domain)
-        if self._side is None or self._driven:
+        if self._driven:
+            return self._set_up(world, spec, domain)
+        if self._side is None:
             world.reset(spec)
         else:
             self._side.reset(spec.episode_id, lambda: world.reset(spec))
@@ -391,6 +397,21 @@ class SimBridge(WorldNode):
             response.labelled = _labels(world)
             seen = scene.observation
             response.has_view = seen.visible_objects is not None or bool(seen.text)
+        return fill
+
+    def _set_up(self, world: SimWorld, spec: EpisodeSpec, domain: Domain,
+                ) -> Callable[[ResetWorld.Response], None]:
+        """Reset a world whose arm others move, and which shows itself by its live pictures."""
+        assert self._hardware is not None
+        self._episode = None
+        world.reset(spec)
+        self._episode = _Episode(world, spec, domain)
+        stamp_ns = self.now_ns()
+        self._history.append(Moment(stamp_ns, spec.episode_id, world.state(), ''))
+        self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
+
+        def fill(response: ResetWorld.Response) -> None:
+            response.stamp = conversions.time_to_msg(stamp_ns)
         return fill
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:

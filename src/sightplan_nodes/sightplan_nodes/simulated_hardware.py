@@ -49,6 +49,7 @@ class SimulatedHardware:
         self.driven = False
         self._closing = threading.Event()
         self._picture: tuple[Any, Any] | None = None  # the newest, and its info
+        self._stamp_ns, self._drawn = -1, threading.Condition()
         self._threads = [threading.Thread(target=self._measure, name='joint states', daemon=True)]
         robot = world.robot
         self._topics = [name.lstrip('/') for name in (robot.arm.trajectory_topic,
@@ -65,10 +66,19 @@ class SimulatedHardware:
         for thread in self._threads:
             thread.join(5.0)
 
-    # In the executor's thread.
+    def wait_for_picture(self, not_before_ns: int, timeout_s: float) -> None:
+        """Wait until a picture of a time, or a later one, was drawn.
 
-    def _listen(self) -> None:
-        if self.driven or not any(map(self._node.count_publishers, self._topics)):
+        Raises:
+            WorldError: none was.
+        """
+        with self._drawn:
+            if not self._drawn.wait_for(lambda: self._stamp_ns >= not_before_ns, timeout_s):
+                raise WorldError(f'the camera process has drawn no picture within {timeout_s:g} s')
+
+    def leave_to_others(self) -> None:
+        """From now on others command the arm."""
+        if self.driven:
             return
         self.driven = True
         self._node.get_logger().info('the arm is commanded from outside now')
@@ -78,6 +88,12 @@ class SimulatedHardware:
         self._threads.append(threading.Thread(target=self._film, name='live pictures',
                                               daemon=True))
         self._threads[-1].start()
+
+    # In the executor's thread.
+
+    def _listen(self) -> None:
+        if any(map(self._node.count_publishers, self._topics)):
+            self.leave_to_others()
 
     def _follow(self, message: JointTrajectoryMsg) -> None:
         joints = list(self._world.robot.arm.joints)
@@ -123,14 +139,14 @@ class SimulatedHardware:
         with world.camera_process() as live:
             sensor = threading.Thread(target=self._send, args=(live,), name='sensor', daemon=True)
             sensor.start()
+            stamp_ns = 0
             while live.alive and not self._closing.is_set():
-                began = time.monotonic()
-                stamp_ns = self._now_ns()
-                picture = None
+                began, now_ns, picture = time.monotonic(), self._now_ns(), None
                 try:
-                    self._look_back(stamp_ns, world.state())
+                    self._look_back(now_ns, world.state())
                     if live.request(world.hardware.poses(), world.hardware.camera.decor):
-                        picture = live.wait(10.0)
+                        stamp_ns = now_ns
+                    picture = live.wait(1.0)
                 except WorldError as error:  # between two episodes, or not drawn
                     node.get_logger().debug(conversions.text(str(error)))
                 if picture is not None:
@@ -141,6 +157,9 @@ class SimulatedHardware:
                             picture.depth_m, stamp_ns, frame_id))
                     self._picture = (
                         conversions.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
+                    with self._drawn:
+                        self._stamp_ns = stamp_ns
+                        self._drawn.notify_all()
                 self._closing.wait(max(0.0, began + self._period_s - time.monotonic()))
             sensor.join()
 

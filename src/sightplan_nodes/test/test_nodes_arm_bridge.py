@@ -1,0 +1,341 @@
+"""The node arm_bridge over a scripted driver and scripted skills."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import numpy as np
+import pytest
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, Image, JointState
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.srv import Confirm, GetView, ResetWorld
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
+
+from arm_testing import MOVE_RAD, Driver, ScriptedSkills, patient_robot
+from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
+from sightplan.model import (
+    Atom,
+    Belief,
+    BeliefUpdated,
+    InputError,
+    StoppedError,
+    WorldError,
+)
+from sightplan_arm.skills import load_skills
+from sightplan_nodes import arm_side, conversions, names, qos
+from sightplan_nodes.arm_bridge import ArmBridge
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.failures import raise_error
+from sightplan_nodes.heartbeats import Heartbeats
+
+WORLD = names.ARM_BRIDGE
+ACTION = msg.SymbolicAction(name='moveblock', args=['r', 'c1'])
+DOMAIN, FIRST = problem()
+
+
+class Client:
+    """What experiment, agent and operator do with the node."""
+
+    def __init__(self) -> None:
+        self.node = node = Node('client')
+        self.statuses: list[msg.ArmStatus] = []
+        self.reports: list[msg.SkillReport] = []
+        self.images: list[Image] = []
+        self.infos: list[CameraInfo] = []
+        self.joints: list[JointState] = []
+        self.markers: list[MarkerArray] = []
+        for kind, topic, sink, profile in (
+                (msg.ArmStatus, names.arm_status(WORLD), self.statuses, qos.LATCHED),
+                (msg.SkillReport, names.SKILL_REPORT, self.reports, qos.EVENTS),
+                (Image, names.CAMERA_IMAGE, self.images, qos.SENSOR),
+                (CameraInfo, names.CAMERA_INFO, self.infos, qos.SENSOR),
+                (JointState, names.JOINT_STATES, self.joints, qos.SENSOR),
+                (MarkerArray, names.markers(WORLD), self.markers, qos.LATCHED)):
+            node.create_subscription(kind, topic, sink.append, profile)
+        self.beliefs = node.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
+        self._reset = ServiceCaller(node, ResetWorld, names.reset(WORLD), WORLD)
+        self.view = ServiceCaller(node, GetView, names.get_view(WORLD), WORLD)
+        self._triggers = {name: ServiceCaller(node, Trigger, name, WORLD)
+                          for name in (names.stop(WORLD), names.rearm(WORLD))}
+        self._confirm = ServiceCaller(node, Confirm, names.confirm(WORLD), WORLD)
+        self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, WORLD)
+        self.cancel = threading.Event()
+
+    def give(self, text: str = '') -> ResetWorld.Response:
+        """Reset as the experiment does."""
+        return self._reset(ResetWorld.Request(
+            episode_id='e', domain='blocksworld', problem=FIRST.name, domain_pddl=DOMAIN.pddl,
+            problem_pddl=text or DOMAIN.write_problem(FIRST), seed=3), LIMIT_S)
+
+    def reset(self, episode_id: str = 'e') -> ResetWorld.Response:
+        """Reset as the agent does."""
+        return self._reset(ResetWorld.Request(episode_id=episode_id, problem=FIRST.name), LIMIT_S)
+
+    def execute(self) -> ExecuteSkill.Result:
+        return self._skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S, self.cancel.is_set)
+
+    def later(self) -> tuple[threading.Thread, list[ExecuteSkill.Result]]:
+        """Begin an action; the list gets its result."""
+        results: list[ExecuteSkill.Result] = []
+        thread = threading.Thread(target=lambda: results.append(self.execute()), daemon=True)
+        thread.start()
+        return thread, results
+
+    def trigger(self, name: str) -> Trigger.Response:
+        return self._triggers[name](Trigger.Request(), LIMIT_S)
+
+    def confirm(self, motion: str, accept: bool) -> Confirm.Response:
+        return self._confirm(Confirm.Request(motion=motion, accept=accept), LIMIT_S)
+
+
+class Bench:
+    """Node, driver, client, and the agent's heartbeats."""
+
+    def __init__(self, folder, monkeypatch, seconds: dict[str, float], settings: dict) -> None:
+        made: list[ScriptedSkills] = []
+
+        def make(domain, *arguments, **options):
+            made.append(ScriptedSkills(*arguments, **options))
+            return made[-1]
+        monkeypatch.setattr(arm_side, 'load_skills', make)
+        robot = patient_robot(folder, **seconds)
+        self.driver, self.client = Driver(robot), Client()
+        self.bridge = ArmBridge(parameter_overrides=parameters(**{
+            'robot': robot, 'hardware': names.SIMULATED, **settings}))
+        self.skills, = made
+        self.agent = Node(names.AGENT)
+        self.heartbeats = Heartbeats(self.agent)
+
+    def moving(self) -> bool:
+        return len(self.driver.followed) > 0
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    @contextlib.contextmanager
+    def make(seconds: dict[str, float] | None = None, change=lambda driver: None,
+             **settings: object):
+        made = Bench(tmp_path, monkeypatch, seconds or {}, settings)
+        change(made.driver)
+        with spinning(made.bridge, made.driver.node, made.client.node, made.agent):
+            yield made
+            made.heartbeats.close()
+    return make
+
+
+def test_only_the_setup_is_told_the_initial_state(bench) -> None:
+    """Also a lying one changes nothing for the skills: they get none at all."""
+    text = DOMAIN.write_problem(FIRST)
+    init = text[text.index('(:init'):text.index('(:goal')]
+    block = sorted(FIRST.of_type('block'))[0]
+    columns = FIRST.of_type('column')
+    lie = f'(:init (incolumn {block} {columns[-1]}) (clear {block}))\n'
+    with bench() as b:
+        reply = b.client.give(text.replace(init, lie))
+        assert reply.error_code == 0, reply.error_msg
+        assert b.driver.setups[0].problem_pddl == text.replace(init, lie)
+        assert b.driver.setups[0].seed == 3
+        again = b.client.reset()
+        assert again.error_code == 0, again.error_msg
+        assert b.driver.setups[1].problem_pddl == ''
+        assert b.driver.setups[1].episode_id == 'e'
+        told = list(b.skills.problems)
+        assert len(told) == 2
+        assert all(p.init == frozenset() and p.optimal_length is None for p in told)
+        assert told[0].goal == FIRST.goal
+        assert lie.strip() not in str(b.bridge.__dict__), 'it is forgotten'
+        assert not DOMAIN.parse_problem(b.bridge._given.problem_pddl, 'kept').init
+        other = b.client.reset('another')
+        assert 'no problem was given' in other.error_msg
+        assert len(b.driver.setups) == 2
+
+
+def test_a_table_that_cannot_be_set_up_is_an_error(bench) -> None:
+    with bench() as b:
+        b.driver.setup_error = WorldError('the table is on fire')
+        assert 'the table is on fire' in b.client.give().error_msg
+        assert b.skills.problems == []
+
+
+def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        b.client.reset()
+        before = b.driver.posture.copy()
+        result = b.client.execute()
+        assert (result.status, result.message, result.error_msg) == (
+            msg.Step.EXECUTED, 'turned', '')
+        assert abs(b.driver.posture[-1] - before[-1] - MOVE_RAD) < 0.01
+        eventually(lambda: bool(b.client.reports), 'the report')
+        report = b.client.reports[0]
+        assert (report.cause, report.episode_id, list(report.phases)) == ('done', 'e', ['turn'])
+        assert report.action == ACTION
+        stamp_ns = conversions.time_from_msg(result.stamp)
+        eventually(lambda: any(conversions.time_from_msg(i.header.stamp) >= stamp_ns
+                               for i in b.client.images), 'an image of it')
+        shown = {conversions.time_from_msg(i.header.stamp) for i in b.client.images}
+        assert {conversions.time_from_msg(i.header.stamp) for i in b.client.infos} & shown
+        assert b.client.images[-1].header.frame_id == 'eye', 'passed on as it came'
+        eventually(lambda: len(b.client.joints) > 3)
+        assert list(b.client.joints[-1].name) == b.driver.names
+        eventually(lambda: b.client.statuses[-1].state == msg.ArmStatus.ARMED
+                   and not b.client.statuses[-1].moving)
+        assert {marker.ns for marker in b.client.markers[-1].markers} == {'workspace', 'plan'}
+        reply = b.client.view(GetView.Request(), LIMIT_S)
+        assert (reply.error_code, reply.view.knows_visible, reply.episode_id) == (0, False, 'e')
+
+
+def test_without_the_agent_nothing_moves(bench) -> None:
+    with bench({'heartbeat': 0.5}) as b:
+        b.heartbeats.close()
+        assert b.client.give().error_code == 0, 'the experiment may park it all the same'
+        assert b.client.reset().error_code == 0
+        result = b.client.execute()
+        assert 'no heartbeat of agent (heartbeat)' in result.error_msg
+        assert result.error_code == WorldError.code
+        assert b.driver.followed == []
+
+
+def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
+    with bench({'heartbeat': 0.5}) as b:
+        b.client.give()
+        thread, results = b.client.later()
+        eventually(b.moving, 'the motion')
+        b.heartbeats.close()
+        thread.join(LIMIT_S)
+        assert 'no heartbeat of agent' in results[0].error_msg
+        assert len(b.driver.followed) == 2, 'the second is what brakes it'
+        assert np.abs(b.driver.followed[1].velocities[-1]).max() == 0.0
+        assert b.client.statuses[-1].cause == 'heartbeat'
+        again = b.client.execute()
+        assert again.error_code == WorldError.code, 'held until the next episode'
+        b.heartbeats = Heartbeats(b.agent, lambda: ['grounder'])
+        assert b.client.give().error_code == 0
+        assert 'grounder' in b.client.execute().error_msg
+
+
+@pytest.mark.parametrize(('attribute', 'cause'), [('frozen', 'stale_state'),
+                                                  ('blind', 'stale_image')])
+def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> None:
+    with bench({'state': 0.5, 'image': 0.5}) as b:
+        b.client.give()
+        thread, results = b.client.later()
+        eventually(b.moving, 'the motion')
+        setattr(b.driver, attribute, True)
+        thread.join(LIMIT_S)
+        assert f'({cause})' in results[0].error_msg
+        assert b.client.statuses[-1].state == msg.ArmStatus.HOLDING
+
+
+def test_a_cancelled_action_holds_the_arm(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        thread, results = b.client.later()
+        eventually(b.moving, 'the motion')
+        b.client.cancel.set()
+        thread.join(LIMIT_S)
+        assert '(cancelled)' in results[0].error_msg
+        assert len(b.driver.followed) == 2
+        b.client.cancel.clear()
+        assert b.client.give().error_code == 0
+        assert b.client.execute().error_code == 0
+
+
+def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        thread, results = b.client.later()
+        eventually(b.moving, 'the motion')
+        assert b.client.trigger(names.stop(WORLD)).success
+        thread.join(LIMIT_S)
+        with pytest.raises(StoppedError, match='stop_request'):
+            raise_error(results[0], WORLD)
+        moved, setups = len(b.driver.followed), len(b.driver.setups)
+        for reply in (b.client.execute(), b.client.give(), b.client.reset()):
+            assert reply.error_code == StoppedError.code
+        assert 'rearm' in b.client.give().error_msg, 'says what to do'
+        assert len(b.driver.setups) == setups, 'nor is the table touched'
+        eventually(lambda: b.client.trigger(names.rearm(WORLD)).success, 'that the arm stands')
+        assert b.client.execute().error_code == WorldError.code, 'not before the next episode'
+        assert len(b.driver.followed) == moved
+        assert b.client.reset().error_code == 0
+        assert b.client.execute().error_code == 0
+
+
+def test_an_operator_says_yes_or_no(bench) -> None:
+    with bench(gate__confirm='motion') as b:
+        b.client.give()
+        assert not b.client.confirm('', True).success, 'nothing waits'
+        for accept in (False, True):
+            thread, results = b.client.later()
+            eventually(lambda: bool(b.client.statuses[-1].pending), 'the question')
+            assert b.driver.followed == []
+            pending = b.client.statuses[-1]
+            assert 'turn for' in pending.pending_text
+            assert not b.client.confirm('no such motion', True).success
+            assert b.client.confirm(pending.pending, accept).success
+            thread.join(LIMIT_S)
+            assert ('(declined)' in results[0].error_msg) is (not accept)
+            eventually(lambda: not b.client.statuses[-1].pending)
+        assert len(b.driver.followed) == 1
+
+
+def test_a_dry_run_shows_and_sends_nothing(bench) -> None:
+    with bench(gate__dry_run=True) as b:
+        b.client.give()
+        assert b.client.execute().error_code == 0
+        eventually(lambda: any(m.ns == 'plan' for ms in b.client.markers for m in ms.markers))
+        plan = next(m for ms in b.client.markers for m in ms.markers if m.ns == 'plan')
+        assert len(plan.points) > 2
+        assert (b.driver.followed, b.driver.gripped) == ([], [])
+        assert b.client.statuses[-1].dry_run
+
+
+def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
+    belief = Belief(frozenset({Atom('clear', ('r',))}), {Atom('clear', ('r',)): 0.75})
+    with bench() as b:
+        b.client.give()
+        eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
+        for episode_id in ('another', 'e'):
+            message = conversions.belief_to_msg(BeliefUpdated(belief), episode_id, 1, 7)
+            b.client.beliefs.publish(message)
+        eventually(lambda: bool(b.skills.beliefs))
+        assert b.skills.beliefs == [belief], 'beliefs of other episodes say nothing'
+        b.client.execute()
+        assert b.skills.beliefs[-1].probabilities == {}, 'an old one neither'
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    (lambda d: d.names.__setitem__(0, 'elbow'), ['panda_joint1', 'elbow', 'patient.yaml']),
+    (lambda d: setattr(d, 'frozen', True), ['no joint states', 'hardware/joint_states']),
+    (lambda d: setattr(d, 'blind', True), ['hardware/camera/image_raw', 'start the driver'])])
+def test_what_the_driver_lacks_is_named(bench, change, words: list[str]) -> None:
+    with bench(change=change, startup_timeout_s=1.0) as b:
+        said = b.client.give().error_msg
+        for word in words:
+            assert word in said
+
+
+def test_settings_of_skills_are_passed_on_and_wrong_ones_named(bench, tmp_path,
+                                                               monkeypatch) -> None:
+    with bench(skill_options='speed=0.5') as b:
+        assert b.skills.settings == {'speed': 0.5}
+    monkeypatch.setattr(arm_side, 'load_skills', load_skills)
+    for settings, words in (({'skill_options': 'spede=0.5'}, 'spede'),
+                            ({'robot': 'no_such_robot'}, 'no_such_robot'),
+                            ({'gate.period_s': 7.0}, 'gate.period_s'),
+                            ({'domain': 'household'}, 'household')):
+        with pytest.raises(InputError, match=words):
+            ArmBridge(parameter_overrides=parameters(**settings))
+
+
+def test_another_domain_is_refused(bench) -> None:
+    with bench(domain='blocksworld') as b:
+        b.bridge._settings = type(b.bridge._settings)(domain='household',
+                                                      hardware=names.SIMULATED)
+        assert 'household' in b.client.give().error_msg
+        assert b.skills.problems == []
