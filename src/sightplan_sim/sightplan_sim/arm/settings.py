@@ -13,8 +13,8 @@ class HardwareSettings:
 
     robot: str = param('panda', 'robot, with execution=arm: a name in config/robots/, or a file')
     physics_hz: float = param(
-        128.0, 'steps of the physics a second of simulated time; with a power of two all times are '
-        'exact, so that episodes do not depend on what came before them', low=60.0, high=1024.0)
+        128.0, 'steps of the physics a second of simulated time; with a power of two all times '
+        'are exact, and episodes do not depend on what came before them', low=60.0, high=1024.0)
     friction: float = param(
         0.8, 'friction coefficient between the fingers and a block, and of blocks', low=0.0,
         high=2.0)

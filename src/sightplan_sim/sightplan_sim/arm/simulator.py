@@ -292,7 +292,6 @@ class SimulatedArm:
         front, back = self._table_y_m
         for half, at in (
                 ((3.0, (back - front) / 2, 0.05), (0.0, (front + back) / 2, -0.05)),
-                ((3.0, 0.05, 2.0), (0.0, back + 0.05, 0.0)),  # the wall behind
                 ((3.0, 3.0, 0.05), (0.0, 0.0, -0.80))):  # the floor
             shape = bullet.createCollisionShape(
                 bullet.GEOM_BOX, halfExtents=half, physicsClientId=client)

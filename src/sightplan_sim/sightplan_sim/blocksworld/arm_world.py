@@ -32,7 +32,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan_arm.config import load_robot
-from sightplan_arm.gate import Gate, GateSettings
+from sightplan_arm.gate import Gate
 from sightplan_arm.geometry import rotation_from_quaternion
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, load_skills
@@ -40,7 +40,7 @@ from sightplan_sim.arm.camera_process import CameraProcess
 from sightplan_sim.arm.hardware import Hardware
 from sightplan_sim.arm.simulator import Pose7, Poses, SimulatedArm
 from sightplan_sim.blocksworld.arm_scene import ArmScene, Decor, LiveDrawer, SimulatedCamera
-from sightplan_sim.blocksworld.camera import BACK_M, BLOCK_M, FRONT_M
+from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
 from sightplan_sim.blocksworld.settings import Settings
@@ -58,6 +58,8 @@ from sightplan_sim.episodes import (
 ACTION = 'moveblock'
 SETTLE_S = 0.5
 """Simulated time in which blocks that were put down by a reset come to rest."""
+TABLE_END_M = 0.8
+"""y to which the table reaches: farther back than the wall in the pictures, which is a curtain."""
 _GAP_M = 2e-4  # between blocks that are put on one another by a reset
 _FIXED = ('fov_deg', 'elevation_deg', 'distance_m', 'margin', 'pictures')
 """Settings that an arm leaves no choice: its camera hangs still."""
@@ -100,7 +102,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
         self.robot = load_robot(settings.robot)
         scene = ArmScene(self.robot.table, settings, settings.width, settings.height,
                          supersampling=settings.supersampling)
-        arm = SimulatedArm(self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, BACK_M))
+        arm = SimulatedArm(self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, TABLE_END_M))
         camera = SimulatedCamera(scene, arm.poses, settings)
         super().__init__(clock_ns)
         if clock_ns is None:
@@ -108,7 +110,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
         self._scene, self._arm, self._camera = scene, arm, camera
         self.hardware = Hardware(arm, camera)
         kinematics = Kinematics(self.robot)
-        self.gate = Gate(arm, self.robot, kinematics, GateSettings())
+        self.gate = Gate(arm, self.robot, kinematics)
         self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate, kinematics,
                                   **(skill_settings or {}))
         self.renderer = f'{scene.renderer}, arm {self.robot.name}'

@@ -1,0 +1,230 @@
+"""The camera before the arm: as the robot's file has it, with depth, and live from a process."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from sightplan.model import WorldError
+from sightplan_arm.config import load_robot
+from sightplan_arm.geometry import distance, hand_down, inverse
+from sightplan_arm.hardware import Camera
+from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.trajectories import joint_line, timed
+from sightplan_sim.arm.camera_process import CameraProcess
+from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.arm.simulator import Poses
+from sightplan_sim.blocksworld import make_world
+from sightplan_sim.blocksworld.arm_scene import ARM_ID, ArmScene, Decor, sense_depth
+from sightplan_sim.blocksworld.arm_world import ArmWorld
+from sightplan_sim.blocksworld.camera import BLOCK_M
+from sightplan_sim.blocksworld.look import COLOURS, Look
+from sightplan_sim.blocksworld.scene import CORNERS
+from sightplan_sim.episodes import pose_matrix
+from sim_cases import episode
+
+STACKS = {'c1': ['r', 'g'], 'c2': ['b'], 'c3': [], 'c4': ['y', 'p', 'o'], 'c5': []}
+
+
+@pytest.fixture(scope='module')
+def world() -> Iterator[ArmWorld]:
+    with make_world(execution='arm', supersampling=1) as made:
+        yield made
+
+
+@pytest.fixture(scope='module')
+def scene() -> Iterator[ArmScene]:
+    with ArmScene(load_robot('panda').table, HardwareSettings(), supersampling=1) as made:
+        yield made
+
+
+def poses(blocks, links=None, moving=False) -> Poses:
+    return Poses(1.0, (), links or {}, blocks, moving)
+
+
+def test_the_camera_hangs_where_the_robots_file_has_it(world):
+    assert np.allclose(world.camera_pose(), world.robot.camera.pose, atol=1e-6)
+    spacing = load_robot('panda').table.spacing_m
+    assert np.allclose(np.diff(load_robot('panda').table.column_x_m(5)), spacing)
+
+
+@pytest.mark.parametrize('n_columns', [1, 3, 5])
+def test_it_hangs_still_and_shows_every_problem(world, n_columns):
+    before = world.camera_pose()
+    names = [f'c{i}' for i in range(1, n_columns + 1)]
+    stacks = {name: [] for name in names} | {names[-1]: list(COLOURS)}
+    world.reset(episode(stacks))
+    assert np.array_equal(world.camera_pose(), before)
+    ids = world.hardware.camera.scene.shoot(world.hardware.poses(),
+                                            world.hardware.camera.decor).segmentation
+    assert set(np.unique(ids)) == set(range(len(COLOURS) + 1))  # all blocks; nothing of the arm
+    assert not ids[:2].any() and not ids[:, :2].any() and not ids[:, -2:].any()
+
+
+def test_with_the_arm_out_of_view_the_picture_is_drawn_as_in_the_symbolic_world(world, scene):
+    """Same table, same look, same camera: only the stacks' poses come from elsewhere."""
+    world.reset(episode(STACKS, seed=5))
+    decor = world.hardware.camera.decor
+    decor = dataclasses.replace(decor, look=dataclasses.replace(decor.look, noise=0.0))
+    ours = scene.shoot(world.hardware.poses(), decor)
+    symbolic = scene.render([list(pile) for pile in STACKS.values()], decor.column_names,
+                            decor.look)
+    same = ours.segmentation == symbolic.segmentation
+    assert same.mean() > 0.998  # blocks settle by some tenths of a millimetre
+    assert np.quantile(np.abs(ours.rgb.astype(int) - symbolic.rgb)[same], 0.99) <= 3
+
+
+def test_a_tipped_block_is_drawn_as_it_lies(scene):
+    s = np.sin(np.pi / 8)
+    tipped = (0.0, 0.0, BLOCK_M * 2**0.5 / 2, s, 0.0, 0.0, float(np.cos(np.pi / 8)))
+    frame = scene.shoot(poses({'g': tipped}), Decor())
+    v, u = np.nonzero(frame.segmentation == COLOURS.index('g') + 1)
+    axes = np.array([[1, 0, 0], [0, 2**-0.5, -2**-0.5], [0, 2**-0.5, 2**-0.5]])
+    corners = CORNERS @ axes.T + np.array(tipped[:3])
+    expected = frame.camera.project(corners)
+    assert np.allclose([u.min(), u.max()], [expected[:, 0].min(), expected[:, 0].max()], atol=1.5)
+    assert np.allclose([v.min(), v.max()], [expected[:, 1].min(), expected[:, 1].max()], atol=1.5)
+
+
+def test_the_arm_hides_what_is_behind_it_and_has_depth(world):
+    world.reset(episode(STACKS))
+    still = world.observe()
+    arm, config = world.hardware.arm, world.robot.arm
+    over = Kinematics(world.robot).ik(
+        world.robot.table.pose @ hand_down([0.0, 0.0, 0.15]), config.ready)
+    motion = timed(joint_line(arm.state().positions, over), config.max_velocity,
+                   config.max_acceleration)
+    arm.command(motion)
+    arm.wait(motion.duration_s + 0.5)
+    shown = world.observe()
+    frame = world.hardware.camera.scene.shoot(world.hardware.poses(), world.hardware.camera.decor)
+    hand = frame.segmentation == ARM_ID
+    assert hand.sum() > 1000
+    assert np.abs(shown.image.astype(int) - still.image)[hand].max(axis=1).mean() > 20
+    in_front = shown.depth_m[hand] < still.depth_m[hand] - 0.01
+    assert in_front.mean() > 0.95
+    tip = world.hardware.poses().links['panda_grasptarget'][:3]
+    pixel = frame.camera.project(np.array([tip]))[0]
+    v, u = np.nonzero(hand)
+    assert u.min() - 5 < pixel[0] < u.max() + 5 and abs(v.max() - pixel[1]) < 40
+
+
+def test_a_look_is_an_rgbd_with_the_cameras_calibration(world):
+    world.reset(episode(STACKS))
+    camera = world.hardware.camera
+    assert isinstance(camera, Camera) and camera.image_age_s() == 0.0
+    rgbd = camera.look()
+    seen = world.observe()
+    assert np.array_equal(rgbd.rgb, seen.image) and np.array_equal(rgbd.depth_m, seen.depth_m)
+    assert np.array_equal(rgbd.matrix, world.camera_info().matrix)
+    assert rgbd.stamp_ns == round(world.hardware.arm.now_s() * 1e9)
+    top = world.hardware.poses().blocks['o']
+    centre = inverse(world.camera_pose()) @ [*top[:3], 1.0]
+    u, v = (rgbd.matrix @ (centre[:3] / centre[2]))[:2]
+    assert 0.0 < centre[2] - rgbd.depth_m[round(v), round(u)] < BLOCK_M  # its front face
+
+
+def test_depth_noise_grows_with_the_square_of_the_distance():
+    settings = HardwareSettings(depth_noise_mm=2.0)
+    for metres in (0.5, 1.0, 2.0):
+        depth = np.full((200, 300), metres, np.float32)
+        noisy = sense_depth(depth, settings, (1, 'here'))
+        assert float(np.std(noisy - depth)) == pytest.approx(0.002 * metres**2, rel=0.05)
+        assert np.array_equal(noisy, sense_depth(depth, settings, (1, 'here')))
+        assert not np.array_equal(noisy, sense_depth(depth, settings, (2, 'here')))
+
+
+def test_depth_drops_out_and_comes_in_steps():
+    depth = np.linspace(0.5, 1.0, 60_000, dtype=np.float32).reshape(200, 300)
+    dropped = sense_depth(depth, HardwareSettings(depth_dropout=0.1), (1, ''))
+    assert np.mean(dropped == 0) == pytest.approx(0.1, abs=0.01)
+    assert np.array_equal(dropped[dropped > 0], depth[dropped > 0])
+    stepped = sense_depth(depth, HardwareSettings(depth_step_mm=5.0), (1, ''))
+    assert np.abs(stepped - depth).max() <= 0.0026 and len(np.unique(stepped)) < 110
+
+
+def test_the_calibrations_error_is_as_large_as_it_is_set():
+    def pose(**settings):
+        with ArmScene(load_robot('panda').table, HardwareSettings(**settings),
+                      supersampling=1) as made:
+            camera = made.camera(0, 0, Look())
+            return pose_matrix(camera.rotation.T, camera.position_m)
+
+    file = load_robot('panda').camera.pose
+    off = pose(calibration_error_mm=4.0, calibration_error_deg=1.5)
+    metres, radians = distance(file, off)
+    assert metres == pytest.approx(0.004, abs=1e-6)
+    assert np.degrees(radians) == pytest.approx(1.5, abs=1e-6)
+    assert np.array_equal(off, pose(calibration_error_mm=4.0, calibration_error_deg=1.5))
+    other = pose(calibration_error_mm=4.0, calibration_error_deg=1.5, calibration_seed=1)
+    assert distance(off, other)[0] > 1e-4
+
+
+def test_before_the_first_reset_there_is_a_bare_table(scene):
+    frame = scene.shoot(poses({}), Decor())
+    assert not frame.segmentation.any() and frame.rgb.std() > 5
+
+
+def test_live_pictures_are_of_the_full_size_and_show_the_same(scene):
+    blocks = {'r': (0.0, 0.0, BLOCK_M / 2, 0.0, 0.0, 0.0, 1.0)}
+    still, live = (scene.shoot(poses(blocks), Decor(), live) for live in (False, True))
+    assert live.rgb.shape == still.rgb.shape and live.depth_m.shape == still.depth_m.shape
+    assert np.mean(live.segmentation == still.segmentation) > 0.995
+    assert np.median(np.abs(live.rgb.astype(int) - still.rgb)) <= 2
+
+
+class Slow:
+    """A drawer that takes its time, or fails."""
+
+    def draw(self, poses: Poses, decor: str):
+        if decor == 'fail':
+            raise ValueError('no paint')
+        time.sleep(0.05)
+        return np.full((2, 3, 3), len(decor), np.uint8), np.full((2, 3), poses.stamp_s, np.float32)
+
+
+def test_a_camera_process_draws_one_picture_at_a_time():
+    with CameraProcess(Slow, 3, 2) as live:
+        assert live.alive and live.pid != os.getpid()
+        assert live.take() is None  # nothing was requested
+        assert live.request(poses({}), 'abc')
+        assert not live.request(poses({}), 'abcd')  # busy
+        picture = live.wait(20.0)
+        assert picture is not None and picture.stamp_s == 1.0
+        assert (picture.rgb == 3).all() and (picture.depth_m == 1.0).all()
+        assert live.request(poses({}), 'fail')
+        with pytest.raises(WorldError, match='no paint'):
+            live.wait(20.0)
+        assert live.request(poses({}), 'abcd')  # it goes on
+        assert live.wait(20.0).rgb[0, 0, 0] == 4
+    assert not live.alive
+
+
+def test_a_killed_camera_process_ends_pictures_and_nothing_else():
+    with CameraProcess(Slow, 3, 2) as live:
+        assert live.request(poses({}), 'abc') and live.wait(20.0) is not None
+        os.kill(live.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 20.0
+        while live.alive and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not live.alive
+        live.request(poses({}), 'abc')
+        assert live.wait(0.1) is None
+        assert not live.request(poses({}), 'abc')
+
+
+def test_the_worlds_camera_process_gives_the_worlds_pictures(world):
+    world.reset(episode(STACKS))
+    hardware = world.hardware
+    with world.camera_process() as live:
+        assert live.request(hardware.poses(), hardware.camera.decor)
+        picture = live.wait(60.0)
+    seen = world.observe()
+    assert np.array_equal(picture.rgb, seen.image)
+    assert np.array_equal(picture.depth_m, seen.depth_m)
