@@ -137,6 +137,9 @@ def test_poses_are_those_of_the_base_frame(panda, panda_kinematics):
     """Also where the base is not the root of the URDF."""
     moved = Kinematics(replace(panda, base_frame='panda_hand_tcp'))
     np.testing.assert_allclose(moved.fk(np.zeros(7)), np.eye(4), atol=1e-12)
+    from_tip = transform(inverse(panda.table.pose), np.zeros(3))  # the table hangs at the base
+    np.testing.assert_allclose(moved.fk_many(np.zeros((1, 7)), ['panda_hand_tcp'])[0, 0], from_tip,
+                               atol=1e-12)
     lifted = Kinematics(replace(panda, tip_frame='panda_hand'))
     np.testing.assert_allclose(lifted.fk(panda.arm.park) @ make_pose([0, 0, 0.1034]),
                                panda_kinematics.fk(panda.arm.park), atol=1e-12)
@@ -184,10 +187,17 @@ def test_the_solution_next_to_the_seed(arm):
 def test_the_seed_does_not_matter_for_whether_something_is_found(arm):
     robot, kinematics = arm
     pose = robot.table.pose @ hand_down((0.1, 0.0, 0.2), math.pi)
-    for seed in [*postures(robot, 5), np.full(len(robot.arm.joints), 100.0)]:
+    for seed in [*postures(robot, 20), np.full(len(robot.arm.joints), 100.0)]:
         q = kinematics.ik(pose, seed)
         assert distance(kinematics.fk(q), pose)[0] < 1e-4
         assert (q >= robot.arm.lower).all() and (q <= robot.arm.upper).all()
+
+
+def test_most_poses_are_found_wherever_they_are(arm):
+    """Also far from the table, where neither ready nor park is a good place to start from."""
+    robot, kinematics = arm
+    found = [kinematics.ik(kinematics.fk(q), robot.arm.ready) for q in postures(robot, 40)]
+    assert sum(q is not None for q in found) >= 38
 
 
 @pytest.mark.parametrize('place', [(0.0, 0.0, 2.0), (1.5, 0.0, 0.1), (-0.35, -0.40, 0.15)])
