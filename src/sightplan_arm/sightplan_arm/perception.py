@@ -50,6 +50,7 @@ _POINTS, _EDGES = 320, 160  # of a cube that are used in its fit
 _STEPS = 12
 _LEAST_DEPTH = 0.3  # of a picture in which depth must be known
 _LEAN_RAD = math.radians(6.0)  # more than imperfect calibration and noise explain
+_FINE_M = 0.0017  # noise of depth up to which that holds (a standard deviation of 2.5 mm)
 _LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
     (0.0, lean, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)]  # where fits of tipped cubes start [rad]
 _EDGE_PX = 3.0  # by which the outline of a cube may be off
@@ -393,6 +394,11 @@ class _Patch:
     noise_m: float
     cut_off: bool
 
+    @property
+    def lean_limit_rad(self) -> float:
+        """What may lean no more counts as upright; coarse depth shows leans that are not there."""
+        return _LEAN_RAD * max(1.0, self.noise_m / _FINE_M)
+
 
 @dataclass(frozen=True, eq=False)
 class _Window:
@@ -678,7 +684,7 @@ def _doubts(name: str, fit: _Fit) -> tuple[Complaint, ...]:
     if fit.patch.cut_off:
         return (Complaint('cut_off', f'{name} is partly out of the picture', (name,)),)
     lean = fit.cube.lean_rad()
-    if lean > _LEAN_RAD:
+    if lean > fit.patch.lean_limit_rad:
         return (Complaint('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
                           'degrees', (name,)),)
     if fit.edge_px > _EDGE_PX or fit.residual_m > 2 * _ODD_M + fit.patch.noise_m:
@@ -713,7 +719,8 @@ def _fit(patch: _Patch, view: _View, block_m: float) -> _Fit | None:
         for start in (leaning, *starts):
             for _ in range(_STEPS):
                 start = start.moved(target.step(start, upright=False))
-            if start.lean_rad() > _LEAN_RAD and target.cost_m(start) < target.cost_m(cube):
+            leans = start.lean_rad() > patch.lean_limit_rad
+            if leans and target.cost_m(start) < target.cost_m(cube):
                 cube = start
     return _Fit(patch, cube, target.residual_m(cube), target.edge_px(cube))
 
@@ -806,7 +813,8 @@ def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
     best = int(cost.argmin())
     axes = rotation_from_vector([0.0, 0.0, yaw[best, 0]])
     centre = axes @ [(left[best, 0] + right[best, 0]) / 2, front[best, 0] + block_m / 2, 0.0]
-    return _Solid(np.array([*middle[:2], high - block_m / 2]) + centre, axes)
+    height = (low + high) / 2 if high - low > 0.5 * block_m else high - block_m / 2
+    return _Solid(np.array([*middle[:2], height]) + centre, axes)
 
 
 def _off_surface(points: Vector, cube: _Solid, block_m: float) -> Vector:
