@@ -60,6 +60,7 @@ HEAVY = {
     'pybullet_data': ('sightplan_sim',),
     'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.report'),
     'pinocchio': ('sightplan_arm',),
+    'coal': ('sightplan_arm',),  # collision distances, part of Pinocchio
 }
 """A library listed here is allowed there, whatever the room's list says, and nowhere else."""
 

@@ -367,7 +367,7 @@ def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench`` and its sub-commands."""
-    from sightplan import bench_grounding, bench_sweep
+    from sightplan import bench_arm, bench_grounding, bench_sweep
     parser = subparsers.add_parser(
         'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
         description='Measure what costs time and print one JSON object of medians. Without '
@@ -389,6 +389,9 @@ def add_parser(subparsers: Any) -> None:
                           'GPU or CPU, against the plain way and the floor')
     bench_grounding.add_arguments(grounding)
     grounding.set_defaults(main=bench_grounding.main)
+    arm = parts.add_parser(
+        'arm', help='a simulated arm: problems solved, and how its moves went')
+    bench_arm.add_arguments(arm)
     add_plugins(parts, BENCHES)
 
 

@@ -11,6 +11,7 @@ that a robot knows about which place is called c1.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -38,7 +39,13 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
-from sightplan_arm.skills.motions import Motion, Route, first_that_works
+from sightplan_arm.skills.motions import (
+    Motion,
+    NoRoomError,
+    Route,
+    Ways,
+    first_that_works,
+)
 from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
 from sightplan_arm.trajectories import UnreachableError
 
@@ -103,6 +110,11 @@ class _Task:
     level: int
     others: tuple[Cube, ...]
 
+    @property
+    def placed(self) -> Cube:
+        """The block where it shall be."""
+        return dataclasses.replace(self.cube, centre_m=self.place_m, yaw_rad=0.0)
+
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
@@ -141,6 +153,7 @@ class BlocksworldSkills:
         check_settings(settings)
         self._robot, self._arm, self._camera = robot, arm, camera
         self._gate, self._kinematics, self._settings = gate, kinematics, settings
+        self._ways = Ways(robot, kinematics, settings.speed)
         self._colours: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
         self._column_x_m: tuple[float, ...] = ()
@@ -361,7 +374,8 @@ class BlocksworldSkills:
                     hand_down(at_target, turn))
                 for turn in (0.0, math.pi)], f'{task.block} cannot be brought to {task.column}')
         except UnreachableError as error:
-            raise _Refused(causes.UNREACHABLE, str(error)) from error
+            cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
+            raise _Refused(cause, str(error)) from error
 
     def _moves(self, task: _Task, at_source: Vector, over_source: Vector, over_target: Vector,
                at_target: Vector) -> _Moves:
@@ -370,20 +384,35 @@ class BlocksworldSkills:
         Raises:
             UnreachableError: they cannot be made.
         """
+        ways, others = self._ways, task.others
+        sources = ways.rise(at_source, over_source, others)
+        targets = ways.rise(at_target, over_target, others)
+        return first_that_works([
+            functools.partial(self._join, task, source, target)
+            for source in sources for target in targets], 'no way is found over the table')
+
+    def _join(self, task: _Task, source: Vector, target: Vector) -> _Moves:
+        """The motions of a move from the ways up from both places.
+
+        Raises:
+            UnreachableError: they cannot be joined.
+        """
         slow, block, column = self._settings.carry_speed, task.block, task.column
-        route = Route(self._robot, self._kinematics, self._robot.arm.park, self._settings.speed)
-        route.out('approach', f'to above {block}', over_source)
-        route.straight('approach', f'down to {block}', at_source, slow)
+        room, blocks = self._settings.clearance_m, (*task.others, task.cube)
+        route = Route(self._ways, self._robot.arm.park)
+        route.out('approach', f'to above {block}', source[-1], blocks, room)
+        route.along('approach', f'down to {block}', source[::-1], slow)
         fetch = route.take()
         escape = route.branch()
-        escape.straight('retreat', f'up from {block}', over_source, slow)
-        escape.home('retreat')
-        route.straight('lift', f'up with {block}', over_source, slow)
-        route.straight('transfer', f'{block} to above {column}', over_target, slow)
-        route.straight('place', f'{block} down on {column}', at_target, slow)
+        escape.along('retreat', f'up from {block}', source, slow)
+        escape.home('retreat', blocks, room)
+        route.along('lift', f'up with {block}', source, slow)
+        route.along('transfer', f'{block} to above {column}',
+                    self._ways.across(source[-1], target[-1]), slow)
+        route.along('place', f'{block} down on {column}', target[::-1], slow)
         bring = route.take()
-        route.straight('retreat', f'up from {block}', over_target, slow)
-        route.home('retreat')
+        route.along('retreat', f'up from {block}', target, slow)
+        route.home('retreat', (*task.others, task.placed), room)
         return _Moves(fetch, bring, route.take(), escape.take())
 
     # --- the arm ------------------------------------------------------------------------------
@@ -426,8 +455,7 @@ class BlocksworldSkills:
     def _park(self, watch: Stopwatch) -> None:
         """Get out of the camera's view, if the arm is in it: straight up first."""
         with watch.phase('park'):
-            route = Route(self._robot, self._kinematics, self._arm_state().positions,
-                          self._settings.speed)
+            route = Route(self._ways, self._arm_state().positions)
             if np.abs(route.posture - self._robot.arm.park).max() > 0.01:
                 self._rise(route)
                 route.joints('park', 'park', self._robot.arm.park)
@@ -435,7 +463,7 @@ class BlocksworldSkills:
 
     def _rise(self, route: Route) -> None:
         """Lift the hand above all that can stand on the table, as far as it goes."""
-        table, pose = self._robot.table, route.pose
+        table, pose = self._robot.table, self._ways.pose(route.posture)
         top = table.max_level * table.block_m + table.block_m + self._settings.clearance_m
         top = min(top, float(self._robot.safety.box_max_m[2]) - 0.02)
         while top - pose[2, 3] > 0.02:

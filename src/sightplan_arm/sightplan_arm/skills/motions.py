@@ -1,28 +1,44 @@
 """Planned motions of a hand above a table: straight lines, and lines in joint space.
 
-Everything is planned before anything moves, each motion from where the one before ends.
+Everything is planned before anything moves, each motion from where the one before ends, and keeps
+away from the blocks: where the arm is redundant, its elbow turns aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.geometry import inverse
+from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
+from sightplan_arm.skills.clearance import Clearance
 from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
 
 if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
+    from sightplan_arm.perception import Cube
 
 _Thing = TypeVar('_Thing')
 
 STEP_M = 0.01
 """Straight lines are cut into pieces of this length."""
+
+TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
+"""How far the third joint is turned from ``ready`` for the elbow to turn aside, in this order."""
+
+_JUMP_RAD = 0.4
+_SAME_RAD = 0.05
+_FINGERS_M = 0.05  # they hang so far below the shapes that ``Clearance`` knows
+_LOW_M = 0.06  # a hand on its way keeps this height above the table
+
+
+class NoRoomError(UnreachableError):
+    """The arm would come too near to blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,94 +56,194 @@ class Motion:
     trajectory: JointTrajectory
 
 
-class Route:
-    """Motions one after the other, from a posture.
+class Ways:
+    """Finds ways of the arm among blocks. Poses are (4, 4) of the tip in the table's frame.
 
     Args:
         robot: its configuration.
         kinematics: of the robot.
-        start: (N,) posture where the first motion begins.
         speed: part of the greatest velocities and accelerations that is used, in (0, 1].
+        room_m: distance to blocks that is enough for every link.
+        least_m: distance below which a way is not taken.
     """
 
-    def __init__(self, robot: RobotConfig, kinematics: Kinematics, start: Vector,
-                 speed: float) -> None:
-        self._robot, self._kinematics, self._speed = robot, kinematics, speed
+    def __init__(self, robot: RobotConfig, kinematics: Kinematics, speed: float,
+                 room_m: float = 0.02, least_m: float = 0.003) -> None:
+        self.robot, self.kinematics, self.speed = robot, kinematics, speed
+        self._room_m, self._least_m = room_m, least_m
+        self.clearance = Clearance(robot)
+
+    def pose(self, posture: Vector) -> Vector:
+        """Of the tip in a posture."""
+        return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
+
+    def rise(self, low: Vector, high: Vector, blocks: Sequence[Cube]) -> list[Vector]:
+        """Straight ways (K, N) up from a pose among blocks, the roomiest first.
+
+        Raises:
+            NoRoomError: all come too near to a block.
+            UnreachableError: there is none.
+        """
+        found = []
+        for posture in self._postures(low, blocks):
+            try:
+                way = self.straight(posture, high)
+            except UnreachableError:
+                continue
+            room = self.clearance.least_m(way, blocks, self._room_m)
+            found.append((room, way))
+            if room >= self._room_m:
+                break
+        if not found:
+            raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'.format(
+                *low[:3, 3]))
+        found.sort(key=lambda item: -item[0])
+        if found[0][0] < self._least_m:
+            raise NoRoomError(f'the arm would come to {1e3 * found[0][0]:.0f} mm from a block')
+        return [way for room, way in found if room >= self._least_m]
+
+    def _postures(self, pose: Vector, blocks: Sequence[Cube]) -> list[Vector]:
+        """Postures with the tip at a pose, the roomiest first, as many as had to be tried."""
+        found: list[tuple[float, Vector]] = []
+        for turn in TURNS_RAD:
+            seed = np.array(self.robot.arm.ready)
+            if turn and len(seed) > 6:  # only a redundant arm can turn its elbow
+                seed[2] += turn
+                seed[0] -= 0.8 * turn
+            posture = self.kinematics.ik(self.robot.table.pose @ pose, seed)
+            if posture is None or any(np.abs(posture - q).max() < _SAME_RAD for _, q in found):
+                continue
+            room = self.clearance.least_m(posture[None], blocks, self._room_m)
+            found.append((room, posture))
+            if room >= self._room_m or len(seed) <= 6:
+                break
+        return [posture for _, posture in sorted(found, key=lambda item: -item[0])]
+
+    def straight(self, start: Vector, pose: Vector) -> Vector:
+        """(K, N) way along which the tip moves straight from a posture to a pose.
+
+        Raises:
+            UnreachableError: the arm cannot follow the line.
+        """
+        return cartesian(self.kinematics, start, self.kinematics.fk(start),
+                         self.robot.table.pose @ pose, STEP_M)
+
+    def across(self, start: Vector, end: Vector) -> Vector:
+        """(K, N) way along which the tip moves straight while the elbow goes to where it ends.
+
+        Raises:
+            UnreachableError: the arm cannot follow the line.
+        """
+        first, last = self.kinematics.fk(start), self.kinematics.fk(end)
+        metres, radians = distance(first, last)
+        steps = max(1, math.ceil(metres / (2 * STEP_M)), math.ceil(radians / 0.1),
+                    math.ceil(float(np.abs(end - start).max()) / (0.5 * _JUMP_RAD)))
+        way = [start]
+        for number in range(1, steps):
+            seed = way[-1] + (end - way[-1]) / (steps - number + 1)
+            posture = self.kinematics.ik(between(first, last, number / steps), seed)
+            if posture is None:
+                raise UnreachableError('the arm cannot go straight over the table')
+            way.append(posture)
+        way.append(end)
+        jump = float(np.abs(np.diff(way, axis=0)).max())
+        if jump > _JUMP_RAD:
+            raise UnreachableError(f'the arm cannot go straight over the table: its joints would '
+                                   f'jump by {jump:.1f} rad')
+        return np.stack(way)
+
+    def is_clear(self, way: Vector, blocks: Sequence[Cube], room_m: float) -> bool:
+        """Whether the whole hand, fingers included, keeps a distance from blocks and table."""
+        heights = self.kinematics.fk_many(
+            np.linspace(way[0], way[-1], 20) if len(way) == 2 else way,
+            (self.robot.tip_frame,))[:, 0, 2]
+        wanted = room_m + _FINGERS_M
+        return (float(heights.min()) > _LOW_M
+                and self.clearance.least_m(way, blocks, wanted) >= wanted)
+
+
+class Route:
+    """Motions one after the other, from a posture.
+
+    Args:
+        ways: of the arm.
+        start: (N,) posture where the first motion begins.
+    """
+
+    def __init__(self, ways: Ways, start: Vector) -> None:
+        self._ways = ways
         self.motions: list[Motion] = []
         self.posture = np.asarray(start, dtype=np.float64)
 
-    @property
-    def pose(self) -> Vector:
-        """(4, 4) of the tip in the table's frame where the last motion ends."""
-        return self._at(self.posture)
-
     def branch(self) -> Route:
         """Another route from here on, without the motions so far."""
-        return Route(self._robot, self._kinematics, self.posture, self._speed)
+        return Route(self._ways, self.posture)
 
     def take(self) -> tuple[Motion, ...]:
         """The motions since the last call."""
         taken, self.motions = tuple(self.motions), []
         return taken
 
+    def along(self, phase: str, what: str, way: Vector, speed: float = 1.0) -> None:
+        """Follow a way (K, N) that begins where the last motion ends."""
+        if len(way) < 2 or float(np.abs(way - way[0]).max()) < 1e-6:
+            return  # there already
+        arm, part = self._ways.robot.arm, self._ways.speed * speed
+        self.motions.append(Motion(phase, what, timed(
+            way, part * arm.max_velocity, part * part * arm.max_acceleration)))
+        self.posture = np.asarray(way[-1], dtype=np.float64)
+
     def straight(self, phase: str, what: str, pose: Vector, speed: float = 1.0) -> None:
-        """Move the tip along a straight line to a pose in the table's frame.
+        """Move the tip along a straight line to a pose.
 
         Raises:
             UnreachableError: the arm cannot follow the line.
         """
-        self._append(phase, what, self._line(self.posture, pose), speed)
+        self.along(phase, what, self._ways.straight(self.posture, pose), speed)
 
     def joints(self, phase: str, what: str, posture: Vector) -> None:
         """Move all joints to a posture along a straight line in joint space."""
-        self._append(phase, what, joint_line(self.posture, posture), 1.0)
+        self.along(phase, what, joint_line(self.posture, posture))
 
-    def out(self, phase: str, what: str, pose: Vector) -> None:
-        """From where the arm is to ``ready``, then straight to a pose above the table.
-
-        Raises:
-            UnreachableError: the arm cannot follow the line.
-        """
-        self.joints(phase, 'to above the table', self._robot.arm.ready)
-        self.straight(phase, what, pose)
-
-    def home(self, phase: str) -> None:
-        """Straight to where the tip is in ``ready``, then to ``park``.
+    def out(self, phase: str, what: str, posture: Vector, blocks: Sequence[Cube],
+            room_m: float) -> None:
+        """To a posture above the table: at once if nothing is in the way, else via ``ready``.
 
         Raises:
-            UnreachableError: the arm cannot follow the line.
+            UnreachableError: the arm cannot follow the line from there.
         """
-        arm = self._robot.arm
-        self.straight(phase, 'to above the table', self._at(arm.ready))
+        line = joint_line(self.posture, posture)
+        if self._ways.is_clear(line, blocks, room_m):
+            self.along(phase, what, line)
+            return
+        ready = self._ways.robot.arm.ready
+        self.joints(phase, 'to above the table', ready)
+        self.along(phase, what, self._ways.across(ready, posture))
+
+    def home(self, phase: str, blocks: Sequence[Cube], room_m: float) -> None:
+        """To ``park`` from above the table: at once if nothing is in the way, else via ``ready``.
+
+        Raises:
+            UnreachableError: the arm cannot follow the line to there.
+        """
+        arm = self._ways.robot.arm
+        if not self._ways.is_clear(joint_line(self.posture, arm.park), blocks, room_m):
+            self.along(phase, 'to above the table', self._ways.across(self.posture, arm.ready))
         self.joints(phase, 'park', arm.park)
-
-    def _at(self, posture: Vector) -> Vector:
-        return inverse(self._robot.table.pose) @ self._kinematics.fk(posture)
-
-    def _line(self, start: Vector, pose: Vector) -> Vector:
-        """(K, N) path of a straight line of the tip."""
-        return cartesian(self._kinematics, start, self._kinematics.fk(start),
-                         self._robot.table.pose @ pose, STEP_M)
-
-    def _append(self, phase: str, what: str, path: Vector, speed: float) -> None:
-        if len(path) < 2 or float(np.abs(path - path[0]).max()) < 1e-6:
-            return  # there already
-        arm, part = self._robot.arm, self._speed * speed
-        self.motions.append(Motion(phase, what, timed(
-            path, part * arm.max_velocity, part * part * arm.max_acceleration)))
-        self.posture = np.asarray(path[-1], dtype=np.float64)
 
 
 def first_that_works(tries: Iterable[Callable[[], _Thing]], otherwise: str) -> _Thing:
     """The first plan that can be made.
 
     Raises:
+        NoRoomError: none can, at least one for lack of room; the message says so.
         UnreachableError: none can; the message says why the last one could not.
     """
-    reason = ''
+    kind, reason = UnreachableError, ''
     for attempt in tries:
         try:
             return attempt()
         except UnreachableError as error:
-            reason = f' ({error})'
-    raise UnreachableError(f'{otherwise}{reason}')
+            if isinstance(error, NoRoomError) or kind is UnreachableError:
+                kind, reason = type(error), f' ({error})'
+    raise kind(f'{otherwise}{reason}')

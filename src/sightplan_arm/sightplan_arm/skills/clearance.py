@@ -1,0 +1,118 @@
+"""How far the arm keeps from blocks: the shapes of its URDF against boxes.
+
+Fingers are left out: whether they fit around a block is a matter of its neighbours (``hand_yaw``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import coal
+import numpy as np
+import pinocchio
+
+from sightplan.model import InputError
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import make_pose, rotation_from_rpy
+from sightplan_arm.hardware import Vector
+from sightplan_arm.perception import Cube
+
+_FAR_M = 10.0
+_STEP_RAD = 0.06  # greatest turn of a joint between postures that are looked at
+
+
+class Clearance:
+    """Distances between the links of an arm and blocks on the table.
+
+    Only links that can come near the table count: those that hang on the last four joints and
+    are not fingers.
+
+    Args:
+        robot: its configuration; links without collision shapes in the URDF are ignored.
+
+    Raises:
+        InputError: the URDF cannot be read.
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        self._robot = robot
+        try:
+            whole = pinocchio.buildModelFromUrdf(str(robot.urdf))
+            shapes = pinocchio.buildGeomFromUrdf(
+                whole, str(robot.urdf), pinocchio.GeometryType.COLLISION,
+                package_dirs=[str(robot.urdf).rpartition('/')[0]])
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f'{robot.urdf}: its shapes cannot be read: {error}') from error
+        fixed = [joint for joint in range(1, whole.njoints)
+                 if str(whole.names[joint]) not in robot.arm.joints]
+        fingers = set(fixed)
+        kept = [shape for shape in shapes.geometryObjects if shape.parentJoint not in fingers]
+        self._model, reduced = pinocchio.buildReducedModel(
+            whole, _of(shapes, kept), fixed, pinocchio.neutral(whole))
+        near = range(self._model.njoints - 4, self._model.njoints)
+        self._shapes = pinocchio.GeometryModel()
+        arm = [self._shapes.addGeometryObject(shape) for shape in reduced.geometryObjects
+               if shape.parentJoint in near]
+        box = coal.Box(*[robot.table.block_m] * 3)
+        self._boxes = [
+            self._shapes.addGeometryObject(pinocchio.GeometryObject(
+                f'block {i}', 0, pinocchio.SE3(_away()), box))
+            for i in range(robot.table.max_level)]
+        for link in arm:
+            for block in self._boxes:
+                self._shapes.addCollisionPair(pinocchio.CollisionPair(link, block))
+        self._data = self._model.createData()
+        data = self._model.createData()
+        base = self._model.getFrameId(robot.base_frame)
+        pinocchio.framesForwardKinematics(self._model, data, pinocchio.neutral(self._model))
+        self._table = data.oMf[base].homogeneous @ robot.table.pose
+
+    def least_m(self, path: Vector, blocks: Sequence[Cube], enough_m: float = np.inf) -> float:
+        """Least distance from any block on a way.
+
+        Args:
+            path: (K, N) postures, between which joints move straight [rad].
+            blocks: that stand on the table.
+            enough_m: what is farther than this need not be known.
+
+        Returns:
+            The distance [m], not more than ``enough_m``; negative where arm and block overlap.
+        """
+        if not blocks or not self._shapes.collisionPairs:
+            return enough_m
+        for box in self._boxes:
+            self._shapes.geometryObjects[box].placement = pinocchio.SE3(_away())
+        # A block beyond what may stand on the table finds no box: the last ones are the lowest.
+        for box, cube in zip(self._boxes, sorted(blocks, key=lambda c: -c.centre_m[2]),
+                             strict=False):
+            pose = make_pose(cube.centre_m, rotation_from_rpy((0.0, 0.0, cube.yaw_rad)))
+            self._shapes.geometryObjects[box].placement = pinocchio.SE3(self._table @ pose)
+        geometry = self._shapes.createData()
+        least = enough_m
+        for posture in _filled(np.asarray(path, dtype=np.float64)):
+            pinocchio.computeDistances(
+                self._model, self._data, self._shapes, geometry, posture)
+            least = min(least, min(result.min_distance for result in geometry.distanceResults))
+        return float(least)
+
+
+def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],
+        ) -> pinocchio.GeometryModel:
+    made = pinocchio.GeometryModel()
+    for shape in kept:
+        made.addGeometryObject(shape)
+    return made
+
+
+def _away() -> Vector:
+    return make_pose((0.0, 0.0, -_FAR_M))
+
+
+def _filled(path: Vector) -> Vector:
+    """Postures along a path, so dense that nothing is jumped over."""
+    parts = [path[:1]]
+    for start, end in itertools.pairwise(path):
+        count = max(1, int(np.ceil(np.abs(end - start).max() / _STEP_RAD)))
+        parts.append(start + np.linspace(0.0, 1.0, count + 1)[1:, None] * (end - start))
+    return np.concatenate(parts)
