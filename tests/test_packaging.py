@@ -148,7 +148,7 @@ def test_every_node_has_an_executable():
     scripts = importlib.metadata.distribution('sightplan_nodes').entry_points
     assert {point.name for point in scripts} == {
         'agent', 'bag_player', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer',
-        'sim_bridge', 'symbolic_planner', 'vlm_planner'}
+        'sim_bridge', 'symbolic_planner', 'vlm_planner', 'arm_bridge', 'operator_console'}
 
 
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)
