@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
@@ -56,7 +57,7 @@ def grounder_process() -> Iterator[None]:
 @contextlib.contextmanager
 def spinning_node(make: Callable[[], N]) -> Iterator[N]:
     """A node of this process whose executor spins in a thread."""
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # Ctrl-C is the caller's
     node = make()
     executor = SingleThreadedExecutor()
     executor.add_node(node)

@@ -62,11 +62,13 @@ _START_S = 120.0
 _RESET_S = 60.0
 _SKILL_S = 60.0
 _AFTER_S = 1.0
+_GAP_S = 0.1
 _RETRY_S = 0.6
 _LONGEST_WAIT_S = 5.0
 _STOPS_AT_REST = 0.2
 _BARRAGE_S = (0.3, 1.2)
 _CLEAN_EVERY = 20
+_EXECUTED = 1  # as in Step.msg
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Kill:
 
     Attributes:
         kind: of process.
+        sign_ms: when its last sign of life came here.
         command_ms: when the last command came to the controller's topic; None if none did: the
             arm came to the end of a motion before it would have been broken off.
         still_ms: from when on no joint moved.
@@ -85,6 +88,7 @@ class Kill:
     """
 
     kind: str
+    sign_ms: float
     command_ms: float | None
     still_ms: float
     travel_rad: float
@@ -165,7 +169,8 @@ class Results:
 
 def _kills(kills: Sequence[Kill]) -> dict[str, Any]:
     commands = [k.command_ms for k in kills if k.command_ms is not None]
-    return {'n': len(kills), 'hold_command_ms': spread(commands),
+    return {'n': len(kills), 'last_sign_of_life_ms': spread([k.sign_ms for k in kills]),
+            'hold_command_ms': spread(commands),
             'standstill_ms': spread([k.still_ms for k in kills]),
             'travel_rad': spread([k.travel_rad for k in kills], 3),
             'moved_again': sum(k.moved_again for k in kills),
@@ -271,8 +276,14 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
         milliseconds from ``since_s`` to the first sample after which all were still (infinite if
         there is none), whether there was motion after ``settle_s``, and the way of the joint that
         went farthest [rad].
+
+    Raises:
+        _NotMade: samples are missing.
     """
     seen = [s for s in samples if since_s <= s.at_s <= until_s]
+    times = [since_s, *(s.at_s for s in seen), until_s]
+    if max(b - a for a, b in itertools.pairwise(times)) > _GAP_S:
+        raise _NotMade(f'no joint states came for more than {_GAP_S:g} s: nothing is known')
     moving = [k for k, s in enumerate(seen) if s.speed >= STILL_RAD_S]
     first = [k for k in moving if seen[k].at_s - since_s <= settle_s]
     if not seen or (first and first[-1] + 1 == len(seen)):
@@ -402,7 +413,10 @@ class Trials:
             until_s = time.monotonic()
         still_ms, moved_again, travel = standstill(list(bench.samples), since_s, until_s)
         commands = [at for at in list(bench.commands) if since_s < at < until_s]
-        return Kill(kind, 1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
+        signs = list(bench.pictures if kind == 'camera' else bench.beats[kind])
+        sign = max((at for at in signs if at < since_s + _AFTER_S), default=0.0)
+        return Kill(kind, 1e3 * (sign - since_s),
+                    1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
                     cause, moved_again, refused)
 
     def _kill_camera(self) -> None:
@@ -536,13 +550,12 @@ class Trials:
 
 
 def _fails(future: Future[Any]) -> bool:
-    """Whether a call ends with an error, as it should."""
+    """Whether an action ends with an error or is not begun, as it should."""
     from sightplan.model import SightplanError
     try:
-        future.result(_SKILL_S)
+        return bool(future.result(_SKILL_S).status != _EXECUTED)
     except SightplanError:
         return True
-    return False
 
 
 def _say(text: str) -> None:
@@ -572,7 +585,8 @@ def graph_commands(folder: Path) -> dict[str, Sequence[str]]:
     values = graph.values([
         'world:=arm_bridge', 'hardware:=simulated', 'method:=ground', 'backend:=scripted',
         f'backend_options:=script={script}',
-        'setup:='])  # the bench sets the table up itself: a reset shall only park the arm
+        'setup:=',  # the bench sets the table up itself: a reset shall only park the arm
+        'rate_hz:=4'])  # drawing takes a core, which a camera does not
     commands = {}
     for node in graph.chosen(values).nodes:
         name = HARDWARE if node.executable == 'sim_bridge' else node.name

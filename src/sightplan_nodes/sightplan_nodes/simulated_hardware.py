@@ -165,7 +165,7 @@ class SimulatedHardware:
 
     def _send(self, live: Any) -> None:
         """Send the newest picture again and again, as long as the camera lives."""
-        while live.alive and not self._closing.wait(1.0 / SENSOR_HZ):
+        while not self._closing.wait(1.0 / SENSOR_HZ) and live.alive:
             if self._picture is not None:
                 image, info = self._picture
                 self._node.info_pub.publish(info)
