@@ -19,7 +19,7 @@ jump               the motion does not begin where the arm is              refus
 moving             the arm is not at rest                                  refuses
 gripper_limit      the fingers would open too far or press too hard        refuses
 busy               another motion is under way, or awaits an answer        refuses
-outdated           planned before the arm was stopped or reset             refuses
+outdated           planned in an earlier episode                           refuses
 not_reset          re-armed or just started; no episode has begun          refuses
 declined           an operator said no                                     refuses
 no_answer          no operator said yes in time                            refuses
@@ -152,7 +152,7 @@ class Gate:
         self._changed = threading.Condition(self._lock)
         self._state = GateState.REARMED
         self._cause = self._message = ''
-        self._epoch = 0  # of the episode; a stop or hold ends it, so that old plans are refused
+        self._epoch = 0  # number of the episode, so that plans of an old one are refused
         self._motion: _Motion | None = None
         self._pending: _Pending | None = None
         self._ids = itertools.count(1)
@@ -197,7 +197,7 @@ class Gate:
 
     @property
     def epoch(self) -> int:
-        """Changes with every reset, hold and stop; plans of an earlier one are outdated."""
+        """Number of the episode; what was planned in an earlier one is outdated."""
         with self._lock:
             return self._epoch
 
@@ -206,11 +206,11 @@ class Gate:
         """Bracket the motions of one skill, planned already.
 
         With ``confirm`` = ``skill``, the operator is asked once, at the beginning. Motions are
-        refused as ``outdated`` if the arm was stopped or reset since.
+        refused as ``outdated`` if an episode has begun since.
 
         Args:
             what: it is, for the operator.
-            since: ``epoch`` when planning began; None: the epoch now.
+            since: ``epoch`` when planning began; None: now.
 
         Raises:
             ArmStoppedError: the arm is not armed, or the operator did not say yes.
@@ -441,8 +441,8 @@ class Gate:
         if self._state is not GateState.ARMED:
             raise self._standing_error()
         if epoch != self._epoch:
-            raise ArmStoppedError('outdated', 'this was planned before the arm was stopped or '
-                                  'reset: look and plan again')
+            raise ArmStoppedError('outdated', 'this was planned in an earlier episode: look '
+                                  'and plan again')
 
     def _admit(self, epoch: int) -> None:
         """Raise if no command may pass now. The lock is held."""
@@ -672,7 +672,6 @@ class Gate:
             return  # what stands is as strict
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
         self._state, self._cause, self._message = state, error.cause, str(error)
-        self._epoch += 1
         motion = self._motion
         if motion is None or motion.error is None:
             if motion is not None:

@@ -445,7 +445,7 @@ def test_an_episode_begins_when_the_arm_has_braked(bench):
     assert bench.gate.status().ready
 
 
-def test_a_skill_planned_before_a_hold_is_outdated(bench):
+def test_a_skill_planned_in_an_earlier_episode_is_outdated(bench):
     since = bench.gate.epoch
     bench.gate.hold()
     bench.gate.new_episode()
@@ -641,6 +641,9 @@ def test_a_stop_or_a_lost_heartbeat_while_an_operator_thinks(make):
             bench.gate.confirm('', True)
     bench.gate.on_status(slow_yes)
     assert bench.error(bench.follow).cause == 'heartbeat'
+    bench.gate.beat('agent')
+    bench.arm.wait(0.01)
+    assert bench.error(bench.gate.grip, 0.0, 10.0, 'close').cause == 'heartbeat'
     assert not bench.arm.sent
 
 
