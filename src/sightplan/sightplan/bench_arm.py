@@ -12,6 +12,7 @@ import concurrent.futures
 import json
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import time
@@ -172,15 +173,26 @@ def run_split(settings: Any) -> dict[str, Any]:
         InputError: the world has no arm.
     """
     from sightplan.runner import make_world, run
+    cancelled = _stop.is_set if _stop is not None else lambda: False
     world: Any = make_world(settings.domain, settings.world_options)
     try:
         if not hasattr(world, 'skill_reports'):
             raise InputError(f'the world of domain {settings.domain!r} has no arm with '
                              f'{settings.world_options}')
-        return run(settings, world=_as_world(world),
+        return run(settings, world=_as_world(world), cancelled=cancelled,
                    recorders=[MovesLog(Path(settings.out) / MOVES, world)])
     finally:
         world.close()
+
+
+_stop: Any = None  # an event that tells this process to end, in workers
+
+
+def _begin_worker(stop: Any) -> None:
+    """In a new process: the parent alone hears of Ctrl-C, and tells."""
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _as_world(world: Any) -> World:
@@ -226,8 +238,7 @@ def main(arguments: argparse.Namespace) -> int:
         print(f'sightplan bench arm: {type(error).__name__}: {error}', file=sys.stderr)
         return _FAILED
     except KeyboardInterrupt:
-        print('sightplan bench arm: interrupted; the same command with --out '
-              f'{Path(runs[0].out).parent} goes on from there', file=sys.stderr)
+        print('sightplan bench arm: interrupted; finished episodes are kept', file=sys.stderr)
         return _FAILED
     _show(result, sys.stderr if arguments.json else sys.stdout)
     for failure in failures:
@@ -268,10 +279,13 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
         InputError: a split cannot be run with these settings.
     """
     from sightplan.pace import EpisodeBar
+    from sightplan.run_cli import stop_flag
     failures = []
     planned = sum(map(_planned, runs))
-    with (EpisodeBar() as bar, concurrent.futures.ProcessPoolExecutor(
-            jobs, multiprocessing.get_context('spawn')) as pool):
+    spawn = multiprocessing.get_context('spawn')
+    told = spawn.Event()
+    with (stop_flag() as stop, EpisodeBar() as bar, concurrent.futures.ProcessPoolExecutor(
+            jobs, spawn, _begin_worker, (told,)) as pool):
         bar.say(f'results: {Path(runs[0].out).parent}')
         bar.begin('episodes', planned, sum(len(_lines(one)) for one in runs))
         waiting = {pool.submit(run_split, one): one for one in runs}
@@ -284,11 +298,16 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
                 bar.update(len(lines), f'solved {solved} of {len(lines)}')
                 if bar.plain:
                     bar.say(f'[{bar.done}/{bar.total}] solved {solved}, ETA {bar.time_left}')
+            if stop() and not told.is_set():
+                told.set()
+                failures.append('stopped; the same command with '
+                                f'--out {Path(runs[0].out).parent} goes on from there')
             for future in done:
-                one, error = waiting.pop(future), future.exception()
+                one = waiting.pop(future)
+                error = None if future.cancelled() else future.exception()
+                if error is not None:
+                    told.set()  # the others need not go on
                 if isinstance(error, InputError):
-                    for other in waiting:
-                        other.cancel()
                     raise error
                 if error is not None:
                     failures.append(f'{one.split}: {type(error).__name__}: {error}')
