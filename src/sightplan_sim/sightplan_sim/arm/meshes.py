@@ -16,6 +16,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,36 @@ def panda_meshes() -> tuple[LinkMesh, ...]:
             name.split('/')[0], name.split('/')[1], data[f'{name}/vertices'].astype(np.float64),
             data[f'{name}/normals'].astype(np.float64) / 127.0,
             data[f'{name}/triangles'].astype(np.int64)) for name in names)
+
+
+def make_link_bodies(bullet: Any, client: int, at_m: tuple[float, float, float],
+                     ) -> list[tuple[str, int]]:
+    """Bodies that show the arm and touch nothing.
+
+    Args:
+        bullet: the module.
+        client: where they are made.
+        at_m: where they are at first.
+
+    Returns:
+        For each mesh, the name of the link with which it moves, and the body.
+    """
+    made = []
+    for mesh, (vertices, normals, indices) in zip(panda_meshes(), _lists(), strict=True):
+        shape = bullet.createVisualShape(
+            bullet.GEOM_MESH, vertices=vertices, normals=normals, indices=indices,
+            rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4],
+            physicsClientId=client)
+        made.append((mesh.link, int(bullet.createMultiBody(0, -1, shape, at_m,
+                                                           physicsClientId=client))))
+    return made
+
+
+@functools.cache
+def _lists() -> tuple[tuple[list[list[float]], list[list[float]], list[int]], ...]:
+    """The meshes as PyBullet wants them; it never frees them, so it gets the same ones again."""
+    return tuple((mesh.vertices_m.tolist(), mesh.normals.tolist(), mesh.triangles.ravel().tolist())
+                 for mesh in panda_meshes())
 
 
 def panda_folder() -> Path:

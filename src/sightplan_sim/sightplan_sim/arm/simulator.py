@@ -12,10 +12,10 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class SimulatedArm:
         self._thread: threading.Thread | None = None
         self._step_s = 1.0 / settings.physics_hz
         self._steps = 0
+        self._after_step: list[Callable[[], None]] = []
         self._blocks: dict[str, int] = {}
         self.reset({})
 
@@ -205,6 +206,24 @@ class SimulatedArm:
             return Poses(self.now_s(), (*positions.tolist(), *fingers), links, blocks,
                          bool(moving))
 
+    @contextlib.contextmanager
+    def recorded(self, every_s: float) -> Iterator[list[Poses]]:
+        """Note where everything is, at regular times, for as long as the context lasts."""
+        taken: list[Poses] = []
+        every = max(1, round(every_s / self._step_s))
+
+        def note() -> None:
+            if self._steps % every == 0:
+                taken.append(self.poses())
+
+        with self._lock:
+            self._after_step.append(note)
+        try:
+            yield taken
+        finally:
+            with self._lock:
+                self._after_step.remove(note)
+
     def close(self) -> None:
         """Give the simulator back."""
         self._closing.set()
@@ -252,6 +271,8 @@ class SimulatedArm:
         bullet.stepSimulation(physicsClientId=client)
         self._steps += 1
         self._measure()
+        for act in self._after_step:
+            act()
 
     def _read(self) -> tuple[Vector, Vector, tuple[float, float]]:
         """True positions and velocities of the arm, and positions of the fingers."""
@@ -337,7 +358,7 @@ class SimulatedArm:
 
 
 @contextlib.contextmanager
-def _bare_urdf() -> Any:
+def _bare_urdf() -> Iterator[Path]:
     """Path of the Panda's URDF without what is only seen, for the time of loading it."""
     folder = panda_folder()
     tree = read_urdf()

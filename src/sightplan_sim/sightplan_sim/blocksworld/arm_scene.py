@@ -21,7 +21,7 @@ from sightplan.model import InputError, WorldError
 from sightplan_arm.config import TableConfig
 from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vector
 from sightplan_arm.hardware import Rgbd
-from sightplan_sim.arm.meshes import SHADES, panda_meshes
+from sightplan_sim.arm.meshes import make_link_bodies, panda_meshes
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import Pose7, Poses
 from sightplan_sim.blocksworld.camera import (
@@ -91,7 +91,7 @@ class ArmScene(BlocksScene):
         self._table, self._settings = table, settings
         nominal = fixed_camera(self.optics, SEEN_COLUMNS, SEEN_BLOCKS, SEEN_PITCH_M)
         self._camera = _displaced(nominal, settings)
-        self._link_bodies = self._make_links()
+        self._link_bodies = make_link_bodies(self._bullet, self._client, PARKED_M)
         self._half: ArmScene | None = None
 
     def close(self) -> None:
@@ -147,19 +147,6 @@ class ArmScene(BlocksScene):
                 self._table, self._settings, max(32, o.width // 2), max(32, o.height // 2),
                 fov_deg=o.fov_deg, elevation_deg=o.elevation_deg, supersampling=1)
         return self._half
-
-    def _make_links(self) -> list[tuple[str, int]]:
-        """A body for each mesh of the arm, and the link that it moves with."""
-        bullet, client = self._bullet, self._client
-        made = []
-        for mesh, (vertices, normals, indices) in zip(panda_meshes(), _lists(), strict=True):
-            shape = bullet.createVisualShape(
-                bullet.GEOM_MESH, vertices=vertices, normals=normals, indices=indices,
-                rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4],
-                physicsClientId=client)
-            body = bullet.createMultiBody(0, -1, shape, PARKED_M, physicsClientId=client)
-            made.append((mesh.link, body))
-        return made
 
     def _move(self, blocks: Mapping[str, Pose7]) -> None:
         for colour, body in zip(COLOURS, self._bodies, strict=True):
@@ -364,13 +351,6 @@ def _enlarged(frame: Frame, camera: Camera) -> Frame:
         ids = cv2.resize(frame.segmentation, size, interpolation=cv2.INTER_NEAREST)
     return Frame(np.asarray(rgb, np.uint8), np.asarray(depth, np.float32),
                  np.asarray(ids, np.int16), camera)
-
-
-@functools.cache
-def _lists() -> tuple[tuple[list[list[float]], list[list[float]], list[int]], ...]:
-    """The meshes as PyBullet wants them; it never frees them, so it gets the same ones again."""
-    return tuple((mesh.vertices_m.tolist(), mesh.normals.tolist(), mesh.triangles.ravel().tolist())
-                 for mesh in panda_meshes())
 
 
 @functools.cache
