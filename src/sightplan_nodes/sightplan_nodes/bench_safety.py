@@ -263,7 +263,7 @@ def camera_pid(pid: int) -> int | None:
 # What was measured.
 
 def standstill(samples: Sequence[Any], since_s: float, until_s: float,
-               settle_s: float = _RETRY_S) -> tuple[float, bool, float]:
+               settle_s: float = _RETRY_S, gap_s: float = _GAP_S) -> tuple[float, bool, float]:
     """When joints came to rest, and whether they stayed there.
 
     Args:
@@ -271,6 +271,7 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
         since_s: when the reason to stop came.
         until_s: to be looked at.
         settle_s: motion within this time belongs to the stop, later one is a new motion.
+        gap_s: longest time without samples.
 
     Returns:
         milliseconds from ``since_s`` to the first sample after which all were still (infinite if
@@ -282,8 +283,8 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
     """
     seen = [s for s in samples if since_s <= s.at_s <= until_s]
     times = [since_s, *(s.at_s for s in seen), until_s]
-    if max(b - a for a, b in itertools.pairwise(times)) > _GAP_S:
-        raise _NotMade(f'no joint states came for more than {_GAP_S:g} s: nothing is known')
+    if max(b - a for a, b in itertools.pairwise(times)) > gap_s:
+        raise _NotMade(f'no joint states came for more than {gap_s:g} s: nothing is known')
     moving = [k for k, s in enumerate(seen) if s.speed >= STILL_RAD_S]
     first = [k for k in moving if seen[k].at_s - since_s <= settle_s]
     if not seen or (first and first[-1] + 1 == len(seen)):
@@ -310,13 +311,15 @@ class Trials:
         seed: of all that is random.
         note: is told each trial.
         agent: command of the real agent.
+        patience: factor of all times.
     """
 
     def __init__(self, bench: Bench, processes: Processes, seed: int,
-                 note: Callable[[Any], None], agent: Sequence[str] = ()) -> None:
+                 note: Callable[[Any], None], agent: Sequence[str], patience: float) -> None:
         from sightplan.domains import load_domain
         self._bench, self._processes, self._note = bench, processes, note
-        self._agent = agent
+        self._agent, self._patience = agent, patience
+        self._settle_s = _RETRY_S * patience
         self._rng = random.Random(seed)
         self._domain = load_domain('blocksworld')
         self._problems = [problem for split in ('simple', 'medium', 'hard')
@@ -397,7 +400,7 @@ class Trials:
         else:
             self._processes.kill(kind)
         self._ready, self._running = False, None
-        time.sleep(_AFTER_S)
+        time.sleep(_AFTER_S * self._patience)
         cause = bench.status.cause
         if not _fails(running):
             raise _NotMade('the action came to its end before it was to be broken off')
@@ -409,12 +412,12 @@ class Trials:
         else:
             self._restart(kind, lambda: bench.beat_age_s(kind))
             refused = _fails(bench.begin(bench.execute, self._action()))
-            time.sleep(_RETRY_S)
+            time.sleep(self._settle_s)
             until_s = time.monotonic()
-        still_ms, moved_again, travel = standstill(list(bench.samples), since_s, until_s)
+        still_ms, moved_again, travel = self._standstill(since_s, until_s)
         commands = [at for at in list(bench.commands) if since_s < at < until_s]
         signs = list(bench.pictures if kind == 'camera' else bench.beats[kind])
-        sign = max((at for at in signs if at < since_s + _AFTER_S), default=0.0)
+        sign = max((at for at in signs if at < since_s + _AFTER_S * self._patience), default=0.0)
         return Kill(kind, 1e3 * (sign - since_s),
                     1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
                     cause, moved_again, refused)
@@ -441,10 +444,10 @@ class Trials:
         attempts = bench.barrage(rng.uniform(*_BARRAGE_S), self._request, actions)
         if running is not None:
             _fails(running)  # or not, if it was at its end
-        time.sleep(max(0.0, since_s + _RETRY_S + 0.1 - time.monotonic()))
+        time.sleep(max(0.0, since_s + self._settle_s + 0.1 - time.monotonic()))
         until_s = time.monotonic()
-        still_ms, moved, _ = standstill(list(bench.samples), since_s, until_s)
-        moved |= any(since_s + _RETRY_S < at for at in list(bench.commands))
+        still_ms, moved, _ = self._standstill(since_s, until_s)
+        moved |= any(since_s + self._settle_s < at for at in list(bench.commands))
         bench.rearm()
         rearmed_s = time.monotonic()
         refused = _fails(bench.begin(bench.execute, actions[0]))
@@ -470,6 +473,10 @@ class Trials:
 
     # Their pieces.
 
+    def _standstill(self, since_s: float, until_s: float) -> tuple[float, bool, float]:
+        return standstill(list(self._bench.samples), since_s, until_s, self._settle_s,
+                          _GAP_S * self._patience)
+
     def _go(self) -> Future[Any]:
         """An action under way."""
         if not self._ready:
@@ -491,7 +498,7 @@ class Trials:
             _fails(self._running)
             self._running = None
         if bench.status.state == bench.status.STOPPED:  # by itself; it counts as needless
-            time.sleep(_AFTER_S)
+            time.sleep(_AFTER_S * self._patience)
             bench.rearm()
         done = False
         if self._request is not None:
@@ -575,7 +582,7 @@ def _clean_shared_memory() -> None:
 HARDWARE, ARM_BRIDGE, AGENT, GROUNDER = 'hardware', 'arm_bridge', 'agent', 'grounder'
 
 
-def graph_commands(folder: Path) -> dict[str, Sequence[str]]:
+def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
     """Commands of the nodes, as the graph file has them: hardware, arm_bridge, agent, grounder."""
     from sightplan.graph import find_graph
     from sightplan.up import command
@@ -584,7 +591,7 @@ def graph_commands(folder: Path) -> dict[str, Sequence[str]]:
     graph = find_graph('experiment')
     values = graph.values([
         'world:=arm_bridge', 'hardware:=simulated', 'method:=ground', 'backend:=scripted',
-        f'backend_options:=script={script}',
+        f'backend_options:=script={script}', f'robot:={robot}',
         'setup:=',  # the bench sets the table up itself: a reset shall only park the arm
         'rate_hz:=4'])  # drawing takes a core, which a camera does not
     commands = {}
@@ -600,8 +607,8 @@ def beater(node: str, needs: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def graph(folder: Path, note: Callable[[Any], None], seed: int,
-          log: Path) -> Iterator[Trials]:
+def graph(folder: Path, note: Callable[[Any], None], seed: int, log: Path, robot: str = 'panda',
+          patience: float = 1.0) -> Iterator[Trials]:
     """A graph, ready for trials, ended with the context.
 
     The agent is a stand-in that does nothing but beat, and needs the grounder as the agent does
@@ -612,16 +619,16 @@ def graph(folder: Path, note: Callable[[Any], None], seed: int,
         os.environ.update(graph_environment(os.environ, stack))
         from sightplan_nodes.bench import spinning_node
         from sightplan_nodes.bench_safety_node import Bench
-        commands = graph_commands(folder)
+        commands = graph_commands(folder, robot)
         real = commands[AGENT]
         commands[AGENT] = beater(AGENT, [GROUNDER])
         processes = Processes(commands, log)
         stack.callback(processes.close)
         for name in commands:
             processes.start(name)
-        bench = stack.enter_context(spinning_node(Bench))
+        bench = stack.enter_context(spinning_node(lambda: Bench(robot)))
         bench.wait_until_there(_START_S)
-        yield Trials(bench, processes, seed, note, real)
+        yield Trials(bench, processes, seed, note, real, patience)
 
 
 # The command.
@@ -656,6 +663,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='latched stops (default: %(default)s)')
     parser.add_argument('--moves', type=_count, default=100, metavar='N',
                         help='undisturbed moves (default: %(default)s)')
+    parser.add_argument('--robot', default='panda', metavar='ROBOT',
+                        help='a name in config/robots, or a file (default: %(default)s)')
+    parser.add_argument('--patience', type=float, default=1.0, metavar='FACTOR',
+                        help='of all times, for a busy machine; give a robot with longer '
+                             'timeouts, too (default: %(default)s)')
     parser.add_argument('--seed', type=int, default=0, help='of all that is random')
     parser.add_argument('--log', metavar='FILE', help="write each trial as a JSON line, and the "
                         "nodes' output to FILE.nodes")
@@ -671,7 +683,7 @@ def _count(text: str) -> int:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the parts that are asked for, and print what was measured."""
-    from sightplan.model import SightplanError
+    from sightplan.model import InputError, SightplanError
     kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
     with contextlib.ExitStack() as stack:
         try:
@@ -690,7 +702,8 @@ def main(arguments: argparse.Namespace) -> int:
         began, failed = time.monotonic(), ''
         results = Results()
         try:
-            trials = stack.enter_context(graph(folder, note, arguments.seed, nodes))
+            trials = stack.enter_context(graph(folder, note, arguments.seed, nodes,
+                                               arguments.robot, arguments.patience))
             results = trials.results
             trials.moves(arguments.moves)
             trials.stops(arguments.stops)
@@ -698,6 +711,9 @@ def main(arguments: argparse.Namespace) -> int:
                 trials.kills(kind, len(range(number, arguments.trials, len(kinds))))
         except KeyboardInterrupt:
             failed = 'interrupted'
+        except InputError as error:
+            _say(str(error))
+            return 2
         except (SightplanError, BrokenGraphError) as error:
             failed = str(error)
             with contextlib.suppress(OSError):

@@ -54,10 +54,14 @@ class Sample:
 class Bench(Node):
     """Watches the simulated hardware, and is a client of all that arm_bridge offers."""
 
-    def __init__(self) -> None:
-        """Connect to ``arm_bridge`` and the hardware behind it."""
+    def __init__(self, robot_name: str) -> None:
+        """Connect to ``arm_bridge`` and the hardware behind it.
+
+        Raises:
+            InputError: there is no such robot.
+        """
         super().__init__('bench_safety')
-        self._robot = robot = load_robot('panda')
+        self._robot = robot = load_robot(robot_name)
         self.samples: collections.deque[Sample] = collections.deque(maxlen=_KEPT)
         self.commands: collections.deque[float] = collections.deque(maxlen=_KEPT)
         self.beats: dict[str, collections.deque[float]] = {}

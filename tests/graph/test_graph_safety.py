@@ -1,0 +1,51 @@
+"""A moving arm, and something that dies or somebody who stops it: the bench, made small."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from graph_testing import outside_environment
+
+from sightplan_arm.config import load_robot
+
+TIMEOUTS_S = 0.4
+LIMIT_S = 280
+
+
+@pytest.fixture(scope='module')
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """What the bench prints, with times that bear a busy machine."""
+    folder: Path = tmp_path_factory.mktemp('safety')
+    robot = folder / 'patient.yaml'
+    robot.write_text('\n'.join(
+        f'{line.partition(":")[0]}: {TIMEOUTS_S}' if '_timeout_s: ' in line else line
+        for line in load_robot('panda').file.read_text().splitlines()))
+    with (folder / 'errors.txt').open('w') as errors:
+        done = subprocess.run(
+            [sys.executable, '-m', 'sightplan_nodes.bench_safety', '--robot', str(robot),
+             '--patience', '4', '--trials', '3', '--stops', '3', '--moves', '0', '--json'],
+            stdout=subprocess.PIPE, stderr=errors, text=True, env=outside_environment(),
+            timeout=LIMIT_S, check=False)
+    said = (folder / 'errors.txt').read_text()
+    assert done.stdout, said
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert 'failed' not in found, said
+    return found
+
+
+@pytest.mark.parametrize(('kind', 'cause'), [
+    ('grounder', 'heartbeat'), ('camera', 'stale_image'), ('agent', 'heartbeat')])
+def test_the_arm_holds_when_a_process_is_killed_and_stays_so(measured, kind, cause):
+    kills = measured['kills'][kind]
+    assert (kills['n'], kills['causes']) == (1, {cause: 1})
+    assert (kills['moved_again'], kills['not_refused']) == (0, 0)
+
+
+def test_nothing_moves_a_stopped_arm_until_it_is_rearmed_and_reset(measured):
+    stops = measured['stops']
+    assert (stops['n'], stops['moved'], stops['moved_after_rearm_before_reset']) == (3, 0, 0)
+    assert stops['attempts'] > 10
