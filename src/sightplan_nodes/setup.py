@@ -23,5 +23,8 @@ setup(
     python_requires='>=3.11',
     install_requires=['setuptools'],
     extras_require={'test': ['pytest']},
-    entry_points={'console_scripts': [f'{node} = {NAME}.{node}:main' for node in NODES]},
+    entry_points={
+        'console_scripts': [f'{node} = {NAME}.{node}:main' for node in NODES],
+        'sightplan.benches': ['safety = sightplan_nodes.bench_safety:add_parser'],
+    },
 )
