@@ -659,10 +659,11 @@ def test_an_arm_that_was_pushed_while_the_operator_thought_is_checked_again(make
     assert bench.error(bench.follow).cause == 'jump'
 
 
-def test_a_no_outweighs_a_yes(make):
+@pytest.mark.parametrize('answers', [(True, False), (False, True)])
+def test_a_no_outweighs_a_yes(make, answers):
     bench = make(GateSettings(confirm='motion'))
-    bench.gate.on_status(lambda status: status.pending and (
-        bench.gate.confirm('', True), bench.gate.confirm('', False)))
+    bench.gate.on_status(lambda status: status.pending and [
+        bench.gate.confirm('', accept) for accept in answers])
     assert bench.error(bench.follow).cause == 'declined'
 
 
