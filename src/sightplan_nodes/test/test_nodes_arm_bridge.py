@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -194,6 +195,7 @@ def test_without_the_agent_nothing_moves(bench) -> None:
         b.heartbeats.close()
         assert b.client.give().error_code == 0, 'the experiment may park it all the same'
         assert b.client.reset().error_code == 0
+        time.sleep(0.6)  # the last one is too old now
         result = b.client.execute()
         assert 'no heartbeat of agent (heartbeat)' in result.error_msg
         assert result.error_code == WorldError.code
