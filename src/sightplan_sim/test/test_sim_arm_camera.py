@@ -187,7 +187,7 @@ class Slow:
     def draw(self, poses: Poses, decor: str):
         if decor == 'fail':
             raise ValueError('no paint')
-        time.sleep(0.05)
+        time.sleep(60.0 if decor == 'for ever' else 0.05)
         return np.full((2, 3, 3), len(decor), np.uint8), np.full((2, 3), poses.stamp_s, np.float32)
 
 
@@ -211,14 +211,19 @@ def test_a_camera_process_draws_one_picture_at_a_time():
 def test_a_killed_camera_process_ends_pictures_and_nothing_else():
     with CameraProcess(Slow, 3, 2) as live:
         assert live.request(poses({}), 'abc') and live.wait(20.0) is not None
+        assert live.request(poses({}), 'for ever')
         os.kill(live.pid, signal.SIGKILL)
         deadline = time.monotonic() + 20.0
         while live.alive and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not live.alive
-        live.request(poses({}), 'abc')
-        assert live.wait(0.1) is None
+        assert live.wait(20.0) is None and live.take() is None
         assert not live.request(poses({}), 'abc')
+    with CameraProcess(Slow, 3, 2) as live:
+        os.kill(live.pid, signal.SIGKILL)
+        while live.alive and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not live.request(poses({}), 'abc') and live.take() is None
 
 
 def test_the_worlds_camera_process_gives_the_worlds_pictures(world):

@@ -55,7 +55,7 @@ def test_stacks_are_true_as_in_the_symbolic_world():
 
 
 def test_a_block_below_the_table_is_nowhere():
-    found = true_atoms({'r': (0.0, -0.1, -0.7, *UPRIGHT)}, COLUMNS, 0.09)
+    found = true_atoms({'r': (0.0, -0.05, -0.7, *UPRIGHT)}, COLUMNS, 0.09)
     assert about('clear', 'r') in found
     assert not any(a.predicate in ('incolumn', 'on') for a in found)
 
@@ -78,6 +78,11 @@ def test_a_block_that_leans_on_another_is_not_on_it_but_hides_it():
     found = true_atoms({'r': at(0.0, 0), 'g': leaning}, COLUMNS, 0.09)
     assert about('on', 'g', 'r') not in found
     assert about('clear', 'r') not in found and about('clear', 'g') in found
+
+
+def test_a_block_that_is_stuck_beside_another_is_not_on_it():
+    found = true_atoms({'r': at(0.0, 0), 'g': at(0.02, 0.6)}, COLUMNS, 0.09)
+    assert about('on', 'g', 'r') not in found
 
 
 def test_a_block_in_the_hand_above_another_is_not_on_it():
