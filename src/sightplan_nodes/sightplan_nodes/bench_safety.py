@@ -65,7 +65,9 @@ _AFTER_S = 1.0
 _GAP_S = 0.1
 _RETRY_S = 0.6
 _LONGEST_WAIT_S = 5.0
-_STOPS_AT_REST = 0.2
+_STOPS_AT_REST = 0.15
+_STOPS_PARKING = 0.75
+_PARKING_S = 1.0
 _BARRAGE_S = (0.3, 1.2)
 _CLEAN_EVERY = 20
 _EXECUTED = 1  # as in Step.msg
@@ -99,7 +101,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Stop:
-    """One latched stop, after which the arm moved again once it was re-armed and reset.
+    """One latched stop. That the arm moves again afterwards shows in the next one in motion.
 
     Attributes:
         in_motion: whether the arm moved when it was asked for.
@@ -339,8 +341,10 @@ class Trials:
         self._repeat(f'{kind} killed', count, lambda: self._kill(kind), self.results.kills.append)
 
     def stops(self, count: int) -> None:
-        """Stop the arm so many times."""
+        """Stop the arm so many times: while it works, while it parks in a reset, and at rest."""
         self._repeat('stopped', count, self._stop, self.results.stops.append)
+        if count:
+            self._await_motion(self._go(), 0.0)  # the last one ends, too
 
     def moves(self, count: int) -> None:
         """Move so many blocks."""
@@ -430,13 +434,15 @@ class Trials:
 
     def _stop(self) -> Stop:
         bench, rng = self._bench, self._rng
-        in_motion, running = rng.random() >= _STOPS_AT_REST, None
-        if in_motion:
-            running = self._go()
-            self._await_motion(running, rng.uniform(0.0, _LONGEST_WAIT_S))
-        else:
+        running = None
+        if rng.random() < _STOPS_AT_REST:
             self._begin_episode()
-        actions = self._actions()
+        else:
+            running = self._parking() if rng.random() < _STOPS_PARKING else None
+            if running is None:
+                running = self._go()
+                self._await_motion(running, rng.uniform(0.0, _LONGEST_WAIT_S))
+        actions = self._actions() or self._model.actions
         bench.expecting = True
         since_s = time.monotonic()
         bench.stop()
@@ -454,11 +460,7 @@ class Trials:
         time.sleep(0.1)
         still = not any(s.speed >= STILL_RAD_S for s in list(bench.samples)
                         if s.at_s >= rearmed_s)
-        after_s = time.monotonic()
-        self._begin_episode()
-        if not any(s.speed >= MOVING_RAD_S for s in list(bench.samples) if s.at_s >= after_s):
-            self._await_motion(self._go(), 0.0)  # the arm was parked; raises if nothing moves
-        return Stop(in_motion, still_ms, attempts, moved or not refused, still)
+        return Stop(running is not None, still_ms, attempts, moved or not refused, still)
 
     def _move(self) -> str:
         from sightplan.model import SightplanError
@@ -472,6 +474,17 @@ class Trials:
         return result.message or 'done'
 
     # Their pieces.
+
+    def _parking(self) -> Future[Any] | None:
+        """A reset that moves the arm, for a moment; None if it does not."""
+        if self._request is None or self._running is not None:
+            return None
+        running = self._bench.begin(self._bench.reset, self._request)
+        try:
+            self._await_motion(running, self._rng.uniform(0.0, _PARKING_S))
+        except _NotMade:
+            return None
+        return running
 
     def _standstill(self, since_s: float, until_s: float) -> tuple[float, bool, float]:
         return standstill(list(self._bench.samples), since_s, until_s, self._settle_s,
@@ -557,10 +570,10 @@ class Trials:
 
 
 def _fails(future: Future[Any]) -> bool:
-    """Whether an action ends with an error or is not begun, as it should."""
+    """Whether an action ends with an error or is not begun (or a reset with an error)."""
     from sightplan.model import SightplanError
     try:
-        return bool(future.result(_SKILL_S).status != _EXECUTED)
+        return bool(getattr(future.result(_SKILL_S), 'status', _EXECUTED) != _EXECUTED)
     except SightplanError:
         return True
 
