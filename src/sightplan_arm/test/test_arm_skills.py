@@ -25,7 +25,7 @@ from sightplan_arm.perception import Cube
 from sightplan_arm.skills import CAUSES, load_skills, report
 from sightplan_arm.skills.blocksworld import column_order, facts, hand_yaw, make_skills
 from sightplan_arm.skills.report import SkillReport, Stopwatch
-from skill_doubles import OpenGate, Table
+from skill_doubles import Block, OpenGate, Table
 
 ROBOT = load_robot('panda')
 KINEMATICS = Kinematics(ROBOT)
@@ -128,6 +128,22 @@ def test_what_cannot_be_is_refused():
     bench.table.blocks['g'].at[:] = [-0.045, 0.0, 0.025]  # between the first two columns
     cause, message = bench.refused('g', 'c3')
     assert cause == 'unclear' and 'between' in message
+
+
+def test_strange_things_on_the_table_are_waited_for_and_then_refused():
+    bench = Bench('rg', '', 'b')
+    bench.table.blocks['y'] = Block(np.array([0.18, 0.0, 0.025]))  # is of another problem
+    looks, look = bench.table.looks, bench.table.look
+    cause, message = bench.refused('g', 'c2')
+    assert cause == 'unclear' and 'yellow' in message
+    assert bench.table.looks == looks + 2
+
+    def gone_at_the_second_look():
+        picture = look()
+        bench.table.blocks.pop('y', None)
+        return picture
+    bench.table.look = gone_at_the_second_look
+    assert bench.move('g', 'c2').report.cause == 'done'
 
 
 def test_an_action_that_contradicts_what_the_agent_is_sure_of_is_refused():
@@ -258,8 +274,32 @@ def test_from_wherever_it_was_left_the_arm_goes_up_before_it_parks():
     bench.gate.stop_at = ''
     bench.gate.motions.clear()
     bench.skills.reset(bench.problem)
-    assert bench.gate.motions[-2:] == ['up', 'park']
+    assert bench.gate.motions == ['up', 'park'] and bench.gate.skills[-1] == 'park'
     assert np.allclose(bench.table.posture, ROBOT.arm.park)
+
+
+def test_an_arm_that_is_parked_with_open_fingers_is_left_alone_by_a_reset():
+    bench = Bench('rg', '', 'b')
+    assert bench.gate.motions == [] and bench.gate.episodes == 1
+    bench.table.opening = 0.0
+    bench.skills.reset(bench.problem)
+    assert bench.gate.motions == ['open the fingers'] and bench.gate.episodes == 2
+    assert bench.table.opening == ROBOT.gripper.open_m
+
+
+def test_a_second_grasp_that_makes_no_sense_any_more_is_not_tried():
+    bench = Bench('rg', '', 'b')
+    bench.table.slippery['g', 'closing'] = 1
+    grip = bench.table.grip
+
+    def grip_and_lose(opening_m, force_n):
+        grip(opening_m, force_n)
+        if opening_m == 0:
+            bench.table.blocks.pop('g')
+    bench.table.grip = grip_and_lose
+    result = bench.move('g', 'c2')
+    assert result.report.cause == 'missed_grasp'
+    assert 'does not find g' in result.feedback.message
 
 
 def test_an_episode_begins_only_with_a_table_that_fits_the_problem():

@@ -53,8 +53,12 @@ if TYPE_CHECKING:
     from sightplan_arm.gate import Gate
     from sightplan_arm.kinematics import Kinematics
 
-DOMAIN = 'blocksworld'
 ACTION = 'moveblock'
+
+_STRANGE = ('foreign', 'unknown_block')  # complaints about what should not be on the table at all
+_LOOK_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
+_LOOK_AGAIN_S = 0.3
+_SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class SkillSettings:
 
     regrasps: int = param(1, 'How often a missed grasp is tried again, after a new look', low=0,
                           high=5)
+    looks: int = param(2, 'How often to look before it is believed that a block is missing, or '
+                       'that something cannot be', low=1, high=10)
     verify: bool = param(True, 'Whether to look at the block after it was put down')
     check_table: bool = param(True, 'Whether an episode begins only when every block of the '
                               'problem is seen in a column')
@@ -175,7 +181,6 @@ class BlocksworldSkills:
         watch = Stopwatch(self._arm.now_s)
         self._gate.new_episode()
         self._check_fingers()
-        self._open(watch)
         self._park(watch)
         self._colours, self._column_x_m = colours, table.column_x_m(len(columns))
         if self._settings.check_table:
@@ -234,11 +239,28 @@ class BlocksworldSkills:
             _Refused: the action is not to be carried out.
         """
         with watch.phase('perceive'):
-            seen = self._look()
-            task = self._task(block, column, seen)
-            self._check_belief(task, seen)
+            task = self._perceive(block, column)
         with watch.phase('plan'):
             return task, self._plan(task)
+
+    def _perceive(self, block: str, column: str) -> _Task:
+        """Look, and look again before something odd is taken for true: a hand may have been there.
+
+        Raises:
+            _Refused: the action makes no sense, or contradicts what the agent is sure of.
+        """
+        for left in range(self._settings.looks - 1, -1, -1):
+            seen = self._look()
+            try:
+                task = self._task(block, column, seen)
+            except _Refused as error:
+                if error.cause not in _LOOK_AGAIN or not left:
+                    raise
+                self._arm.wait(_LOOK_AGAIN_S)
+            else:
+                break
+        self._check_belief(task, seen)
+        return task
 
     def _check_action(self, action: Action) -> tuple[str, str]:
         """Block and column of an action; nothing else ever leads to a motion."""
@@ -267,7 +289,8 @@ class BlocksworldSkills:
         if source is None:
             raise _Refused(causes.UNCLEAR, f'{block} stands in no column')
         matter = {*seen.stacks[source], *seen.stacks[target]}
-        wrong = [complaint for complaint in seen.complaints if matter & set(complaint.blocks)]
+        wrong = [complaint for complaint in seen.complaints
+                 if matter & set(complaint.blocks) or complaint.kind in _STRANGE]
         if wrong:
             raise _Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
         above = seen.stacks[source][seen.stacks[source].index(block) + 1:]
@@ -445,7 +468,7 @@ class BlocksworldSkills:
             WorldError: it is not.
         """
         opening, gripper = self._opening(), self._robot.gripper
-        slack = 0.1 * gripper.open_m
+        slack = _SLACK * gripper.open_m
         if slack < opening < gripper.open_m - slack:
             raise WorldError(
                 f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
@@ -453,13 +476,19 @@ class BlocksworldSkills:
                 f'{1e3 * gripper.open_m:.0f} mm), and reset')
 
     def _park(self, watch: Stopwatch) -> None:
-        """Get out of the camera's view, if the arm is in it: straight up first."""
+        """Get out of the camera's view, straight up first, with open fingers; if need be."""
         with watch.phase('park'):
             route = Route(self._ways, self._arm_state().positions)
             if np.abs(route.posture - self._robot.arm.park).max() > 0.01:
                 self._rise(route)
                 route.joints('park', 'park', self._robot.arm.park)
-        self._follow(route.motions, watch)
+        gripper = self._robot.gripper
+        closed = self._opening() < (1.0 - _SLACK) * gripper.open_m
+        if closed or route.motions:
+            with self._gate.skill('park'):
+                if closed:
+                    self._open(watch)
+                self._follow(route.motions, watch)
 
     def _rise(self, route: Route) -> None:
         """Lift the hand above all that can stand on the table, as far as it goes."""
