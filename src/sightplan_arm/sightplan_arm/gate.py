@@ -39,8 +39,13 @@ stop_request       a person or a program asked for a stop                  latch
 *Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
 state becomes HOLDING. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED.
 While it is held or stopped, commands are refused with the cause that began it. Braking is the one
-motion that is let through in every state, for it only slows down. The gripper keeps what it does:
-dropping a thing is worse than holding it.
+motion that is let through in every state, for it only slows down; an arm that is measured to move
+on after it is braked again until it stands. The gripper keeps what it does: dropping a thing is
+worse than holding it.
+
+Proven to stay in the workspace is the planned way alone. Braking keeps to the joints' limits and
+nearly to the way (all joints slow down evenly), but where a way bends the checked points leave it
+by up to a few millimetres, and may leave a box whose side the way follows more closely than that.
 
 Not a replacement for the robot's own emergency stop: a program can fail.
 """
@@ -59,7 +64,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightplan.model import InputError, WorldError, check_settings
+from sightplan.model import InputError, check_settings
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import (
     CAUSES,
@@ -73,6 +78,7 @@ from sightplan_arm.gate_status import (
 )
 from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
 from sightplan_arm.limits import Limits
+from sightplan_arm.notifier import Notifier
 from sightplan_arm.trajectories import sample, stopping
 from sightplan_arm.watchdog import Beats, Fingers, off_track
 
@@ -85,6 +91,22 @@ __all__ = ['CAUSES', 'HOLDING', 'LATCHING', 'REFUSING', 'Gate', 'GateSettings', 
 log = logging.getLogger(__name__)
 
 
+AGAIN_S = 0.05
+"""An arm that does not brake is told again at most so often [s]."""
+
+
+@dataclass(frozen=True)
+class _Braking:
+    """When the arm brakes: from and to on its own clock, at the latest to on the wall's [s]."""
+
+    begin_s: float
+    end_s: float
+    wall_end_s: float
+
+
+_NEVER = _Braking(math.inf, -math.inf, -math.inf)
+
+
 @dataclass
 class _Motion:
     """What was sent: a trajectory, or a command of the fingers (without one)."""
@@ -93,6 +115,7 @@ class _Motion:
     start_s: float
     trajectory: JointTrajectory | None = None
     error: ArmStoppedError | None = None
+    timed: bool = True  # whether the arm's clock still is the one on which it was begun
 
 
 @dataclass
@@ -122,7 +145,8 @@ class Gate:
     """Lets through, watches and stops all motions of one arm; see the module.
 
     All methods may be called from any thread (not from a signal handler). Listeners are called
-    without a lock held, in the thread that changed something.
+    in a thread of their own without a lock held, so that nothing ever waits for one; of several
+    changes of the status while one is busy it is told the last. ``close`` ends that thread.
 
     Args:
         arm: what moves. Nothing else may call its ``command`` and ``grip``; it must not call the
@@ -156,31 +180,31 @@ class Gate:
         self._motion: _Motion | None = None
         self._pending: _Pending | None = None
         self._ids = itertools.count(1)
-        self._braking_s = (math.inf, -math.inf)  # begin and end, on the arm's clock
+        self._braking = _NEVER
+        self._braked_s = -math.inf  # when the arm was last told to brake, on the wall's clock
+        self._unbraked = False  # whether the arm did not take the last command to brake
+        self._sound: JointState | None = None  # the newest measurement without NaN
         self._moved_since_s: float | None = None  # stamp of the first unexpected measurement
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
         self._shown: Vector | None = None  # where the last motion of a dry run ends
         self._beats = Beats()
         self._local = _Local()
-        self._notify_lock = threading.RLock()
-        self._status_listeners: list[Callable[[GateStatus], None]] = []
-        self._plan_listeners: list[Callable[[PlannedMotion], None]] = []
-        self._told: GateStatus | None = None
+        self._notifier = Notifier(self.status)
 
     # --- who listens --------------------------------------------------------------------------
 
     def on_status(self, listener: Callable[[GateStatus], None]) -> None:
         """Have a function called with the status now, and whenever it changes."""
-        with self._notify_lock:
-            self._status_listeners.append(listener)
-            self._told = self.status()
-            _call(listener, self._told)
+        self._notifier.on_status(listener)
 
     def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
-        """Have a function called with each motion that passed the checks, before it is sent."""
-        with self._notify_lock:
-            self._plan_listeners.append(listener)
+        """Have a function called with each motion that passed the checks."""
+        self._notifier.on_plan(listener)
+
+    def close(self) -> None:
+        """Call listeners no more. Motions are let through and watched as before."""
+        self._notifier.close()
 
     # --- motions ------------------------------------------------------------------------------
 
@@ -190,6 +214,7 @@ class Gate:
         Raises:
             ArmStoppedError: the motion would be refused; its cause says why.
         """
+        trajectory = _frozen(trajectory)
         self.limits.check(trajectory)
         with self._lock:
             self._admit(self._begun())
@@ -243,6 +268,7 @@ class Gate:
                 can be done about it.
         """
         epoch = self._begun()
+        trajectory = _frozen(trajectory)  # what was checked is what is sent
         self.limits.check(trajectory)
         with self._lock:
             self._admit(epoch)
@@ -258,7 +284,7 @@ class Gate:
             self._check_start(trajectory)
             motion = _Motion(what, self._arm.now_s(), trajectory)
             self._send(lambda: self._arm.command(trajectory), motion)
-        self._notify()
+        self._notifier.wake()
         self._watch_over(motion, lambda: self._arrived(motion, trajectory))
 
     def grip(self, opening_m: float, force_n: float, what: str) -> float:
@@ -291,7 +317,7 @@ class Gate:
             self._admit(epoch)
             motion = _Motion(what, self._arm.now_s())
             self._send(lambda: self._arm.grip(opening_m, force_n), motion)
-        self._notify()
+        self._notifier.wake()
         fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
         self._watch_over(motion, lambda: fingers.settled(self._arm))
         return fingers.opening_m
@@ -354,7 +380,7 @@ class Gate:
                 self._state = GateState.REARMED
                 self._message = f're-armed by {who} after: {self._message}'
                 self._cause = ''
-        self._notify()
+        self._notifier.wake()
 
     def new_episode(self) -> None:
         """Begin an episode: look and plan anew. Waits for an arm that still brakes.
@@ -375,11 +401,12 @@ class Gate:
                     self._state, self._cause, self._message = GateState.ARMED, '', ''
                     self._epoch += 1
                     self._shown = self._moved_since_s = None
+                    self._braking = _NEVER
                     break
             if self._clock() > deadline:
                 raise ArmStoppedError('busy', 'the arm has not come to rest in time')
             self._arm.wait(self.settings.period_s)
-        self._notify()
+        self._notifier.wake()
 
     # --- heartbeats ---------------------------------------------------------------------------
 
@@ -398,7 +425,7 @@ class Gate:
         """Have motions need heartbeats of some nodes, and of all that they need in turn."""
         with self._lock:
             self._beats.required = set(nodes)
-        self._notify()
+        self._notifier.wake()
 
     # --- the watchdog -------------------------------------------------------------------------
 
@@ -407,7 +434,7 @@ class Gate:
         with self._lock:
             if not self.settings.dry_run:
                 self._look()
-        self._notify()
+        self._notifier.wake()
 
     def status(self) -> GateStatus:
         """How things stand."""
@@ -502,15 +529,13 @@ class Gate:
     # --- inside: questions --------------------------------------------------------------------
 
     def _show(self, trajectory: JointTrajectory, what: str) -> None:
-        with self._notify_lock:
-            if not self._plan_listeners:
-                return
-            count = max(2, math.ceil(trajectory.duration_s / 0.05) + 1)
-            joints = np.stack([sample(trajectory, t)[0]
-                               for t in np.linspace(0.0, trajectory.duration_s, count)])
-            path = self._kinematics.fk_many(joints, (self._robot.tip_frame,))[:, 0]
-            for listener in self._plan_listeners:
-                _call(listener, PlannedMotion(what, trajectory, path))
+        if not self._notifier.wants_plans():
+            return
+        count = max(2, math.ceil(trajectory.duration_s / 0.05) + 1)
+        joints = np.stack([sample(trajectory, t)[0]
+                           for t in np.linspace(0.0, trajectory.duration_s, count)])
+        path = self._kinematics.fk_many(joints, (self._robot.tip_frame,))[:, 0]
+        self._notifier.plan(PlannedMotion(what, trajectory, path))
 
     def _confirm_motion(self, what: str, epoch: int) -> None:
         wanted = self.settings.confirm
@@ -527,7 +552,7 @@ class Gate:
             self._admit(epoch)
             pending = self._pending = _Pending(str(next(self._ids)), what)
         deadline = self._clock() + self.settings.confirm_timeout_s
-        self._notify()
+        self._notifier.wake()
         try:
             with self._lock:
                 while pending.answer is None:
@@ -541,22 +566,24 @@ class Gate:
         finally:
             with self._lock:
                 self._pending = None
-            self._notify()
+            self._notifier.wake()
 
     # --- inside: motions under way ------------------------------------------------------------
 
     def _send(self, command: Callable[[], None], motion: _Motion) -> None:
         """Send a command. The lock is held, and everything was checked under it."""
-        self._motion, self._moved_since_s = motion, None
+        self._motion, self._moved_since_s, self._braking = motion, None, _NEVER
         self._clock_seen = (motion.start_s, self._clock())
         try:
             command()
-        except WorldError as error:
+        except Exception as error:  # of whatever kind: nobody knows what the arm does now
             self._break(ArmStoppedError('command_failed', f'{motion.what}: the arm did not take '
                                         f'the command: {error}', latched=True))
             self._motion = None
             raise self._standing_error() from error
         except BaseException:
+            self._break(ArmStoppedError('cancelled', f'{motion.what}: the program that moves the '
+                                        'arm was interrupted'))
             self._motion = None
             raise
 
@@ -570,17 +597,20 @@ class Gate:
                     if motion.error is not None:
                         break
                     if done():
+                        self._motion = None  # whoever stops from here on stops no motion
                         return
         except BaseException:
             self.hold('cancelled', f'{motion.what}: the program that moves the arm was '
                       'interrupted')
             raise
         finally:
-            if motion.error is not None:
-                self._wait_for_rest()
-            with self._lock:
-                self._motion = None
-            self._notify()
+            try:
+                if motion.error is not None:
+                    self._wait_for_rest()
+            finally:
+                with self._lock:
+                    self._motion = None if self._motion is motion else self._motion
+                self._notifier.wake()
         raise motion.error
 
     def _wait_for_rest(self) -> None:
@@ -588,9 +618,13 @@ class Gate:
         deadline = self._clock() + 2.0 * self.settings.settle_s
         while self._clock() < deadline:
             with self._lock:
-                if not self._brakes_at(self._arm.now_s()):
+                state = self._arm.state()
+                if not self._brakes_at(self._arm.now_s()) and (
+                        state is None or state.stamp_s < self._braking.end_s
+                        or self._stands(state)):
                     return
             self._arm.wait(self.settings.period_s)
+            self.tick()
 
     def _arrived(self, motion: _Motion, trajectory: JointTrajectory) -> bool:
         """Whether a motion has ended; latches if it does not in time. The lock is held."""
@@ -619,6 +653,11 @@ class Gate:
             for cause, message in self._absent():
                 self._break(ArmStoppedError(cause, f'{motion.what}: {message}'))
                 return
+            if now_s < self._clock_seen[0]:
+                motion.timed = False
+                self._break(ArmStoppedError('tracking', f"{motion.what}: the arm's clock was set "
+                                            'back', latched=True))
+                return
             if now_s != self._clock_seen[0]:
                 self._clock_seen = (now_s, self._clock())
             elif self._clock() - self._clock_seen[1] > self.settings.settle_s:
@@ -626,8 +665,13 @@ class Gate:
                                             'stands still'))
                 return
         state = self._arm.state()
-        if (state is None or state.stamp_s == self._looked_s
-                or self._state in (GateState.STOPPED, GateState.REARMED)):
+        if state is None or state.stamp_s == self._looked_s:
+            return
+        if _finite(state):
+            self._sound = state
+        if self._state in (GateState.HOLDING, GateState.STOPPED):
+            self._brake_again(state, self.settings.tracking_delay_s)
+        if self._state in (GateState.STOPPED, GateState.REARMED):
             return
         self._looked_s = state.stamp_s
         try:
@@ -641,7 +685,8 @@ class Gate:
         self.limits.check_measured(state.positions, state.velocities,
                                    settings.position_slack_rad, settings.velocity_slack,
                                    settings.box_slack_m)
-        if motion is not None and motion.trajectory is not None and motion.error is None:
+        if (motion is not None and motion.trajectory is not None and motion.error is None
+                and motion.timed):
             off = off_track(state, motion.start_s, motion.trajectory, settings.tracking_delay_s)
             if not off <= self._robot.safety.tracking_tolerance_rad:
                 raise ArmStoppedError('tracking', f'{motion.what}: the arm is {off:.3f} rad from '
@@ -662,13 +707,16 @@ class Gate:
             raise ValueError(f'{cause!r} is no cause: one of {", ".join(CAUSES)}')
         with self._lock:
             self._break(ArmStoppedError(cause, message, latched))
-        self._notify()
+        self._notifier.wake()
 
     def _break(self, error: ArmStoppedError) -> None:
         """Hold or stop, and brake. The lock is held."""
         state = GateState.STOPPED if error.latched else GateState.HOLDING
         if self._state is GateState.STOPPED or (
                 not error.latched and self._state is not GateState.ARMED):
+            measured = self._arm.state()
+            if error.latched and measured is not None:
+                self._brake_again(measured, 0.0)
             return  # what stands is as strict
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
         self._state, self._cause, self._message = state, error.cause, str(error)
@@ -679,62 +727,98 @@ class Gate:
             self._brake(motion)
         self._changed.notify_all()
 
+    def _brake_again(self, state: JointState, delay_s: float) -> None:
+        """Brake an arm that still moves although it was told not to. The lock is held.
+
+        A command may be lost or refused. Only what was measured after the braking should have
+        ended (and ``delay_s`` more) tells; without measurements nothing is known to brake from.
+        """
+        now_s, braking = self._clock(), self._braking
+        over = state.stamp_s >= braking.end_s + delay_s or now_s >= braking.wall_end_s
+        if (over and now_s - self._braked_s >= AGAIN_S and not self.settings.dry_run
+                and _finite(state) and not self._stands(state)):
+            log.error('the arm moves although it is to stand: it is braked again')
+            self._brake(self._motion)
+
     def _brake(self, motion: _Motion | None) -> None:
         """Send the arm to rest, unless it stands. The lock is held."""
-        if self.settings.dry_run:
-            return
-        now_s, state = self._arm.now_s(), self._arm.state()
-        here = None if state is None else (state.positions, state.velocities)
-        if motion is not None and motion.trajectory is not None:
-            commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
-            # An arm that follows is braked from where it is told to be, so that nothing jerks.
-            if state is None or off_track(
-                    state, motion.start_s, motion.trajectory, self.settings.tracking_delay_s,
-                    ) <= self._robot.safety.tracking_tolerance_rad:
-                here = commanded
-        elif here is None or not (np.abs(here[1]) > self.settings.still_rad_s).any():
-            return
-        if here is None or self._brakes_at(now_s):
+        now_s = self._arm.now_s()
+        here = self._moving_from(motion, now_s)
+        if self.settings.dry_run or here is None or self._brakes_at(now_s):
             return
         arm = self._robot.arm
-        trajectory = stopping(here[0], here[1], arm.stop_acceleration, arm.lower, arm.upper)
-        self._braking_s = (now_s, now_s + trajectory.duration_s)
+        trajectory = stopping(here[0], np.clip(here[1], -arm.max_velocity, arm.max_velocity),
+                              arm.stop_acceleration, arm.lower, arm.upper)
+        self._braked_s = self._clock()
+        self._braking = _Braking(now_s, now_s + trajectory.duration_s,
+                                 self._braked_s + self.settings.settle_s)
         try:
             self._arm.command(trajectory)
-        except WorldError as error:
-            self._state, self._cause = GateState.STOPPED, 'command_failed'
-            self._message = (f'{self._message}; AND THE ARM DID NOT TAKE THE COMMAND TO BRAKE '
-                             f'({error}): use its own emergency stop')
-            log.critical('%s', self._message)
+            self._unbraked = False
+        except Exception as error:
+            self._braking = _NEVER
+            failed = ArmStoppedError(
+                'command_failed', f'{self._message}; AND THE ARM DID NOT TAKE THE COMMAND TO '
+                f'BRAKE ({error}): use its own emergency stop', latched=True)
+            if not self._unbraked:
+                self._state, self._cause = GateState.STOPPED, failed.cause
+                self._message, self._unbraked = str(failed), True
+                if motion is not None:
+                    motion.error = failed
+                log.critical('%s', failed)
+
+    def _moving_from(self, motion: _Motion | None, now_s: float) -> tuple[Vector, Vector] | None:
+        """Position and velocity (N,) from which to brake; None: the arm stands. Both are finite.
+
+        An arm that follows a motion is braked from where it is told to be, so that nothing
+        jerks, and whatever is measured of it. Otherwise it is braked from the newest sound
+        measurement; velocities that it cannot have are taken for none, so that an arm at rest
+        whose sensor lies is held where it is and not thrown.
+        """
+        state = self._arm.state()
+        known = state is not None and _finite(state)
+        if motion is not None and motion.trajectory is not None and motion.timed:
+            commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
+            if state is None or not known or off_track(
+                    state, motion.start_s, motion.trajectory, self.settings.tracking_delay_s,
+                    ) <= self._robot.safety.tracking_tolerance_rad:
+                return commanded
+        if state is None or (known and self._stands(state)):
+            return None
+        if not known:
+            state = self._sound
+            return None if state is None else (state.positions, 0.0 * state.positions)
+        fastest = (1.0 + self.settings.velocity_slack) * self._robot.arm.max_velocity
+        believed = (np.abs(state.velocities) <= fastest).all()
+        return state.positions, state.velocities if believed else 0.0 * state.velocities
 
     def _brakes_at(self, time_s: float) -> bool:
         """Whether the arm brakes at a time of its clock, which may have been set back since."""
-        begin_s, end_s = self._braking_s
-        return begin_s <= time_s < end_s
+        braking = self._braking
+        return (braking.begin_s <= time_s < braking.end_s
+                and self._clock() < braking.wall_end_s)
+
+    def _stands(self, state: JointState) -> bool:
+        return bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
 
     def _is_moving(self) -> bool:
         if self._motion is not None or self._brakes_at(self._arm.now_s()):
             return True
         state = self._arm.state()
-        return state is not None and bool(
-            (np.abs(state.velocities) > self.settings.still_rad_s).any())
-
-    def _notify(self) -> None:
-        """Tell listeners of a change. The lock is not held."""
-        if not self._status_listeners:
-            return
-        with self._notify_lock:
-            status = self.status()
-            if status == self._told:
-                return
-            self._told = status
-            for listener in self._status_listeners:
-                _call(listener, status)
+        return state is not None and not self._stands(state)
 
 
-def _call(listener: Callable[..., None], argument: object) -> None:
-    """Call a listener; its failure must not disturb the arm."""
-    try:
-        listener(argument)
-    except Exception:
-        log.exception('a listener of the safety gate failed')
+def _finite(state: JointState) -> bool:
+    return bool(np.isfinite(state.positions).all() and np.isfinite(state.velocities).all())
+
+
+def _frozen(trajectory: JointTrajectory) -> JointTrajectory:
+    """A copy that nobody can change; what is malformed stays so, to be refused."""
+    def copy(array: Vector) -> Vector:
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+            return array
+        array = np.array(array, subok=False)
+        array.flags.writeable = False
+        return array
+    return JointTrajectory(copy(trajectory.times_s), copy(trajectory.positions),
+                           copy(trajectory.velocities))

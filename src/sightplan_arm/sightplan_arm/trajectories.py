@@ -290,18 +290,22 @@ def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None 
         upper: (N,) greatest positions [rad].
 
     Returns:
-        A trajectory whose first point moves with ``dq``.
+        A trajectory whose first point moves with ``dq``, from ``q``. Where limits are given it
+        never leaves them: it begins at the nearest position within, and a joint that could not
+        stop in time begins as fast as it just can.
     """
     q, dq = np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64)
+    low = np.full(len(q), -np.inf) if lower is None else lower
+    high = np.full(len(q), np.inf) if upper is None else upper
+    q = np.clip(q, low, high)
+    room = np.where(dq < 0, q - low, high - q)
+    dq = np.sign(dq) * np.minimum(np.abs(dq), np.sqrt(2.0 * stop_acceleration * room))
     steps = np.ceil(np.abs(dq) / stop_acceleration / MIN_STEP_S - 1e-6)
     least = np.maximum(steps, 1.0) * MIN_STEP_S
+    dq = np.sign(dq) * np.minimum(np.abs(dq), 2.0 * room / least)  # rounded up to milliseconds
     took = np.full(len(q), least.max())
-    end = q + dq * took / 2
-    if lower is not None:
-        took = np.where((end < lower) & (dq < 0), least, took)
-    if upper is not None:
-        took = np.where((end > upper) & (dq > 0), least, took)
+    took = np.where(np.abs(dq) * took / 2 > room, least, took)
     times = np.unique(np.append(took, 0.0))
     passed = np.minimum(times[:, None], took)
-    velocities = dq * (1 - passed / took)
-    return JointTrajectory(times, q + dq * passed * (1 - passed / (2 * took)), velocities)
+    positions = q + dq * passed * (1 - passed / (2 * took))
+    return JointTrajectory(times, np.clip(positions, low, high), dq * (1 - passed / took))

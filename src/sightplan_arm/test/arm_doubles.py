@@ -9,7 +9,7 @@ import numpy as np
 
 from sightplan.model import WorldError
 from sightplan_arm.hardware import JointState, JointTrajectory
-from sightplan_arm.trajectories import joint_line, sample, timed
+from sightplan_arm.trajectories import extremes, joint_line, sample, timed
 
 
 class WallClock:
@@ -42,6 +42,7 @@ class FollowingArm:
         frozen: whether the arm's clock stands still.
         deaf: whether commands have no effect.
         broken: whether commands raise WorldError.
+        losing: number of trajectories yet to come that are lost on their way.
         late_s: by which it follows late.
         between_m: width of what is between the fingers.
     """
@@ -52,6 +53,7 @@ class FollowingArm:
         self.posture = np.array(robot.arm.park if posture is None else posture)
         self.offset_rad, self.push_rad_s = 0.0 * self.posture, 0.0 * self.posture
         self.silent = self.frozen = self.deaf = self.broken = False
+        self.losing = 0
         self.late_s = self.between_m = 0.0
         self.opening_m = self._goal_m = robot.gripper.open_m
         self.on_command = lambda trajectory: None
@@ -82,7 +84,9 @@ class FollowingArm:
                 raise WorldError('the cable is out')
             self.on_command(trajectory)
             self.sent.append(Sent(self.time_s, trajectory))
-            if not self.deaf:
+            if self.losing:
+                self.losing -= 1
+            elif not self.deaf:
                 self._begun_s, self._trajectory = self.time_s, trajectory
 
     def grip(self, opening_m, force_n):
@@ -125,10 +129,19 @@ def way(robot, start, end, speed=1.0):
                  speed**2 * arm.max_acceleration)
 
 
-def brakes(trajectory):
-    """Whether a trajectory only slows down."""
+def brakes(trajectory, robot=None):
+    """Whether a trajectory only slows down, and as the arm can: speeds, accelerations, places."""
     speeds = np.abs(trajectory.velocities)
     h = np.diff(trajectory.times_s)[:, None]
     covered = np.abs(np.diff(trajectory.positions, axis=0))
-    return bool((np.diff(speeds, axis=0) <= 1e-12).all()
-                and (covered <= h * speeds[:-1] + 1e-12).all() and not speeds[-1].any())
+    slows = bool((np.diff(speeds, axis=0) <= 1e-12).all()
+                 and (covered <= h * speeds[:-1] + 1e-12).all() and not speeds[-1].any())
+    if robot is None or not slows:
+        return slows
+    arm, found = robot.arm, extremes(trajectory)
+    longest = float((arm.max_velocity / arm.stop_acceleration).max()) + 1e-3
+    return bool((speeds[0] <= arm.max_velocity + 1e-9).all()
+                and (found.acceleration <= arm.stop_acceleration * (1 + 1e-6) + 1e-6).all()
+                and (found.lower >= arm.lower - 1e-9).all()
+                and (found.upper <= arm.upper + 1e-9).all()
+                and trajectory.duration_s <= longest + 1e-9)

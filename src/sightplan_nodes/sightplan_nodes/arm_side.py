@@ -127,6 +127,8 @@ class ArmSide:
     def detach(self) -> None:
         """Leave the arm to others."""
         self._closing.set()
+        if self._gate is not None:
+            self._gate.close()
         self._gate = self._skills = None
 
     def close(self) -> None:
@@ -137,6 +139,8 @@ class ArmSide:
         self._closing.set()
         if self._watchdog.is_alive():
             self._watchdog.join(1.0)
+        if gate is not None:
+            gate.close()
 
     # What the node does with it, in its worker's thread.
 
@@ -239,11 +243,16 @@ class ArmSide:
                 return
             try:
                 gate.tick()
-            except Exception as error:  # a watchdog that dies would leave the arm alone
+            except Exception as error:  # a watchdog that ends would leave the arm alone
                 self._node.get_logger().fatal(conversions.text(
-                    f'the watchdog of the arm broke: {type(error).__name__}: {error}'))
-                gate.stop('stop_request', f'the watchdog broke: {error}')
-                return
+                    f'the watchdog of the arm failed: {type(error).__name__}: {error}'),
+                    throttle_duration_sec=1.0)
+                try:
+                    gate.stop('stop_request', f'the watchdog failed: {error}')
+                except Exception as second:
+                    self._node.get_logger().fatal(conversions.text(
+                        f'the arm cannot be stopped: {type(second).__name__}: {second}'),
+                        throttle_duration_sec=1.0)
 
     def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         message = 'a stop was asked for'

@@ -41,6 +41,7 @@ LATENCY_S = 0.1
 REPEATED_S = 1.0
 """A driver that repeats one image for longer is taken for one that hangs [s]."""
 
+_LEAST_STEP_S = 1e-3  # measurements closer in time say nothing of a velocity
 _LONGEST_GUESS_S = 0.1  # the arm's clock runs on by itself between measurements, so far
 _CLOCK_JUMP_S = 1.0  # stamps that are this much older come from a driver that was started anew
 _PAIRED_NS = 15_000_000  # images of one time: half the distance at 30 Hz, less a bit
@@ -237,6 +238,8 @@ class RosArm:
                     velocity = message.velocity[k]
                 elif old is None or stamp_s <= old.stamp_s:
                     velocity = 0.0
+                elif stamp_s - old.stamp_s < _LEAST_STEP_S:
+                    velocity = old.velocity
                 else:
                     velocity = (position - old.position) / (stamp_s - old.stamp_s)
                 self._joints[name] = _Joint(position, velocity, stamp_s, came)

@@ -1,0 +1,117 @@
+"""Tells listeners of a safety gate, in a thread of its own: the gate never waits for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sightplan_arm.gate_status import GateStatus, PlannedMotion
+
+log = logging.getLogger(__name__)
+
+_PLANS = 256  # that wait at most for a listener that is slow; older ones are forgotten
+
+
+@dataclass
+class _Listener:
+    """Who hears of the status, and the last that it heard."""
+
+    call: Callable[[GateStatus], None]
+    told: GateStatus | None = None
+
+
+class Notifier:
+    """Calls listeners one after another, in one thread that begins with the first of them.
+
+    Of the status each hears the newest alone; planned motions come one by one.
+
+    Args:
+        status: tells how things stand; called in the thread.
+    """
+
+    def __init__(self, status: Callable[[], GateStatus]) -> None:
+        self._status = status
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+        self._listeners: list[_Listener] = []
+        self._plan_listeners: list[Callable[[PlannedMotion], None]] = []
+        self._plans: deque[PlannedMotion] = deque(maxlen=_PLANS)
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def on_status(self, listener: Callable[[GateStatus], None]) -> None:
+        """Have a function called with the status now, and whenever it changes."""
+        with self._lock:
+            self._listeners.append(_Listener(listener))
+        self._begin()
+
+    def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
+        """Have a function called with each planned motion."""
+        with self._lock:
+            self._plan_listeners.append(listener)
+        self._begin()
+
+    def wants_plans(self) -> bool:
+        """Whether somebody listens to planned motions."""
+        return bool(self._plan_listeners)
+
+    def plan(self, motion: PlannedMotion) -> None:
+        """Tell of a planned motion. Does not wait."""
+        self._plans.append(motion)
+        self.wake()
+
+    def wake(self) -> None:
+        """Something may have changed. Does not wait, and takes no lock."""
+        self._event.set()
+
+    def close(self) -> None:
+        """End the thread; what it is about to tell is told, unless a listener hangs."""
+        self._closed = True
+        self.wake()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(1.0)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name='listeners of the gate',
+                                                daemon=True)
+                self._thread.start()
+        self.wake()
+
+    def _run(self) -> None:
+        while True:
+            self._event.wait()
+            self._event.clear()
+            closing = self._closed
+            try:
+                self._tell()
+            except Exception:
+                log.exception('the status of the safety gate cannot be told')
+            if closing:
+                return
+
+    def _tell(self) -> None:
+        with self._lock:
+            listeners, plan_listeners = self._listeners[:], self._plan_listeners[:]
+        while self._plans:
+            motion = self._plans.popleft()
+            for listener in plan_listeners:
+                _call(listener, motion)
+        for hearer in listeners:
+            status = self._status()
+            if status != hearer.told:
+                hearer.told = status
+                _call(hearer.call, status)
+
+
+def _call(listener: Callable[..., None], argument: object) -> None:
+    """Call a listener; its failure must not disturb the others."""
+    try:
+        listener(argument)
+    except Exception:
+        log.exception('a listener of the safety gate failed')
