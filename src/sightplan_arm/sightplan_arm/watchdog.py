@@ -55,8 +55,10 @@ def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, de
 class Fingers:
     """Whether fingers have come to rest, from their measurements."""
 
-    _LEAST_S = 0.1
+    _STILL_S = 0.1
     _STILL_M = 2e-4
+    _MOVED_M = 1e-3
+    _THERE_M = 1e-3
 
     def __init__(self, start_s: float, goal_m: float, settle_s: float) -> None:
         self._start_s, self._goal_m, self._settle_s = start_s, goal_m, settle_s
@@ -64,7 +66,10 @@ class Fingers:
         self.opening_m = math.nan
 
     def settled(self, arm: Arm) -> bool:
-        """Whether they stand: at the goal, or for a while elsewhere, or the time is over."""
+        """Whether they stand: at the goal, or elsewhere after they have moved; or time is over.
+
+        Fingers that stand where they were have not begun to move yet, for all that is known.
+        """
         state = arm.state()
         if state is None or state.stamp_s <= self._start_s:
             return False
@@ -73,6 +78,8 @@ class Fingers:
         self.opening_m = state.opening_m
         if state.stamp_s - self._start_s >= self._settle_s:
             return True
-        recent = [m for s, m in self._seen if s >= state.stamp_s - self._LEAST_S]
-        return (state.stamp_s - self._start_s >= 2.0 * self._LEAST_S
-                and max(recent) - min(recent) < self._STILL_M)
+        recent = [m for s, m in self._seen if s >= state.stamp_s - self._STILL_S]
+        moved = max(abs(m - self._seen[0][1]) for _, m in self._seen) >= self._MOVED_M
+        return (state.stamp_s - self._seen[0][0] >= self._STILL_S
+                and max(recent) - min(recent) < self._STILL_M
+                and (moved or abs(state.opening_m - self._goal_m) <= self._THERE_M))

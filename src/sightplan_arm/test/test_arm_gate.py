@@ -549,6 +549,26 @@ def test_fingers_close_on_a_thing_and_tell_its_width(bench):
     assert bench.gate.grip(0.08, 10.0, 'open') == pytest.approx(0.08, abs=3e-4)
 
 
+@pytest.mark.parametrize('late_s', [0.1, 0.25, 0.4])
+@pytest.mark.parametrize(('start', 'goal', 'end'), [(0.08, 0.0, 0.05), (0.05, 0.08, 0.08)])
+def test_fingers_that_begin_late_are_waited_for(bench, late_s, start, goal, end):
+    arm = bench.arm
+    arm.opening_m = arm._goal_m = start
+    arm.wait(0.01)
+    arm.grip = lambda opening, force: arm.after(late_s, lambda: setattr(
+        arm, '_goal_m', max(opening, 0.05)))
+    assert bench.gate.grip(goal, 10.0, 'x') == pytest.approx(end, abs=1.1e-3)
+    assert arm.opening_m == pytest.approx(end, abs=1.1e-3)
+
+
+def test_fingers_that_do_not_move_are_given_up_when_their_time_is_over(bench):
+    bench.arm.grip = lambda opening, force: None
+    assert bench.gate.grip(0.0, 10.0, 'x') == pytest.approx(0.08)
+    assert bench.arm.time_s == pytest.approx(bench.robot.gripper.settle_s, abs=0.03)
+    bench.gate.grip(0.08, 10.0, 'they are there')
+    assert bench.arm.time_s < bench.robot.gripper.settle_s + 0.3
+
+
 @pytest.mark.parametrize(('opening', 'force'), [
     (-0.001, 10.0), (0.081, 10.0), (np.nan, 10.0), (0.04, 0.0), (0.04, -1.0), (0.04, 20.1),
     (0.04, np.nan)])

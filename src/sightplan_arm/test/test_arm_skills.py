@@ -188,6 +188,37 @@ def test_a_grasp_that_is_missed_every_time_is_reported_by_what_the_fingers_felt(
     assert bench.table.stacks(3) == ['rg', '', 'b']
 
 
+def test_fingers_that_stay_wider_than_a_block_have_not_grasped_it():
+    bench = Bench('rg', '', 'b', regrasps=0)
+    grip = bench.table.grip
+
+    def stick(opening_m, force_n):
+        if opening_m > 0:
+            grip(opening_m, force_n)
+        else:
+            bench.table.sent.append(opening_m)
+            bench.table.opening = 0.065
+    bench.table.grip = stick
+    result = bench.move('g', 'c2')
+    assert result.report.cause == 'missed_grasp' and '65 mm' in result.feedback.message
+    assert bench.table.stacks(3) == ['rg', '', 'b']
+
+
+def test_fingers_that_do_not_open_end_the_work_with_a_remedy():
+    bench = Bench('rg', '', 'b')
+    grip = bench.table.grip
+
+    def stick(opening_m, force_n):
+        if opening_m > 0 and bench.table.held:
+            bench.table.opening = 0.052
+        else:
+            grip(opening_m, force_n)
+    bench.table.grip = stick
+    with pytest.raises(WorldError, match='opened to 52 mm instead of 80 mm.* reset'):
+        bench.skills.execute(Action('moveblock', ('g', 'c2')))
+    assert bench.table.held, 'it does not let go of it by going away'
+
+
 def test_a_block_that_is_lost_on_the_way_is_reported():
     bench = Bench('rg', '', 'b')
     bench.table.slippery['g', 'carrying'] = 1

@@ -58,6 +58,7 @@ ACTION = 'moveblock'
 _STRANGE = ('foreign', 'unknown_block')  # complaints about what should not be on the table at all
 _LOOK_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
 _LOOK_AGAIN_S = 0.3
+_OPEN_SLACK_M = 0.005  # fingers that opened to within this are open
 _SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
 
 
@@ -332,20 +333,21 @@ class BlocksworldSkills:
         """Fetch, grasp, bring, let go, leave."""
         table, gripper = self._robot.table, self._robot.gripper
         dry = self._gate.status().dry_run
-        least = table.block_m - 0.2 * table.block_m
+        least, most = 0.8 * table.block_m, 1.2 * table.block_m
         self._follow(moves.fetch, watch)
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settings.settle_s)
             opening = self._gate.grip(0.0, gripper.force_n, f'grasp {task.block}')
-        if not dry and opening < least:
+        if not (dry or least <= opening <= most):
             self._open(watch)
             self._follow(moves.escape, watch)
-            return causes.MISSED_GRASP, (f'the fingers closed to {1e3 * opening:.0f} mm: nothing '
-                                         f'is between them')
+            what = ('something else is between them' if opening > most
+                    else 'nothing is between them')
+            return causes.MISSED_GRASP, (f'the fingers closed to {1e3 * opening:.0f} mm: {what}')
         for motion in moves.bring:
             self._follow((motion,), watch)
             held = self._opening()
-            if not dry and held < least:
+            if not (dry or least <= held <= most):
                 self._open(watch)
                 self._park(watch)
                 return causes.DROPPED, (f'the fingers closed to {1e3 * held:.0f} mm on the way: '
@@ -448,7 +450,12 @@ class BlocksworldSkills:
     def _open(self, watch: Stopwatch) -> None:
         gripper = self._robot.gripper
         with watch.phase('release'):
-            self._gate.grip(gripper.open_m, gripper.force_n, 'open the fingers')
+            reached = self._gate.grip(gripper.open_m, gripper.force_n, 'open the fingers')
+            if not self._gate.status().dry_run and not reached >= gripper.open_m - _OPEN_SLACK_M:
+                raise WorldError(
+                    f'the fingers opened to {1e3 * reached:.0f} mm instead of '
+                    f'{1e3 * gripper.open_m:.0f} mm, and may still hold something: look what '
+                    f'is in their way and whether the gripper takes commands, and reset')
             self._arm.wait(self._settings.settle_s)
 
     def _arm_state(self) -> JointState:
