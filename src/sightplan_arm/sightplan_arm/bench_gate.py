@@ -152,7 +152,8 @@ class Chain:
             base = base @ fixed
         to_table = np.linalg.inv(base @ robot.table.pose)
         self._rotation, self._shift = to_table[:3, :3], to_table[:3, 3]
-        self._ways = [self._way(frame, joints, names) for frame in robot.safety.checked_frames]
+        self._points = [(np.array(point.xyz_m), self._way(point.frame, joints, names))
+                        for point in robot.safety.points]
 
     @staticmethod
     def _way(link: str, joints: dict[str, Any], names: dict[str, int],
@@ -168,10 +169,10 @@ class Chain:
         return way
 
     def origins(self, q: Vector) -> Vector:
-        """(K, F, 3) origins of the checked frames in the table's frame [m] for (K, N) angles."""
+        """(K, F, 3) places of the checked points in the table's frame [m] for (K, N) angles."""
         found = []
-        for way in self._ways:
-            points = np.zeros((len(q), 3))
+        for point, way in self._points:
+            points = np.repeat(point[None], len(q), axis=0)
             for column, cross, origin in reversed(way):  # from the frame back to the root
                 if column is not None:  # Rodrigues' formula
                     across = points @ cross.T
@@ -493,7 +494,7 @@ def _trajectory(times: Any, q: Vector, v: Vector) -> JointTrajectory:
 
 def postures_in_box(robot: RobotConfig, rng: np.random.Generator, count: int,
                     ) -> tuple[Vector, Vector]:
-    """Random postures whose checked frames are in the box, and such that graze one of its sides.
+    """Random postures whose checked points are in the box, and such that graze one of its sides.
 
     Returns:
         (count, N) and (count, N) [rad].

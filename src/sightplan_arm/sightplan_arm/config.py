@@ -22,10 +22,16 @@ from sightplan_arm.hardware import Vector
 INTERFACES = ('auto', 'topic', 'action')
 """How trajectories reach a controller; see ArmConfig.interface."""
 
+BRAKING_S = 0.08
+"""So long may braking from the greatest velocity take at most [s]."""
+
 _URDFS = Path(__file__).with_name('urdf')
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')
 _ROUNDING = 1e-6
+_LONGEST_BOX_M = 5.0
+_MOST_TOLERANCE_RAD = 0.3
+_MOST_TILT_DEG = 45.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +130,33 @@ class TableConfig:
         return tuple((i - (n_columns - 1) / 2) * self.spacing_m for i in range(n_columns))
 
 
+@dataclass(frozen=True)
+class Point:
+    """A point that moves with a link.
+
+    Attributes:
+        frame: the link.
+        xyz_m: in the link's frame; by default its origin.
+    """
+
+    frame: str
+    xyz_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __str__(self) -> str:
+        if not any(self.xyz_m):
+            return self.frame
+        return f'{self.frame} at ({", ".join(f"{x:g}" for x in self.xyz_m)}) m'
+
+
 @dataclass(frozen=True, eq=False)
 class SafetyConfig:
     """What the gate allows.
 
     Attributes:
-        box_min_m, box_max_m: (3,) corners of the workspace in the table's frame; the frames named
-            by ``checked_frames`` must stay inside.
-        checked_frames: frames of the URDF.
+        box_min_m, box_max_m: (3,) corners of the workspace in the table's frame; all ``points``
+            must stay inside.
+        checked_frames: links of the URDF whose origins are checked.
+        checked_points: more points that are checked, such as corners of the hand.
         start_tolerance_rad: how far a motion may start from where the arm is.
         tracking_tolerance_rad: how far the arm may be from where the motion has it.
         state_timeout_s, image_timeout_s, heartbeat_timeout_s: ages at which the arm holds (wall
@@ -146,6 +171,12 @@ class SafetyConfig:
     state_timeout_s: float
     image_timeout_s: float
     heartbeat_timeout_s: float
+    checked_points: tuple[Point, ...] = ()
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All that is checked: origins of the frames, and the points."""
+        return (*map(Point, self.checked_frames), *self.checked_points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +235,24 @@ def load_robot(name_or_path: str) -> RobotConfig:
                              f'{did_you_mean(name_or_path, tuple(files))}')
         path = files[name_or_path]
     try:
-        data = yaml.safe_load(path.read_text('utf-8'))
+        data = yaml.load(path.read_text('utf-8'), Loader=_Loader)  # noqa: S506 - a safe one
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     return _robot(path, _Section(path, '', data))
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses keys that stand twice in a mapping, of which YAML would take the last silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if key.tag != 'tag:yaml.org,2002:merge' and name in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'{name} stands twice in one mapping', key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
 
 
 class _Section:
@@ -319,6 +364,20 @@ class _Section:
             raise self.wrong(field, f'{outside[0]} must be {_bounds(low, high)}')
         return np.array(value, dtype=np.float64)
 
+    def fields(self) -> tuple[str, ...]:
+        """Names of all fields."""
+        return tuple(self._data)
+
+    def triple(self, field: str, row: Any) -> tuple[float, float, float]:
+        """A point [m], at most 1 m from its link's origin."""
+        if (not isinstance(row, list) or len(row) != 3
+                or not all(not isinstance(x, str | bool) and _finite(x) and abs(x) <= 1.0
+                           for x in row)):
+            raise self.wrong(field, f'{row!r} must be three numbers [x, y, z] in metres, from -1 '
+                             'to 1')
+        x, y, z = map(float, row)
+        return x, y, z
+
     def pose(self, field: str) -> Vector:
         """(4, 4) of ``xyz`` [m] and one of ``rpy_deg`` and ``quaternion_xyzw``."""
         inner = self.section(field)
@@ -360,13 +419,15 @@ def _robot(path: Path, top: _Section) -> RobotConfig:
         raise top.wrong('urdf', f'{urdf} cannot be read: {error}') from error
     links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
     arm = _arm(top.section('arm'), model)
+    gripper = _gripper(top.section('gripper'), model)
     robot = RobotConfig(path.stem, path, urdf, _link(top, 'base_frame', links),
-                        _link(top, 'tip_frame', links), arm, _gripper(top.section('gripper')),
+                        _link(top, 'tip_frame', links), arm, gripper,
                         _camera(top.section('camera')), _table(top.section('table')),
                         _safety(top.section('safety'), links))
     top.has('description')
     top.done()
     _check_chain(top, robot, model)
+    _check_postures(top, robot, model)
     return robot
 
 
@@ -463,12 +524,20 @@ def _arm(section: _Section, model: Any) -> ArmConfig:
     compare('max_velocity', arm.max_velocity, 0 * fastest, fastest, "the URDF's limits")
     compare('max_acceleration', arm.max_acceleration, 0 * fastest, arm.stop_acceleration,
             'what is at most stop_acceleration')
+    braking_s = arm.max_velocity / arm.stop_acceleration
+    if braking_s.max() > BRAKING_S + _ROUNDING:
+        worst = int(np.argmax(braking_s))
+        raise section.wrong('max_velocity', f'{arm.max_velocity[worst]:g} of {joints[worst]}: '
+                            f'braking from it takes {1e3 * braking_s[worst]:.0f} ms, at most '
+                            f'{1e3 * BRAKING_S:.0f} are allowed: at most '
+                            f'{BRAKING_S * arm.stop_acceleration[worst]:g}, which is '
+                            f'stop_acceleration * {BRAKING_S:g} s')
     compare('park', arm.park, arm.lower, arm.upper, "the arm's limits")
     compare('ready', arm.ready, arm.lower, arm.upper, "the arm's limits")
     return arm
 
 
-def _gripper(section: _Section) -> GripperConfig:
+def _gripper(section: _Section, model: Any) -> GripperConfig:
     gripper = GripperConfig(
         joints=section.names('joints'),
         joint_at_open=section.number('joint_at_open', -10.0, 10.0),
@@ -480,6 +549,20 @@ def _gripper(section: _Section) -> GripperConfig:
         interface=section.choice('interface', INTERFACES),
         settle_s=section.number('settle_s', 0.05, 30.0))
     section.done()
+    known = [str(name) for name in model.names[1:]]
+    there = [name for name in gripper.joints if name in known]
+    if there and len(there) < len(gripper.joints):  # a URDF of the arm alone has none of them
+        name = next(name for name in gripper.joints if name not in known)
+        raise section.wrong('joints', f'the URDF has {", ".join(there)}, but no moving joint '
+                            f'{name!r}{did_you_mean(name, known)}')
+    for name in there:
+        index = model.joints[model.getJointId(name)].idx_q
+        low, high = model.lowerPositionLimit[index], model.upperPositionLimit[index]
+        for field in ('joint_at_open', 'joint_at_closed'):
+            value = getattr(gripper, field)
+            if not low - _ROUNDING <= value <= high + _ROUNDING:
+                raise section.wrong(field, f"{value:g} of {name} is outside the URDF's limits, "
+                                    f'{low:g} to {high:g}')
     if gripper.joint_at_open == gripper.joint_at_closed:
         raise section.wrong('joint_at_open', 'is the same as joint_at_closed')
     return gripper
@@ -498,6 +581,11 @@ def _table(section: _Section) -> TableConfig:
                         section.number('spacing_m', 0.01, 1.0),
                         section.whole('max_columns', 1, 100), section.whole('max_level', 1, 100))
     section.done()
+    if table.pose[2, 2] < math.cos(math.radians(_MOST_TILT_DEG)):
+        raise section.wrong('pose', f"the table's z axis is "
+                            f'{math.degrees(math.acos(max(-1.0, table.pose[2, 2]))):.0f} degrees '
+                            f"off the base's, at most {_MOST_TILT_DEG:g} are allowed: z points up "
+                            'from the table')
     if table.spacing_m <= math.sqrt(2) * table.block_m:
         raise section.wrong('spacing_m', f'{table.spacing_m:g} must be more than '
                             f'{math.sqrt(2) * table.block_m:.4g}: turned blocks of neighbouring '
@@ -509,18 +597,37 @@ def _safety(section: _Section, links: Sequence[str]) -> SafetyConfig:
     safety = SafetyConfig(
         box_min_m=section.numbers('box_min_m', 3), box_max_m=section.numbers('box_max_m', 3),
         checked_frames=section.names('checked_frames'),
-        start_tolerance_rad=section.number('start_tolerance_rad', 1e-4, 1.0),
-        tracking_tolerance_rad=section.number('tracking_tolerance_rad', 1e-4, 1.0),
+        start_tolerance_rad=section.number('start_tolerance_rad', 1e-4, _MOST_TOLERANCE_RAD),
+        tracking_tolerance_rad=section.number('tracking_tolerance_rad', 1e-4,
+                                               _MOST_TOLERANCE_RAD),
         state_timeout_s=section.number('state_timeout_s', 0.005, 10.0),
         image_timeout_s=section.number('image_timeout_s', 0.02, 60.0),
-        heartbeat_timeout_s=section.number('heartbeat_timeout_s', 0.02, 10.0))
+        heartbeat_timeout_s=section.number('heartbeat_timeout_s', 0.02, 10.0),
+        checked_points=_points(section, links))
     section.done()
     for axis, low, high in zip('xyz', safety.box_min_m, safety.box_max_m, strict=True):
         if low >= high:
             raise section.wrong('box_max_m', f'{axis} is {high:g}, but must be more than that of '
                                 f'box_min_m, {low:g}')
+        if high - low > _LONGEST_BOX_M:
+            raise section.wrong('box_max_m', f'the box is {high - low:g} m long along {axis}, at '
+                                f'most {_LONGEST_BOX_M:g} are allowed: lengths are in metres')
     _check_links(section, 'checked_frames', safety.checked_frames, links)
     return safety
+
+
+def _points(section: _Section, links: Sequence[str]) -> tuple[Point, ...]:
+    """Points by link; optional."""
+    if not section.has('checked_points'):
+        return ()
+    by_link, found = section.section('checked_points'), []
+    for frame in by_link.fields():
+        _check_links(section, 'checked_points', (frame,), links)
+        rows = by_link.get(frame)
+        if not isinstance(rows, list) or not rows:
+            raise by_link.wrong(frame, f'must be a list of points [x, y, z], not {rows!r}')
+        found += [Point(frame, by_link.triple(frame, row)) for row in rows]
+    return tuple(found)
 
 
 def _check_chain(top: _Section, robot: RobotConfig, model: Any) -> None:
@@ -535,3 +642,31 @@ def _check_chain(top: _Section, robot: RobotConfig, model: Any) -> None:
     if missing:
         raise top.wrong('tip_frame', f'{robot.tip_frame} is not moved by '
                         f'{", ".join(str(model.names[joint]) for joint in sorted(missing))}')
+    safety = top.section('safety')
+    if robot.tip_frame not in robot.safety.checked_frames:
+        raise safety.wrong('checked_frames', f'the tip is missing: {robot.tip_frame}')
+    for field, frames in (('checked_frames', robot.safety.checked_frames),
+                          ('checked_points', [p.frame for p in robot.safety.checked_points])):
+        for frame in frames:
+            if not ids & set(above(frame)):
+                raise safety.wrong(field, f'{frame} does not move with the arm')
+
+
+def _check_postures(top: _Section, robot: RobotConfig, model: Any) -> None:
+    """In the named postures all checked points are in the box."""
+    data, safety = model.createData(), robot.safety
+    for field in ('park', 'ready'):
+        q = pinocchio.neutral(model)
+        for name, angle in zip(robot.arm.joints, getattr(robot.arm, field), strict=True):
+            q[model.joints[model.getJointId(name)].idx_q] = angle
+        pinocchio.framesForwardKinematics(model, data, q)
+        base = data.oMf[model.getFrameId(robot.base_frame)].homogeneous
+        to_table = np.linalg.inv(base @ robot.table.pose)
+        for point in safety.points:
+            frame = data.oMf[model.getFrameId(point.frame)].homogeneous
+            place = (to_table @ frame @ (*point.xyz_m, 1.0))[:3]
+            if not ((safety.box_min_m <= place) & (place <= safety.box_max_m)).all():
+                raise top.section('arm').wrong(field, f'{point} would be outside of the workspace '
+                                               f'box (safety.box_min_m, box_max_m): at '
+                                               f'({", ".join(f"{x:.3f}" for x in place)}) m of '
+                                               'the table')

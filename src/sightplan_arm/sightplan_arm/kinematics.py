@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio
 
 from sightplan.model import InputError
-from sightplan_arm.config import RobotConfig
+from sightplan_arm.config import Point, RobotConfig
 from sightplan_arm.geometry import Array, hand_down, inverse
 
 POSITION_TOLERANCE_M = 1e-6
@@ -100,19 +100,31 @@ class Kinematics:
         pose = pinocchio.updateFramePlacement(self._model, data, number).homogeneous
         return np.asarray(self._to_base @ pose)
 
-    def fk_many(self, q: Array, frames: Sequence[str]) -> Array:
-        """(K, F, 3) origins of F frames in the table's frame [m], for K configurations (K, N)."""
+    def fk_many(self, q: Array, frames: Sequence[str | Point]) -> Array:
+        """(K, F, 3) places of F points in the table's frame [m], for K configurations (K, N).
+
+        Args:
+            q: (K, N) [rad].
+            frames: of the URDF, which stand for their origins, or points of frames.
+        """
         q = np.asarray(q, dtype=np.float64)
         poses: list[Array] = []
         for index, (placement, parent, axis) in enumerate(self._chain):
             local = placement @ _joint(q[:, index], axis)
             poses.append(local if parent < 0 else poses[parent] @ local)
-        origins = np.empty((len(q), len(frames), 3))
-        for column, name in enumerate(frames):
-            frame = self._model.frames[self._frame(name)]
-            point, joint = frame.placement.homogeneous[:, 3], int(frame.parentJoint) - 1
-            origins[:, column] = (poses[joint] @ point if joint >= 0 else point)[..., :3]
-        return np.asarray(origins @ self._to_table[:3, :3].T + self._to_table[:3, 3])
+        by_joint: dict[int, tuple[list[int], list[Array]]] = {}
+        for column, given in enumerate(frames):
+            point = Point(given) if isinstance(given, str) else given
+            frame = self._model.frames[self._frame(point.frame)]
+            columns, points = by_joint.setdefault(int(frame.parentJoint) - 1, ([], []))
+            columns.append(column)
+            points.append(frame.placement.homogeneous @ (*point.xyz_m, 1.0))
+        found = np.empty((len(q), len(frames), 3))
+        for joint, (columns, points) in by_joint.items():
+            together = np.array(points)  # (P, 4)
+            found[:, columns] = (np.swapaxes((poses[joint][:, :3] @ together.T), 1, 2)
+                                 if joint >= 0 else together[:, :3])
+        return np.asarray(found @ self._to_table[:3, :3].T + self._to_table[:3, 3])
 
     def jacobian(self, q: Array) -> Array:
         """(6, N) of the tip: linear [m/rad], then angular [rad/rad], in the base's frame."""
@@ -229,7 +241,7 @@ def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
     """Try every place that a block can have, and those on the way over the highest stacks.
 
     The fingers open along the table's y, in that of the two ways that differ by half a turn which
-    keeps the joints further from their limits and the checked frames in the workspace.
+    keeps the joints further from their limits and the checked points in the workspace.
 
     Returns:
         For each column, left to right, one entry for each level from 0 to ``max_level + 1``.
@@ -252,8 +264,8 @@ def _reached(kinematics: Kinematics, robot: RobotConfig, column: int, level: int
     if q is None:
         return Reach(column, level, False, 0.0, 'out of reach')
     margin = float(np.minimum(q - limits.lower, limits.upper - q).min())
-    origins = kinematics.fk_many(q[None], safety.checked_frames)[0]
-    outside = ((origins < safety.box_min_m) | (origins > safety.box_max_m)).any(axis=1)
-    names = [name for name, out in zip(safety.checked_frames, outside, strict=True) if out]
+    places = kinematics.fk_many(q[None], safety.points)[0]
+    outside = ((places < safety.box_min_m) | (places > safety.box_max_m)).any(axis=1)
+    names = [str(point) for point, out in zip(safety.points, outside, strict=True) if out]
     problem = f'{", ".join(names)} would be outside of the workspace box' if names else ''
     return Reach(column, level, not names, margin, problem)

@@ -1,7 +1,7 @@
 """What a trajectory may do: numbers, times, joint limits, and the workspace box, all proven.
 
 Joints follow cubic splines, whose greatest positions, velocities and accelerations are known in
-closed form. How far a frame of the arm strays from the straight line between two samples is
+closed form. How far a point of the arm strays from the straight line between two samples is
 bounded from above, so that a path is let through only if all of it lies in the box; nothing is
 merely sampled.
 """
@@ -93,6 +93,7 @@ class Limits:
     def __init__(self, robot: RobotConfig, kinematics: Kinematics, max_points: int = 5000,
                  max_duration_s: float = 60.0) -> None:
         self._arm, self._safety, self._kinematics = robot.arm, robot.safety, kinematics
+        self._points = robot.safety.points
         self._max_points, self._max_duration_s = max_points, max_duration_s
         self._reach = reaches(robot)  # (F, N)
         order = np.arange(len(robot.arm.joints))
@@ -132,13 +133,13 @@ class Limits:
         margins = self._margins(positions[None])[0] + box_slack_m  # (F,)
         if not (margins >= 0).all():
             worst = int(np.argmin(np.nan_to_num(margins, nan=-np.inf)))
-            raise _refused('measured_workspace', f'{self._safety.checked_frames[worst]} is '
+            raise _refused('measured_workspace', f'{self._points[worst]} is '
                            f'{1e3 * (box_slack_m - margins[worst]):.0f} mm outside the workspace')
 
     def _check_form(self, trajectory: JointTrajectory) -> None:
         times, n = trajectory.times_s, len(self._arm.joints)
         arrays = (times, trajectory.positions, trajectory.velocities)
-        if not all(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in arrays):
+        if not all(type(x) is np.ndarray and x.dtype == np.float64 for x in arrays):
             raise _refused('invalid', 'times, positions and velocities must be arrays of float64')
         shapes = tuple(x.shape for x in arrays)
         points = shapes[0][0] if len(shapes[0]) == 1 else 0
@@ -175,7 +176,7 @@ class Limits:
                            f'{found.acceleration[_argmax(over)]:.6f} rad/s2, more than its limit')
 
     def _check_box(self, spline: Spline) -> None:
-        """Prove that all checked frames stay in the box.
+        """Prove that all checked points stay in the box.
 
         On a stretch of h seconds a point strays from the chord between the ends by at most
         h^2 / 8 times its greatest acceleration; the chord is as far inside as the nearer of its
@@ -236,15 +237,15 @@ class Limits:
         return np.asarray(0.125 * (h * h)[:, None] * bound)
 
     def _margins(self, positions: Vector) -> Vector:
-        """(M, F) distance of each frame from the nearest side of the box, negative outside."""
-        points = self._kinematics.fk_many(positions, self._safety.checked_frames)
+        """(M, F) distance of each point from the nearest side of the box, negative outside."""
+        points = self._kinematics.fk_many(positions, self._points)
         return np.asarray(np.minimum(points - self._safety.box_min_m,
                                      self._safety.box_max_m - points).min(axis=2))
 
     def _require_inside(self, margins: Vector) -> None:
         if not (margins >= 0.0).all():
             worst = int(np.argmin(np.nan_to_num(margins, nan=-np.inf).min(axis=0)))
-            raise _refused('workspace', f'{self._safety.checked_frames[worst]} would leave the '
+            raise _refused('workspace', f'{self._points[worst]} would leave the '
                            f'workspace box by {-1e3 * float(margins.min()):.1f} mm or more')
 
     def _worst(self, over: Vector) -> str:
@@ -260,18 +261,19 @@ def _refused(cause: str, message: str) -> ArmStoppedError:
 
 
 def reaches(robot: RobotConfig) -> Vector:
-    """(F, N) upper bounds of the distance of each checked frame from each joint's axis [m].
+    """(F, N) upper bounds of the distance of each checked point from each joint's axis [m].
 
-    Zero where a joint does not move a frame. The bound adds up the lengths of the links between.
+    Zero where a joint does not move a point. The bound adds up the lengths of the links between.
 
     Raises:
         InputError: a joint of the arm is not rotary.
     """
     model: Any = pinocchio.buildModelFromUrdf(str(robot.urdf))
-    found = np.zeros((len(robot.safety.checked_frames), len(robot.arm.joints)))
-    for row, name in enumerate(robot.safety.checked_frames):
-        frame = model.frames[model.getFrameId(name)]
-        joint, offset, reach = frame.parentJoint, frame.placement.translation, 0.0
+    found = np.zeros((len(robot.safety.points), len(robot.arm.joints)))
+    for row, point in enumerate(robot.safety.points):
+        frame = model.frames[model.getFrameId(point.frame)]
+        joint, offset, reach = frame.parentJoint, frame.placement.act(
+            np.array(point.xyz_m)), 0.0
         while joint:
             kind, length = model.joints[joint].shortname(), float(np.linalg.norm(offset))
             if model.names[joint] in robot.arm.joints:

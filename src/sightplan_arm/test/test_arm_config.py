@@ -173,6 +173,24 @@ MISTAKES = [
     ('safety.box_min_m', [0.4, -0.6, 0.0], 'x is 0.35, but must be more'),
     ('safety.checked_frames', ['panda_hand', 'panda_palm'], "no link 'panda_palm'"),
     ('safety.heartbeat_timeout_s', 0, 'from 0.02'),
+    ('safety.checked_frames', ['panda_hand', 'panda_link7'], 'the tip is missing'),
+    ('safety.checked_frames', ['panda_hand_tcp', 'panda_link0'], 'panda_link0 does not move'),
+    ('safety.checked_points', {'panda_palm': [[0, 0, 0]]}, "no link 'panda_palm'"),
+    ('safety.checked_points', {'panda_link0': [[0, 0, 0]]}, 'panda_link0 does not move'),
+    ('safety.checked_points', {'panda_hand': [[0, 0]]}, 'three numbers'),
+    ('safety.checked_points', {'panda_hand': [[0, 0, 103.4]]}, 'three numbers .* in metres'),
+    ('safety.checked_points', {'panda_hand': []}, 'must be a list of points'),
+    ('safety.checked_points', [[0, 0, 0]], 'must be a mapping'),
+    ('safety.box_min_m', [-750, -600, -12], 'lengths are in metres'),
+    ('safety.start_tolerance_rad', 0.31, 'from 0.0001 to 0.3'),
+    ('safety.tracking_tolerance_rad', 1.0, 'from 0.0001 to 0.3'),
+    ('safety.box_max_m', [0.35, 0.35, 0.3], 'arm.park: panda_hand_tcp would be outside'),
+    ('arm.ready', [2.2, -0.1, 0, -1.99, 0, 1.89, 1.64], 'ready: .* would be outside'),
+    ('arm.stop_acceleration', 14.0, 'braking from it takes 114 ms, at most 80'),
+    ('table.pose.rpy_deg', [180.0, 0.0, -49.0], '180 degrees off'),
+    ('table.pose.rpy_deg', [0.0, 46.0, -49.0], '46 degrees off'),
+    ('gripper.joints', ['panda_finger_joint1', 'no_such_joint'], "no moving joint 'no_such"),
+    ('gripper.joint_at_open', 0.05, "0.05 of panda_finger_joint1 is outside the URDF's"),
 ]
 
 
@@ -184,6 +202,18 @@ def test_mistakes_name_file_field_and_remedy(tmp_path, field, value, says):
     message = str(caught.value)
     assert message.startswith(f'{file}: ')
     assert field.split('.')[0] in message
+
+
+def test_keys_that_stand_twice_are_refused(tmp_path):
+    """YAML alone would take the last one, wherever it stands."""
+    file = tmp_path / 'twice.yaml'
+    text = (ROBOTS / 'panda.yaml').read_text()
+    file.write_text(text + '  box_min_m: [-2.0, -2.0, -2.0]\n')
+    with pytest.raises(InputError, match='box_min_m stands twice'):
+        load_robot(str(file))
+    file.write_text(text + 'tip_frame: panda_hand\n')
+    with pytest.raises(InputError, match='tip_frame stands twice'):
+        load_robot(str(file))
 
 
 def test_what_may_be_left_out_or_short(tmp_path):

@@ -13,6 +13,7 @@ from arm_doubles import way
 from sightplan_arm import bench_gate, limits
 from sightplan_arm.bench_gate import Chain, Judge, Trial, run_chunk
 from sightplan_arm.gate import CAUSES
+from sightplan_arm.geometry import hand_down, rotation_from_rpy
 from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
 from sightplan_arm.limits import Limits, Spline, reaches
 
@@ -58,6 +59,7 @@ def cubic(robot, joint, distance, duration):
     lambda t, q, v: (list(t), q, v),
     lambda t, q, v: (t, q.astype(np.float32), v),
     lambda t, q, v: (t, q.astype(object), v),
+    lambda t, q, v: (t, np.ma.masked_array(q), v),
     lambda t, q, v: (t + 0.001, q, v),
     lambda t, q, v: (t - 1e-12, q, v),
     lambda t, q, v: (t[::-1].copy(), q, v),
@@ -141,7 +143,7 @@ def tight(robot, kinematics, joint, distance, duration, room_m, frame=0):
     box[2] = points[:, 2].min() - room_m
     frames = (robot.safety.checked_frames[frame],)
     return trajectory, Limits(replace(robot, safety=replace(
-        robot.safety, box_min_m=box, checked_frames=frames)), kinematics)
+        robot.safety, box_min_m=box, checked_frames=frames, checked_points=())), kinematics)
 
 
 @pytest.mark.parametrize('room_m', [2e-4, 1e-3, 0.02, 1e-6, -1e-6, -1e-5, -1e-3])
@@ -167,15 +169,29 @@ def test_every_checked_frame_and_side_counts(panda, panda_kinematics, go, frame)
             for room, cause in ((0.01, ''), (-0.01, 'workspace')):
                 box = {'box_min_m': np.full(3, -2.0), 'box_max_m': np.full(3, 2.0)}
                 box[side][axis] = extreme[axis] + (-room if side == 'box_min_m' else room)
-                found = Limits(replace(panda, safety=replace(
-                    panda.safety, checked_frames=(name,), **box)), panda_kinematics)
+                safety = replace(panda.safety, checked_frames=(name,), checked_points=(), **box)
+                found = Limits(replace(panda, safety=safety), panda_kinematics)
                 assert refusal(found, go) == cause
+
+
+@pytest.mark.parametrize('tilt', [0.5, 1.0])
+def test_a_tilted_hand_may_not_touch_the_table(panda, panda_kinematics, checks, tilt):
+    """Its tip is in the box, but a finger or a corner of the hand would not be."""
+    upright = hand_down((0.0, 0.0, 0.025), 0.3)
+    tilted = upright.copy()
+    tilted[:3, :3] = upright[:3, :3] @ rotation_from_rpy((tilt, 0.0, 0.0))
+    found = []
+    for pose in (upright, tilted):
+        q = panda_kinematics.ik(panda.table.pose @ pose, panda.arm.ready)
+        found.append(refusal(checks, JointTrajectory(
+            np.array([0.0, 0.1]), np.stack([q, q]), np.zeros((2, 7)))))
+    assert found == ['', 'workspace']
 
 
 def test_reaches_bound_every_frame_and_joint(arm):
     """No derivative of a frame's place by a joint angle is greater, wherever the arm is."""
     robot, kinematics = arm
-    bounds, frames = reaches(robot), robot.safety.checked_frames
+    bounds, frames = reaches(robot), robot.safety.points
     rng = np.random.default_rng(3)
     q = rng.uniform(robot.arm.lower, robot.arm.upper, (300, len(robot.arm.joints)))
     for joint in range(q.shape[1]):
@@ -201,7 +217,7 @@ def test_no_frame_strays_further_from_its_chord_than_the_bound(
         c, d = 0 * c, 0 * d
     spline = Spline(np.zeros(1), h, a, b, c, d)
     piece, u = np.zeros(101, dtype=int), np.linspace(0.0, h[0], 101)
-    points = panda_kinematics.fk_many(spline.positions(piece, u), panda.safety.checked_frames)
+    points = panda_kinematics.fk_many(spline.positions(piece, u), panda.safety.points)
     part = (u / h[0])[:, None, None]
     away = np.linalg.norm(points - (1 - part) * points[0] - part * points[-1], axis=2).max(0)
     bound = checks._strays(spline, piece[:1], np.zeros(1), h)[0]
@@ -261,10 +277,10 @@ def test_the_judges_kinematics_agree_with_pinocchios(arm):
     ours = Chain(robot).origins(q)
     to_table = np.linalg.inv(robot.table.pose)
     for row in range(3):
-        for column, name in enumerate(robot.safety.checked_frames):
-            expected = (to_table @ kinematics.fk(q[row], name))[:3, 3]
-            assert ours[row, column] == pytest.approx(expected, abs=1e-9)
-    assert ours == pytest.approx(kinematics.fk_many(q, robot.safety.checked_frames), abs=1e-9)
+        for column, point in enumerate(robot.safety.points):
+            expected = to_table @ kinematics.fk(q[row], point.frame) @ (*point.xyz_m, 1.0)
+            assert ours[row, column] == pytest.approx(expected[:3], abs=1e-9)
+    assert ours == pytest.approx(kinematics.fk_many(q, robot.safety.points), abs=1e-9)
 
 
 @pytest.mark.parametrize(('robot', 'count'), [('panda', 1600), ('ur5e', 400)])
