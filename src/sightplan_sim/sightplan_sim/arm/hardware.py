@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from sightplan_arm.hardware import Camera, JointState, JointTrajectory
 from sightplan_sim.arm.simulator import Poses, SimulatedArm
 
 
+C = TypeVar('C', bound=Camera)
+
+
 @dataclass(frozen=True, eq=False)
-class Hardware:
+class Hardware(Generic[C]):
     """A simulated arm and its camera.
 
     All methods may be called from any thread at any time, also while the world that owns the
@@ -21,7 +25,7 @@ class Hardware:
     """
 
     arm: SimulatedArm
-    camera: Camera
+    camera: C
 
     def state(self) -> JointState:
         """The newest measurement of the joints."""

@@ -132,7 +132,7 @@ def simplified_panda(cell_m: float = CELL_M) -> tuple[LinkMesh, ...]:
 
 def write(meshes: Sequence[LinkMesh], path: Path) -> None:
     """Write meshes to a file that ``panda_meshes`` reads."""
-    arrays: dict[str, NDArray[np.float32] | NDArray[np.int8] | NDArray[np.uint16]] = {}
+    arrays: dict[str, Any] = {}
     for mesh in meshes:
         name = f'{mesh.link}/{mesh.shade}'
         arrays[f'{name}/vertices'] = np.round(mesh.vertices_m, 5).astype(np.float32)
@@ -219,7 +219,7 @@ def _cluster(corners: NDArray[np.float64], normals: NDArray[np.float64], cell_m:
     keys, vertex = np.unique(np.stack([cell, side], axis=1), axis=0, return_inverse=True)
     vertex = vertex.ravel()
     normal = np.stack([np.bincount(vertex, directions[:, k]) for k in range(3)], axis=1)
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
     cells, triangles = cell.reshape(-1, 3), vertex.reshape(-1, 3)
     alive = ((cells[:, 0] != cells[:, 1]) & (cells[:, 1] != cells[:, 2])
              & (cells[:, 2] != cells[:, 0]))

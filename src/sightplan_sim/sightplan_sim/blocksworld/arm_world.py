@@ -108,7 +108,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
         if clock_ns is None:
             self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
         self._scene, self._arm, self._camera = scene, arm, camera
-        self.hardware = Hardware(arm, camera)
+        self.hardware: Hardware[SimulatedCamera] = Hardware(arm, camera)
         kinematics = Kinematics(self.robot)
         self.gate = Gate(arm, self.robot, kinematics)
         self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate, kinematics,
