@@ -180,6 +180,10 @@ def _numbers(values: Any, digits: int = 6) -> Any:
     return round(float(values), digits)
 
 
+_WATCHDOG_S = 0.01  # how often the gate looks
+_STANDS_S = 0.2
+
+
 # --- check ------------------------------------------------------------------------------------
 
 
@@ -203,6 +207,7 @@ def check(arguments: argparse.Namespace) -> int:
         note('file', 'ok', f'{robot.file}')
         note('urdf', 'ok', f'{robot.urdf}: {len(robot.arm.joints)} joints from '
              f'{robot.base_frame} to {robot.tip_frame}')
+        _check_stops(robot, note)
         kinematics = Kinematics(robot)
         result['reach'] = _check_reach(arguments, robot, kinematics, note)
         _check_camera(robot, info, note)
@@ -216,6 +221,20 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 _Note = Callable[[str, str, str], None]
+
+
+def _check_stops(robot: RobotConfig, note: _Note) -> None:
+    """How long after a loss of messages the arm stands."""
+    safety = robot.safety
+    slowest, field = max((getattr(safety, name), name) for name in (
+        'state_timeout_s', 'image_timeout_s', 'heartbeat_timeout_s'))
+    braking_s = float((robot.arm.max_velocity / robot.arm.stop_acceleration).max())
+    total_s = slowest + _WATCHDOG_S + braking_s
+    late = total_s > _STANDS_S + 1e-9
+    note('stops', 'warn' if late else 'ok', f'at the latest {1e3 * total_s:.0f} ms after messages '
+         f'stop coming the arm stands (braking: {1e3 * braking_s:.0f} ms)'
+         + (f'; more than {1e3 * _STANDS_S:.0f} ms: lower safety.{field} ({slowest:g} s), if the '
+            'network and the drivers allow' if late else ''))
 
 
 def _check_reach(arguments: argparse.Namespace, robot: RobotConfig, kinematics: Kinematics,

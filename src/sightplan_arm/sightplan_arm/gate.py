@@ -182,6 +182,8 @@ class Gate:
         self._ids = itertools.count(1)
         self._braking = _NEVER
         self._braked_s = -math.inf  # when the arm was last told to brake, on the wall's clock
+        self._resting = False  # whether the arm has yet to come to rest after a stop
+        self._stood_since_s: float | None = None  # stamp of the first measurement at rest
         self._unbraked = False  # whether the arm did not take the last command to brake
         self._sound: JointState | None = None  # the newest measurement without NaN
         self._moved_since_s: float | None = None  # stamp of the first unexpected measurement
@@ -670,7 +672,7 @@ class Gate:
         if _finite(state):
             self._sound = state
         if self._state in (GateState.HOLDING, GateState.STOPPED):
-            self._brake_again(state, self.settings.tracking_delay_s)
+            self._see_to_rest(state)
         if self._state in (GateState.STOPPED, GateState.REARMED):
             return
         self._looked_s = state.stamp_s
@@ -718,6 +720,7 @@ class Gate:
             if error.latched and measured is not None:
                 self._brake_again(measured, 0.0)
             return  # what stands is as strict
+        self._resting, self._stood_since_s = True, None
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
         self._state, self._cause, self._message = state, error.cause, str(error)
         motion = self._motion
@@ -726,6 +729,20 @@ class Gate:
                 motion.error = error
             self._brake(motion)
         self._changed.notify_all()
+
+    def _see_to_rest(self, state: JointState) -> None:
+        """Brake an arm again that moves on. The lock is held.
+
+        Once it has stood for a while, a person may move it by hand.
+        """
+        if not self._stands(state):
+            self._stood_since_s = None
+            if self._resting:
+                self._brake_again(state, self.settings.tracking_delay_s)
+        elif self._stood_since_s is None or state.stamp_s < self._stood_since_s:
+            self._stood_since_s = state.stamp_s
+        elif state.stamp_s - self._stood_since_s > self.settings.settle_s:
+            self._resting = False
 
     def _brake_again(self, state: JointState, delay_s: float) -> None:
         """Brake an arm that still moves although it was told not to. The lock is held.

@@ -86,13 +86,24 @@ def test_a_good_robot_is_ready(files, capsys):
     assert re.search(r'^ +level +c1 +c2$', out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(('timeout', 'state'), [('0.11', 'ok'), ('0.2', 'warn')])
+def test_timeouts_that_let_the_arm_stand_late_are_warned_of(files, capsys, timeout, state):
+    robot, _ = files
+    change(robot, 'max_columns: 5', 'max_columns: 1')
+    change(robot, 'state_timeout_s: 0.1', f'state_timeout_s: {timeout}')
+    _, found, _ = result(capsys, 'check', robot, '--no-motions')
+    row = next(row for row in found['checks'] if row['what'] == 'stops')
+    assert row['state'] == state
+    assert ('safety.state_timeout_s' in row['text']) is (state == 'warn')
+
+
 def test_the_check_as_json(files, capsys):
     robot, info = files
     code, found, err = result(capsys, 'check', robot, '--camera-info', info, '--no-motions')
     assert code == 0
     assert found['ok'] is True
     assert {row['what']: row['state'] for row in found['checks']} == {
-        'file': 'ok', 'urdf': 'ok', 'reach': 'ok', 'camera': 'ok'}
+        'file': 'ok', 'urdf': 'ok', 'stops': 'ok', 'reach': 'ok', 'camera': 'ok'}
     assert len(found['reach']) == 40
     assert 'can be used' in err
     code, found, _ = result(capsys, 'check', robot, '--no-motions')

@@ -873,6 +873,18 @@ def test_a_brake_that_does_not_come_through_is_repeated_until_the_arm_stands(ben
         assert bench.gate.status().state is GateState.STOPPED
 
 
+def test_a_stopped_arm_that_has_stood_may_be_moved_by_hand(bench):
+    bench.arm.after(0.2, bench.gate.stop)
+    bench.error(bench.follow)
+    bench.pass_time(1.3)
+    sent = len(bench.arm.sent)
+    bench.arm.push_rad_s[3] = 0.2
+    bench.pass_time(0.5)
+    assert len(bench.arm.sent) == sent
+    bench.gate.stop()
+    assert len(bench.arm.sent) == sent + 1, 'unless stop is pressed again'
+
+
 def test_a_second_stop_brakes_an_arm_that_the_first_did_not(bench):
     """Without a watchdog: only the button is pressed again and again."""
     bench.gate.tick = lambda: None
