@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 from sightplan_arm.hardware import Camera, JointState, JointTrajectory
 from sightplan_sim.arm.simulator import Poses, SimulatedArm
 
-
 C = TypeVar('C', bound=Camera)
 
 
