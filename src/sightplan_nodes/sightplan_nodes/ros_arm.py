@@ -423,7 +423,7 @@ class RosCamera:
             after_ns = (0 if self._newest is None else round(
                 self._newest[0] + (began - self._newest[1] + LATENCY_S) * 1e9))
             while True:
-                found = self._complete(after_ns)
+                found = self._complete(after_ns, began)
                 if found is not None:
                     break
                 left = began + timeout_s - time.monotonic()
@@ -455,10 +455,14 @@ class RosCamera:
             self._relay(part, data)
         return take
 
-    def _complete(self, after_ns: int) -> tuple[int, bytes, bytes, bytes] | None:
-        """The newest picture after a time whose parts are all there. The lock is held."""
-        for stamp_ns, (image, _) in reversed(self._kept['image'].items()):
-            if stamp_ns <= after_ns:
+    def _complete(self, after_ns: int, began: float) -> tuple[int, bytes, bytes, bytes] | None:
+        """The newest picture after a time whose parts are all there. The lock is held.
+
+        It must also have come after ``began``: a driver whose clock starts anew leaves pictures
+        that seem to be of the future.
+        """
+        for stamp_ns, (image, came) in reversed(self._kept['image'].items()):
+            if stamp_ns <= after_ns or came < began:
                 continue
             parts = [self._near(part, stamp_ns) for part in ('info', 'depth')]
             if all(parts):

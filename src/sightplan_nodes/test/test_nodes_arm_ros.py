@@ -21,6 +21,7 @@ from nodes_testing import LIMIT_S, eventually, spinning
 from sightplan.model import DeadlineError, InputError, WorldError
 from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import Arm, Camera, JointTrajectory
+from sightplan_arm.trajectories import stopping
 from sightplan_nodes import conversions, names, qos, ros_arm
 from sightplan_nodes.ros_arm import (
     ACTION,
@@ -146,6 +147,22 @@ def test_commands_go_to_the_controllers_topics() -> None:
     fingers, = controller.fingers
     assert list(fingers.points[0].positions) == [0.02, 0.02], 'each moves by half'
     assert not fingers.points[0].effort, 'controllers refuse trajectories with efforts'
+
+
+def test_braking_begins_where_the_controller_has_the_arm() -> None:
+    """Which is not where the gate has it: the message was under way, too."""
+    node, controller = Node('bridge'), Controller()
+    arm = RosArm(node, PANDA)
+    brake = stopping(np.zeros(7), np.full(7, 0.5), PANDA.arm.stop_acceleration)
+    with spinning(node, controller.node):
+        eventually(lambda: node.count_subscribers(PANDA.arm.trajectory_topic) == 1)
+        arm.command(brake)
+        eventually(lambda: bool(controller.arm))
+    points = controller.arm[0].points
+    assert len(points) == len(brake.times_s) - 1
+    assert points[0].time_from_start.nanosec > 10_000_000
+    assert list(points[-1].positions) == brake.positions[-1].tolist()
+    assert not any(points[-1].velocities)
 
 
 def test_a_controller_that_is_not_there_is_named() -> None:
@@ -332,6 +349,19 @@ def test_a_look_shows_what_was_taken_after_it_began(eye: Eye) -> None:
     assert picture.matrix[0, 2] == 2.5
     assert picture.distortion.tolist() == [0.1, 0.2, 0.0, 0.0, 0.0]
     assert {'image', 'info', 'depth'} == set(eye.relayed)
+
+
+def test_pictures_of_before_a_driver_began_anew_are_not_shown(eye: Eye) -> None:
+    eye.shoot(500 * 10**9, 1)
+    eventually(lambda: eye.kept['depth'] == 1)
+    eye.shoot(10**9, 2)  # its clock began anew
+    eventually(lambda: eye.camera._newest is not None and eye.camera._newest[0] == 10**9)
+    found = looked(eye)
+    time.sleep(0.3)
+    assert found == []
+    eye.shoot(3 * 10**9, 3)
+    eventually(lambda: bool(found))
+    assert found[0].rgb[0, 0, 0] == 3
 
 
 def test_images_and_depth_of_one_time_belong_together(eye: Eye) -> None:
