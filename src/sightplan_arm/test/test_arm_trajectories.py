@@ -281,3 +281,20 @@ def test_tables_and_bases(panda):
     """Lines are given in the base's frame; the table's is beside it."""
     point = transform(inverse(panda.table.pose), above(panda, 0.1, 0.2)[:3, 3])
     np.testing.assert_allclose(point, [0.1, 0.0, 0.2], atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_stopping_never_leaves_the_limits_nor_brakes_harder(seed):
+    """Also from outside of them, and from velocities with which a joint could not stop in time."""
+    rng = np.random.default_rng(seed)
+    lower, upper, stop = -np.ones(3), np.ones(3), rng.uniform(5.0, 20.0, 3)
+    q = rng.choice([-1.3, -1.0, 1.0, 1.3, 0.0], 3) + rng.normal(0.0, 1.0, 3) * 10.0**rng.uniform(
+        -9.0, -1.0, 3)
+    dq = 0.08 * stop * rng.uniform(-1.0, 1.0, 3) * 10.0**rng.uniform(-6.0, 0.0)
+    trajectory = stopping(q, dq, stop, lower, upper)
+    found = extremes(trajectory)
+    assert (found.lower >= lower - 1e-12).all() and (found.upper <= upper + 1e-12).all()
+    assert (found.acceleration <= stop * (1 + 1e-6)).all()
+    assert (np.abs(trajectory.velocities[0]) <= np.abs(dq) + 1e-12).all()
+    assert not trajectory.velocities[-1].any()
+    assert trajectory.duration_s <= 0.081 + 1e-9

@@ -93,8 +93,10 @@ def test_speeds_are_told_or_found(arm) -> None:
     arm._take(states(1.0, positions=[0.0] * 9))
     arm._take(states(1.1, positions=[0.05] * 9))
     np.testing.assert_allclose(arm.state().velocities, 0.5)
+    arm._take(states(1.1002, positions=[0.0503] * 9))
+    np.testing.assert_allclose(arm.state().velocities, 0.5, err_msg='too soon after the last')
     arm._take(states(1.2, positions=[float('nan')] * 9))
-    assert arm.state().stamp_s == 1.1, 'no measurement'
+    assert arm.state().stamp_s == 1.1002, 'no measurement'
 
 
 def test_stamps_of_zero_stand_for_the_time_of_arrival(arm) -> None:
