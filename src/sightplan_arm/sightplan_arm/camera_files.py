@@ -32,7 +32,7 @@ class CameraInfo:
     Attributes:
         width, height: size of its pictures [px].
         matrix: (3, 3) K; pixel (0, 0) is the centre of the top-left pixel.
-        distortion: (5,) or (8,) coefficients.
+        distortion: (4,), (5,), (8,), (12,) or (14,) coefficients, as OpenCV takes them.
     """
 
     width: int
@@ -67,25 +67,41 @@ def read_camera_info(path: Path) -> CameraInfo:
                              'camera/camera_info` prints, or a file of camera_calibration)')
         return np.array(default)
 
-    model = data.get('distortion_model', '')
-    if model not in _MODELS:
-        raise InputError(f'{path}: distortion_model: {model} is not supported (only '
-                         f'{" and ".join(_MODELS[:2])}): use rectified pictures')
     matrix = numbers(('k', 'K', 'camera_matrix'))
     if matrix.shape != (9,) or min(matrix[0], matrix[4]) <= 0:
         raise InputError(f'{path}: k: 9 numbers with positive focal lengths are needed; all zero '
                          'means that the camera is not calibrated')
-    distortion = numbers(('d', 'D', 'distortion_coefficients'), [0.0] * 5)
-    if len(distortion) not in (0, 4, 5, 8, 12, 14):
-        raise InputError(f'{path}: d: {len(distortion)} coefficients; plumb_bob has 5')
+    distortion = checked_distortion(
+        str(path), data.get('distortion_model', ''),
+        numbers(('d', 'D', 'distortion_coefficients'), [0.0] * 5))
     size = []
     for names in (('width', 'image_width'), ('height', 'image_height')):
         value = next((data[name] for name in names if name in data), None)
         if not isinstance(value, int) or value < 1:
             raise InputError(f'{path}: {names[0]}: a number of pixels is needed')
         size.append(value)
-    return CameraInfo(size[0], size[1], matrix.reshape(3, 3),
-                      distortion if len(distortion) else np.zeros(5))
+    return CameraInfo(size[0], size[1], matrix.reshape(3, 3), distortion)
+
+
+def checked_distortion(source: str, model: str, coefficients: Vector) -> Vector:
+    """Coefficients of a lens, as OpenCV takes them; five zeros where there are none.
+
+    Args:
+        source: file or topic, for messages.
+        model: name in a CameraInfo; '' stands for OpenCV's own.
+        coefficients: (K,).
+
+    Raises:
+        InputError: a model, or a number of coefficients, that OpenCV's functions do not take.
+    """
+    if model not in _MODELS:
+        raise InputError(f'{source}: distortion_model: {model} is not supported (only '
+                         f'{" and ".join(_MODELS[:2])}): use rectified pictures')
+    if len(coefficients) not in (0, 4, 5, 8, 12, 14):
+        raise InputError(f'{source}: d: {len(coefficients)} coefficients; plumb_bob has 5')
+    if not np.isfinite(coefficients).all():
+        raise InputError(f'{source}: d: not all of its numbers are finite')
+    return coefficients if len(coefficients) else np.zeros(5)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

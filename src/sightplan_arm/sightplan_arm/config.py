@@ -47,7 +47,8 @@ class ArmConfig:
         park: (N,) posture in which the arm hides nothing from the camera [rad].
         ready: (N,) posture above the table from which inverse kinematics starts [rad].
         joint_states, trajectory_topic, trajectory_action: ROS names of the controller.
-        interface: ``auto`` (the action where control_msgs is installed), ``topic`` or ``action``.
+        interface: ``topic`` (on which the gate's own thread sends the braking), ``action``, or
+            ``auto``, which is the topic.
     """
 
     joints: tuple[str, ...]
@@ -74,7 +75,8 @@ class GripperConfig:
         open_m: greatest distance between the fingers.
         force_n: with which things are held.
         trajectory_topic, action: ROS names; as for the arm.
-        interface: as for the arm.
+        interface: ``topic``, ``action`` (GripperCommand), or ``auto``: the action where
+            control_msgs is installed.
         settle_s: time that opening or closing takes at most.
     """
 

@@ -79,7 +79,8 @@ class Rgbd:
         rgb: (H, W, 3) uint8.
         depth_m: (H, W) float32, metres along the optical axis; 0 or NaN where unknown.
         matrix: (3, 3) pinhole K; pixel (0, 0) is the centre of the top-left pixel.
-        distortion: (5,) plumb_bob.
+        distortion: (4,), (5,), (8,), (12,) or (14,) coefficients in the order of OpenCV: those of
+            plumb_bob are the first 5, of rational_polynomial the first 8.
         stamp_ns: when it was taken, on the camera's clock.
     """
 

@@ -1,13 +1,14 @@
 """An arm and a camera behind ROS drivers: what skills need of them.
 
 The arm is one that ros2_control drives: joint states, and a joint trajectory controller commanded
-by its topic or, where control_msgs is installed, by its action; the gripper likewise.
+by its topic or, if its file says so, by its action; the gripper likewise.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
+import struct
 import threading
 import time
 from collections import OrderedDict
@@ -29,6 +30,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from sightplan.model import DeadlineError, InputError, WorldError
 from sightplan.records.messages import raw_stamp_ns
+from sightplan_arm.camera_files import checked_distortion
 from sightplan_arm.config import CameraConfig, RobotConfig
 from sightplan_arm.hardware import JointState, JointTrajectory, Rgbd
 from sightplan_nodes import conversions, names, qos
@@ -44,23 +46,26 @@ REPEATED_S = 1.0
 _LEAST_STEP_S = 1e-3  # measurements closer in time say nothing of a velocity
 _LONGEST_GUESS_S = 0.1  # the arm's clock runs on by itself between measurements, so far
 _CLOCK_JUMP_S = 1.0  # stamps that are this much older come from a driver that was started anew
-_PAIRED_NS = 15_000_000  # images of one time: half the distance at 30 Hz, less a bit
+_PAIRED_NS = 20_000_000  # so far apart colour and depth may always be: 60 % of a period at 30 Hz
+_PAIRED_PART = 0.6  # of the images' period, where that is longer
+_SEND_GOAL = '/_action/send_goal'
 _FINGERS_S = 0.5  # in which a gripper's trajectory leads the fingers to their goal
 _KEPT = 8  # pictures, infos and depth images that wait for their partners
 
 
-def choose_interface(wanted: str, what: str, file: str) -> str:
+def choose_interface(wanted: str, what: str, file: str, auto: str = ACTION) -> str:
     """Whether a controller is commanded by its action or by its topic.
 
     Args:
-        wanted: TOPIC, ACTION, or AUTO: the action where control_msgs is installed.
+        wanted: TOPIC, ACTION or AUTO.
         what: it is, for messages.
         file: where that is said.
+        auto: what AUTO stands for: TOPIC, or ACTION where control_msgs is installed.
 
     Raises:
         InputError: the action is wanted, and control_msgs is not installed.
     """
-    if wanted == TOPIC:
+    if (auto if wanted == AUTO else wanted) == TOPIC:
         return TOPIC
     try:
         importlib.import_module('control_msgs.action')
@@ -79,8 +84,9 @@ class RosArm:
     lives them, also a simulated one that is slower or faster than the wall's clock; stamps of
     zero stand for the time of arrival.
 
-    Commands need a spinning node, but do not wait for it. A goal that a controller refuses, or
-    gives up, is told to ``on_trouble``.
+    Commands need a spinning node, but do not wait for it. A goal that the arm's controller
+    refuses, or gives up, is told to ``on_trouble``. One of the gripper's is a warning only: how
+    far the fingers came is read off their joints.
     """
 
     def __init__(self, node: Node, robot: RobotConfig, hardware: str = names.REAL,
@@ -107,23 +113,25 @@ class RosArm:
         group = ReentrantCallbackGroup()
         arm, gripper = robot.arm, robot.gripper
 
-        def choose(wanted: str, what: str) -> str:
+        def choose(wanted: str, what: str, auto: str) -> str:
             if hardware == names.SIMULATED:
                 return TOPIC  # all that it listens to
-            return choose_interface(wanted, what, str(robot.file))
+            return choose_interface(wanted, what, str(robot.file), auto)
         self._topic = names.driver(arm.joint_states, hardware)
         node.create_subscription(JointStateMsg, self._topic, self._take, qos.DRIVER,
                                  callback_group=group)
         self._trajectories: _Channel
-        if choose(arm.interface, 'arm') == ACTION:
+        if choose(arm.interface, 'arm', TOPIC) == ACTION:
             self._trajectories = _TrajectoryAction(
-                node, names.driver(arm.trajectory_action, hardware), self._trouble)
+                node, names.driver(arm.trajectory_action, hardware),
+                lambda message: self.on_trouble(message))
         else:
             self._trajectories = _Topic(node, names.driver(arm.trajectory_topic, hardware))
         self._fingers: _Channel
-        if choose(gripper.interface, 'gripper') == ACTION:
+        if choose(gripper.interface, 'gripper', ACTION) == ACTION:
             self._fingers = _GripperAction(
-                node, names.driver(gripper.action, hardware), self._trouble)
+                node, names.driver(gripper.action, hardware),
+                lambda message: node.get_logger().warning(conversions.text(message)))
         else:
             self._fingers = _Topic(node, names.driver(gripper.trajectory_topic, hardware))
 
@@ -250,9 +258,6 @@ class RosArm:
                     self._last_now_s = -math.inf
                 self._stamp_s, self._came_s = oldest.stamp_s, oldest.came_s
 
-    def _trouble(self, message: str) -> None:
-        self.on_trouble(message)
-
 
 @dataclass(frozen=True, slots=True)
 class _Joint:
@@ -283,11 +288,13 @@ class _Topic:
     """A joint trajectory controller's topic."""
 
     def __init__(self, node: Node, topic: str) -> None:
+        self._node = node
         self._publisher = node.create_publisher(JointTrajectoryMsg, topic, qos.COMMANDS)
 
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
         if not self._publisher.get_subscription_count():
-            raise WorldError(f'no controller listens on {self._publisher.topic_name}: start it')
+            raise WorldError(f'no controller listens on {self._publisher.topic_name}: start it'
+                             f'{_offered(self._node)}')
         self._publisher.publish(message)
 
 
@@ -309,9 +316,14 @@ class _Action:
         """The goal that stands for a trajectory."""
         raise NotImplementedError
 
+    def reached(self, result: Any) -> bool:
+        """Whether a result is as good as success, whatever its status."""
+        return False
+
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
         if not self._client.server_is_ready():
-            raise WorldError(f'no controller serves the action {self._name}: start it')
+            raise WorldError(f'no controller serves the action {self._name}: start it'
+                             f'{_offered(self._node)}')
         executor = self._node.executor
         if executor is None:
             raise WorldError(f'{self._node.get_name()} is not spinning')
@@ -326,15 +338,29 @@ class _Action:
                 lambda future: self._accepted(future, number))
 
     def _accepted(self, future: Any, number: int) -> None:
-        handle = future.result()
+        handle = self._result(future, number)
+        if handle is None:
+            return
         if handle.accepted:
             handle.get_result_async().add_done_callback(
                 lambda result: self._done(result, number))
         elif number == self._newest:
             self._trouble(f'the controller refused a goal of {self._name}')
 
+    def _result(self, future: Any, number: int) -> Any:
+        """What has come of a call; None if nothing has, which is told."""
+        try:
+            return future.result()
+        except Exception as error:
+            if number == self._newest:
+                self._trouble(f'the controller did not answer a goal of {self._name}: '
+                              f'{type(error).__name__}: {error}')
+            return None
+
     def _done(self, future: Any, number: int) -> None:
-        reply = future.result()
+        reply = self._result(future, number)
+        if reply is None or self.reached(reply.result):
+            return
         if number == self._newest and reply.status != GoalStatus.STATUS_SUCCEEDED:
             said = getattr(reply.result, 'error_string', '') or 'it does not say why'
             self._trouble(f'the controller gave up a goal of {self._name}: {said}')
@@ -362,23 +388,37 @@ class _GripperAction(_Action):
         goal.command.max_effort = force_n
         return goal
 
-    def _done(self, future: Any, number: int) -> None:
-        if not future.result().result.stalled:
-            super()._done(future, number)
+    def reached(self, result: Any) -> bool:
+        return bool(result.stalled)
+
+
+def _offered(node: Node) -> str:
+    """Controllers that are there, for people who have the wrong one in their file."""
+    topics = [f'the topic {name}' for name, kinds in node.get_topic_names_and_types()
+              if 'trajectory_msgs/msg/JointTrajectory' in kinds and node.count_subscribers(name)]
+    actions = [f'the action {name.removesuffix(_SEND_GOAL)}'
+               for name, kinds in node.get_service_names_and_types()
+               if name.endswith(_SEND_GOAL) and kinds[0].startswith('control_msgs/')]
+    if not topics and not actions:
+        return ' (no controller at all is there)'
+    return f', or correct the robot file: there are {", ".join(sorted(topics + actions))}'
 
 
 class RosCamera:
-    """The protocol Camera over a driver: colour, calibration and aligned depth of one stamp.
+    """The protocol Camera over a driver: colour, calibration and aligned depth of one time.
 
-    What comes is kept undecoded until somebody looks. Subscribes for best effort, which takes
-    reliable publishers, too.
+    Depth belongs to a picture if their stamps are no further apart than 60 % of the time between
+    two pictures, and always if by no more than 20 ms. A calibration is that of the picture's
+    stamp, or else the newest of its size. A stamp of zero stands for the time of arrival, and
+    what is relayed has that. What comes is kept undecoded until somebody looks. Subscribes for
+    best effort, which takes reliable publishers, too.
 
     Args:
         node: whose topics they are.
         config: names them.
         hardware: REAL, or SIMULATED: the same names in its namespace.
-        relay: is given each message as it came (serialized), and which it is (image, info or
-            depth), in the executor's thread.
+        relay: is given each message (serialized), and which it is (image, info or depth), in the
+            executor's thread.
     """
 
     def __init__(self, node: Node, config: CameraConfig, hardware: str = names.REAL,
@@ -429,7 +469,7 @@ class RosCamera:
                 left = began + timeout_s - time.monotonic()
                 if left <= 0.0:
                     raise DeadlineError(f'no picture of the camera within {timeout_s:g} s: '
-                                        f'{self._state(began)}')
+                                        f'{self._state(after_ns, began)}')
                 self._arrived.wait(left)
         return self._decode(found)
 
@@ -442,6 +482,9 @@ class RosCamera:
     def _taker(self, part: str) -> Callable[[bytes], None]:
         def take(data: bytes) -> None:
             stamp_ns, came = raw_stamp_ns(data), time.monotonic()
+            if not stamp_ns:
+                stamp_ns = round(came * 1e9)
+                data = _stamped(data, stamp_ns)
             with self._arrived:
                 kept = self._kept[part]
                 if part == 'image':
@@ -449,60 +492,97 @@ class RosCamera:
                     if self._newest is None or stamp_ns != self._newest[0]:
                         self._newest = (stamp_ns, came)
                 kept[stamp_ns] = (data, came)
+                kept.move_to_end(stamp_ns)
                 while len(kept) > _KEPT:
                     kept.popitem(last=False)
                 self._arrived.notify_all()
             self._relay(part, data)
         return take
 
-    def _complete(self, after_ns: int, began: float) -> tuple[int, bytes, bytes, bytes] | None:
+    def _complete(self, after_ns: int, began: float,
+                  ) -> tuple[int, bytes, list[bytes], bytes] | None:
         """The newest picture after a time whose parts are all there. The lock is held.
 
         It must also have come after ``began``: a driver whose clock starts anew leaves pictures
         that seem to be of the future.
+
+        Returns:
+            stamp, picture, calibrations (the likeliest first) and depth.
         """
+        infos, depths, reach_ns = self._kept['info'], self._kept['depth'], self._reach_ns()
         for stamp_ns, (image, came) in reversed(self._kept['image'].items()):
             if stamp_ns <= after_ns or came < began:
                 continue
-            parts = [self._near(part, stamp_ns) for part in ('info', 'depth')]
-            if all(parts):
-                return (stamp_ns, image, *parts)
+            nearest = min((other for other in depths if other > after_ns),
+                          key=lambda other: abs(other - stamp_ns), default=None)
+            if infos and nearest is not None and abs(nearest - stamp_ns) <= reach_ns:
+                order = sorted(infos, key=lambda other: (other == stamp_ns, infos[other][1]))
+                return (stamp_ns, image, [infos[other][0] for other in reversed(order)],
+                        depths[nearest][0])
         return None
 
-    def _near(self, part: str, stamp_ns: int) -> bytes | None:
-        """The message of a stamp; drivers differ by a little between their streams."""
-        kept = self._kept[part]
-        nearest = min(kept, key=lambda other: abs(other - stamp_ns), default=None)
-        if nearest is None or abs(nearest - stamp_ns) > _PAIRED_NS:
-            return None
-        return kept[nearest][0]
+    def _reach_ns(self) -> int:
+        """How far apart the stamps of a picture and its depth may be [ns]. The lock is held."""
+        steps = np.diff(list(self._kept['image']))
+        steps = steps[steps > 0]  # not where a driver began anew
+        return max(_PAIRED_NS, round(_PAIRED_PART * float(np.median(steps))) if len(steps) else 0)
 
-    def _state(self, began: float) -> str:
+    def _state(self, after_ns: int, began: float) -> str:
         """What came since, for people. The lock is held."""
-        missing = [self.topics[part] for part, kept in self._kept.items()
-                   if not any(came >= began for _, came in kept.values())]
+        came = {part: [stamp_ns for stamp_ns, (_, when) in kept.items() if when >= began]
+                for part, kept in self._kept.items()}
+        if self._kept['info']:
+            came['info'] = list(self._kept['info'])  # one is enough for all pictures
+        missing = [self.topics[part] for part, stamps in came.items() if not stamps]
         if missing:
             return f'nothing came on {", ".join(missing)}; is the driver running?'
-        return (f'images, infos and depth images came, but none of the same time '
-                f'({", ".join(self.topics.values())}): the driver must align depth to colour')
+        for part in ('image', 'depth'):
+            if max(came[part]) <= after_ns:
+                return (f'what came on {self.topics[part]} was taken before, by its stamps; do '
+                        'they go on, and are they of the clock of the other topics?')
+        apart_ms = 1e-6 * min(abs(image - depth) for image in came['image']
+                              for depth in came['depth'])
+        return (f'colour and depth came, but {apart_ms:.0f} ms apart at best, by their stamps '
+                f'({self.topics["image"]}, {self.topics["depth"]}); '
+                f'{1e-6 * self._reach_ns():.0f} ms are allowed: the driver must synchronise them')
 
-    def _decode(self, parts: tuple[int, bytes, bytes, bytes]) -> Rgbd:
-        stamp_ns, image, info, depth = parts
+    def _calibration(self, infos: list[bytes], width: int, height: int) -> CameraInfo:
+        """The first that is of a picture's size, or says none.
+
+        Raises:
+            InputError: none is.
+        """
+        found = [deserialize_message(info, CameraInfo) for info in infos]
+        for info in found:
+            if (info.width, info.height) in ((width, height), (0, 0)):
+                return info
+        raise InputError(f'{self.topics["info"]} is for {found[0].width} x {found[0].height} '
+                         f'pixels, {self.topics["image"]} {width} x {height}: give the topic of '
+                         "the colour camera's own camera_info")
+
+    def _decode(self, parts: tuple[int, bytes, list[bytes], bytes]) -> Rgbd:
+        stamp_ns, image, infos, depth = parts
         rgb = conversions.image_from_msg(deserialize_message(image, Image))
-        calibration = deserialize_message(info, CameraInfo)
+        calibration = self._calibration(infos, rgb.shape[1], rgb.shape[0])
         depth_m = conversions.depth_from_msg(deserialize_message(depth, Image),
                                              self._config.depth_scale_m)
         if depth_m.shape != rgb.shape[:2]:
             raise InputError(f'{self.topics["depth"]} is {depth_m.shape[1]} x {depth_m.shape[0]} '
                              f'pixels, {self.topics["image"]} {rgb.shape[1]} x {rgb.shape[0]}: '
                              'give the topic of depth that is aligned to colour')
-        distortion = np.zeros(5)
-        given = np.asarray(calibration.d, dtype=np.float64)[:5]
-        distortion[:len(given)] = given
+        distortion = checked_distortion(
+            self.topics['info'], calibration.distortion_model,
+            np.array(calibration.d, dtype=np.float64))
         matrix = np.asarray(calibration.k, dtype=np.float64).reshape(3, 3)
         if not matrix[0, 0] > 0:
             raise InputError(f'{self.topics["info"]}: the camera is not calibrated (K is zero)')
         return Rgbd(rgb, depth_m, matrix, distortion, stamp_ns)
+
+
+def _stamped(data: bytes, stamp_ns: int) -> bytes:
+    """A serialized message that begins with a header (CDR encoding), with another stamp."""
+    stamp = struct.pack('<iI' if data[1] & 1 else '>iI', *divmod(stamp_ns, 10**9))
+    return data[:4] + stamp + data[12:]
 
 
 def _seconds(stamp: Any) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 import sys
 import threading
 import time
@@ -15,10 +17,12 @@ import pytest
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sensor_msgs.msg import JointState as JointStateMsg
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from nodes_testing import LIMIT_S, eventually, spinning
-from sightplan.model import DeadlineError, InputError, WorldError
+from sightplan.model import DeadlineError, InputError, SightplanError, WorldError
+from sightplan.records.messages import raw_stamp_ns
 from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import Arm, Camera, JointTrajectory
 from sightplan_arm.trajectories import stopping
@@ -34,6 +38,9 @@ from sightplan_nodes.ros_arm import (
 )
 
 PANDA = load_robot('panda')
+BY_ACTION = dataclasses.replace(
+    PANDA, arm=dataclasses.replace(PANDA.arm, interface=ACTION),
+    gripper=dataclasses.replace(PANDA.gripper, interface=ACTION))
 JOINTS = [*PANDA.arm.joints, *PANDA.gripper.joints]
 
 
@@ -197,22 +204,26 @@ class Done:
         callback(self)
 
     def result(self) -> object:
+        if isinstance(self._value, Exception):
+            raise self._value
         return self._value
 
 
 class Client:
-    ready, accepted, status, stalled = True, True, 4, False
+    ready, accepted, status, stalled, broken = True, True, 4, False, None
     goals: ClassVar[list[tuple[str, object]]] = []
+    made: ClassVar[list[str]] = []
 
     def __init__(self, node, kind, name, callback_group) -> None:
         self.name = name
+        self.made.append(name)
 
     def server_is_ready(self) -> bool:
         return type(self).ready
 
     def send_goal_async(self, goal):
         self.goals.append((self.name, goal))
-        return Done(Handle(self.accepted, self.status, self.stalled))
+        return Done(self.broken or Handle(self.accepted, self.status, self.stalled))
 
 
 @pytest.fixture
@@ -225,7 +236,7 @@ def control(monkeypatch):
         setattr(actions, name, SimpleNamespace(Goal=Goal))
     monkeypatch.setitem(sys.modules, 'control_msgs', package)
     monkeypatch.setitem(sys.modules, 'control_msgs.action', actions)
-    client = type('Client', (Client,), {'goals': []})
+    client = type('Client', (Client,), {'goals': [], 'made': []})
     monkeypatch.setattr(ros_arm, 'ActionClient', client)
     return client
 
@@ -238,13 +249,25 @@ def test_which_interface() -> None:
 
 
 def test_which_interface_with_control_msgs(control) -> None:
-    assert choose_interface(AUTO, 'arm', 'f') == choose_interface(ACTION, 'arm', 'f') == ACTION
+    assert choose_interface(AUTO, 'gripper', 'f') == ACTION
+    assert choose_interface(AUTO, 'arm', 'f', TOPIC) == TOPIC
     assert choose_interface(TOPIC, 'arm', 'f') == TOPIC
+    assert choose_interface(ACTION, 'arm', 'f', TOPIC) == ACTION
+
+
+def test_by_itself_the_arm_is_commanded_by_its_topic(control) -> None:
+    node = Node('bridge')
+    assert (PANDA.arm.interface, PANDA.gripper.interface) == (AUTO, AUTO)
+    RosArm(node, PANDA)
+    assert node.count_publishers(PANDA.arm.trajectory_topic) == 1
+    assert node.count_publishers(PANDA.gripper.trajectory_topic) == 0
+    assert control.made == [PANDA.gripper.action]
+    node.destroy_node()
 
 
 def test_commands_go_to_the_controllers_actions(control) -> None:
     node = Node('bridge')
-    arm, said = RosArm(node, PANDA), []
+    arm, said = RosArm(node, BY_ACTION), []
     arm.on_trouble = said.append
     with spinning(node):
         arm.command(motion())
@@ -268,9 +291,46 @@ def test_commands_go_to_the_controllers_actions(control) -> None:
         arm.grip(0.0, 10.0)
         eventually(lambda: len(control.goals) == count + 1)
         assert len(said) == 2, 'fingers that close on a thing stall'
+        control.broken = RuntimeError('the server has gone')
+        arm.command(motion())
+        eventually(lambda: len(said) == 3)
+        assert 'did not answer a goal of panda_arm_controller' in said[2]
+        assert 'the server has gone' in said[2]
         control.ready = False
         with pytest.raises(WorldError, match='no controller serves the action panda_arm'):
             arm.command(motion())
+
+
+@pytest.mark.parametrize('change', [
+    {'status': 6}, {'accepted': False}, {'broken': RuntimeError('gone')}])
+def test_what_becomes_of_the_fingers_is_a_warning_and_no_trouble(control, change: dict) -> None:
+    node, warned = Node('bridge'), []
+    logger = SimpleNamespace(warning=warned.append, error=print)
+    node.get_logger = lambda: logger
+    arm, said = RosArm(node, BY_ACTION), []
+    arm.on_trouble = said.append
+    for name, value in change.items():
+        setattr(control, name, value)
+    with spinning(node):
+        arm.grip(0.04, 10.0)
+        eventually(lambda: len(warned) == 1)
+    assert PANDA.gripper.action in warned[0]
+    assert said == []
+
+
+def test_a_wrong_name_is_answered_with_those_that_there_are() -> None:
+    node, controller = Node('bridge'), Controller()
+    wrong = dataclasses.replace(PANDA.arm, trajectory_topic='arm_controller/joint_trajectory')
+    arm = RosArm(node, dataclasses.replace(PANDA, arm=wrong))
+    controller.node.create_service(Trigger, 'other_controller/follow/_action/send_goal',
+                                   lambda request, response: response)
+    with spinning(node, controller.node):
+        eventually(lambda: node.count_subscribers(PANDA.arm.trajectory_topic) == 1)
+        with pytest.raises(WorldError, match='no controller listens on /arm_controller/'
+                           '.*correct the robot file.* the topic /panda_arm_controller/joint_tr'
+                           ) as caught:
+            arm.command(motion())
+        assert 'other_controller' not in str(caught.value), 'it is an action of another kind'
 
 
 def test_simulated_hardware_is_commanded_by_topics(control) -> None:
@@ -289,10 +349,15 @@ class Eye:
         self.node = Node('bridge')
         self.relayed: list[str] = []
         config = dataclasses.replace(PANDA.camera, **changes)
-        self.camera = RosCamera(self.node, config, relay=lambda part, _: self.relayed.append(part))
+        self.data = b''
+        self.camera = RosCamera(self.node, config, relay=self.relay)
         self.publishers = {
             part: self.node.create_publisher(kind, getattr(config, part), qos.DRIVER)
             for part, kind in (('image', Image), ('info', CameraInfo), ('depth', Image))}
+
+    def relay(self, part: str, data: bytes) -> None:
+        self.relayed.append(part)
+        self.data = data
 
     def show(self, part: str, stamp_ns: int, value: int = 7, **fields: object) -> None:
         head = conversions.header(stamp_ns, 'eye')
@@ -300,7 +365,7 @@ class Eye:
             message = conversions.image_to_msg(np.full((4, 6, 3), value, np.uint8), stamp_ns)
         elif part == 'info':
             message = CameraInfo(header=head, k=[5.0, 0.0, 2.5, 0.0, 5.0, 1.5, 0.0, 0.0, 1.0],
-                                 d=[0.1, 0.2])
+                                 d=[0.1, 0.2, 0.0, 0.0, 0.3])
         else:
             message = conversions.depth_to_msg(np.full((4, 6), 0.5, np.float32), stamp_ns)
         for name, changed in fields.items():
@@ -349,7 +414,7 @@ def test_a_look_shows_what_was_taken_after_it_began(eye: Eye) -> None:
     assert (picture.rgb[0, 0, 0], picture.stamp_ns) == (3, 60 * 10**9)
     assert picture.depth_m.shape == (4, 6) and picture.depth_m[0, 0] == 0.5
     assert picture.matrix[0, 2] == 2.5
-    assert picture.distortion.tolist() == [0.1, 0.2, 0.0, 0.0, 0.0]
+    assert picture.distortion.tolist() == [0.1, 0.2, 0.0, 0.0, 0.3]
     assert {'image', 'info', 'depth'} == set(eye.relayed)
 
 
@@ -368,13 +433,103 @@ def test_pictures_of_before_a_driver_began_anew_are_not_shown(eye: Eye) -> None:
 
 def test_images_and_depth_of_one_time_belong_together(eye: Eye) -> None:
     found = looked(eye)
-    eye.shoot(10**9, 1, late_ns=20_000_000)
+    eye.shoot(10**9, 1, late_ns=21_000_000)
     eventually(lambda: eye.kept['image'] == 1)
     time.sleep(0.05)
     assert found == [], 'the depth is of another time'
-    eye.shoot(2 * 10**9, 2, late_ns=4_000_000)
+    eye.shoot(2 * 10**9, 2, late_ns=19_000_000)
     eventually(lambda: bool(found))
     assert found[0].stamp_ns == 2 * 10**9
+
+
+def test_a_slow_camera_may_be_further_apart() -> None:
+    node = Node('bridge')
+    camera = RosCamera(node, PANDA.camera)
+    for k in range(4):
+        camera._kept['image'][k * 100_000_000] = (b'', 0.0)
+    assert camera._reach_ns() == 60_000_000
+    camera._kept['image'][5] = (b'', 0.0)  # its clock began anew
+    assert camera._reach_ns() == 60_000_000
+    node.destroy_node()
+
+
+def shown(eye: Eye, show) -> object:
+    """What a look finds, or raises, while a driver shows something again and again."""
+    found: list[object] = []
+
+    def look() -> None:
+        try:
+            found.append(eye.camera.look(1.5))
+        except SightplanError as error:
+            found.append(error)
+    thread = threading.Thread(target=look)
+    thread.start()
+    while thread.is_alive():
+        show(time.time_ns())
+        time.sleep(0.05)
+    return found[0]
+
+
+def test_one_calibration_is_enough_if_it_is_of_the_pictures_size(eye: Eye) -> None:
+    eye.show('info', 5, width=6, height=4, d=[0.5] * 5)
+    eye.show('info', 3, width=6, height=4)
+    eye.show('info', 7, width=640, height=480)
+    eventually(lambda: eye.kept['info'] == 3)
+
+    def show(stamp_ns: int) -> None:
+        eye.show('depth', stamp_ns)
+        eye.show('image', stamp_ns)
+    picture = shown(eye, show)
+    assert picture.distortion.tolist() == [0.1, 0.2, 0.0, 0.0, 0.3], 'the newest of that size'
+
+
+@pytest.mark.parametrize(('info', 'words'), [
+    ({'width': 640, 'height': 480}, 'is for 640 x 480 pixels, camera/image_raw 6 x 4'),
+    ({'distortion_model': 'equidistant', 'd': [0.1] * 4},
+     'distortion_model: equidistant is not supported .only plumb_bob and rational_polynomial.'),
+    ({'d': [0.1] * 6}, 'd: 6 coefficients'),
+    ({'d': [float('nan')] * 5}, 'd: not all of its numbers are finite')])
+def test_calibrations_that_cannot_be_used_are_named(eye: Eye, info: dict, words: str) -> None:
+    def show(stamp_ns: int) -> None:
+        eye.show('info', stamp_ns, **info)
+        eye.show('depth', stamp_ns)
+        eye.show('image', stamp_ns)
+    error = shown(eye, show)
+    assert isinstance(error, InputError)
+    assert re.search(words, str(error))
+
+
+@pytest.mark.parametrize(('model', 'd'), [
+    ('rational_polynomial', [.46, -2.7, .0003, -.0002, 1.6, .34, -2.5, 1.5]),
+    ('rational_polynomial', [0.01 * k for k in range(14)]), ('plumb_bob', [0.1, 0.2, 0.3, 0.4]),
+    ('', [])])
+def test_all_coefficients_of_a_lens_are_kept(eye: Eye, model: str, d: list[float]) -> None:
+    def show(stamp_ns: int) -> None:
+        eye.show('info', stamp_ns, distortion_model=model, d=d)
+        eye.show('depth', stamp_ns)
+        eye.show('image', stamp_ns)
+    assert shown(eye, show).distortion.tolist() == (d or [0.0] * 5)
+
+
+def test_pictures_without_stamps_have_the_time_of_their_arrival(eye: Eye) -> None:
+    def show(stamp_ns: int) -> None:
+        eye.shoot(0)
+    began_ns = time.monotonic_ns()
+    picture = shown(eye, show)
+    assert began_ns < picture.stamp_ns < time.monotonic_ns()
+    assert raw_stamp_ns(eye.data) > began_ns, 'also for others'
+
+
+@pytest.mark.parametrize(('late_ns', 'words'), [
+    (10**12, 'colour and depth came, but .* ms apart at best.*the driver must synchronise'),
+    (-10**12, 'camera/depth/image_raw was taken before, by its stamps')])
+def test_why_no_picture_is_complete(eye: Eye, late_ns: int, words: str) -> None:
+    numbers = itertools.count(10**12, 50_000_000)
+    eye.shoot(next(numbers), late_ns=late_ns)
+    eventually(lambda: eye.kept['image'] == 1)
+    error = shown(eye, lambda _: eye.shoot(next(numbers), late_ns=late_ns))
+    assert isinstance(error, DeadlineError)
+    assert re.search(words, str(error)), str(error)
 
 
 @pytest.mark.parametrize(('parts', 'words'), [
