@@ -390,6 +390,17 @@ class Gate:
         Raises:
             ArmStoppedError: a stop must be released first, or a motion is under way.
         """
+        self._turn(GateState.ARMED)
+
+    def end_episode(self) -> None:
+        """End an episode: nothing moves before the next, and others may move the arm.
+
+        For a simulator that is set up anew, with the arm elsewhere at once. Raises and waits as
+        ``new_episode`` does.
+        """
+        self._turn(GateState.REARMED)
+
+    def _turn(self, state: GateState) -> None:
         deadline = self._clock() + 2.0 * self.settings.settle_s
         while True:
             with self._lock:
@@ -400,7 +411,7 @@ class Gate:
                     raise ArmStoppedError('busy', 'a motion is under way or waits for an answer; '
                                           'cancel it first')
                 if not busy and not self._brakes_at(self._arm.now_s()):
-                    self._state, self._cause, self._message = GateState.ARMED, '', ''
+                    self._state, self._cause, self._message = state, '', ''
                     self._epoch += 1
                     self._shown = self._moved_since_s = None
                     self._braking = _NEVER

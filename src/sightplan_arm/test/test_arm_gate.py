@@ -455,6 +455,22 @@ def test_an_episode_begins_when_the_arm_has_braked(bench):
     assert bench.gate.status().ready
 
 
+@pytest.mark.parametrize('held', [False, True])
+def test_between_episodes_others_may_put_the_arm_elsewhere(bench, held):
+    if held:
+        bench.gate.hold()
+    bench.gate.end_episode()
+    sent = len(bench.arm.sent)
+    bench.arm.push_rad_s = bench.arm.push_rad_s + 18.0
+    bench.arm.offset_rad = bench.arm.offset_rad + 0.3
+    bench.pass_time(1.0)
+    assert bench.gate.status().state is GateState.REARMED
+    assert bench.error(bench.follow).cause == 'not_reset'
+    assert len(bench.arm.sent) == sent
+    bench.gate.stop()
+    assert bench.error(bench.gate.end_episode).latched
+
+
 def test_a_skill_planned_in_an_earlier_episode_is_outdated(bench):
     since = bench.gate.epoch
     bench.gate.hold()
