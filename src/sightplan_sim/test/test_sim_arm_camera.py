@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import cv2
 import numpy as np
 import pytest
+import yaml
 
-from sightplan.model import WorldError
+from sightplan.model import Action, InputError, WorldError
 from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import distance, hand_down, inverse
 from sightplan_arm.hardware import Camera
@@ -42,7 +43,7 @@ def world() -> Iterator[ArmWorld]:
 
 @pytest.fixture(scope='module')
 def scene() -> Iterator[ArmScene]:
-    with ArmScene(load_robot('panda').table, HardwareSettings(), supersampling=1) as made:
+    with ArmScene(load_robot('panda'), HardwareSettings(), supersampling=1) as made:
         yield made
 
 
@@ -54,6 +55,55 @@ def test_the_camera_hangs_where_the_robots_file_has_it(world):
     assert np.allclose(world.camera_pose(), world.robot.camera.pose, atol=1e-6)
     spacing = load_robot('panda').table.spacing_m
     assert np.allclose(np.diff(load_robot('panda').table.column_x_m(5)), spacing)
+
+
+def elsewhere(tmp_path, **changes):
+    """A robot's file with another camera, or another table."""
+    file = load_robot('panda').file
+    text = yaml.safe_load(file.read_text())
+    for key, value in changes.items():
+        section, field = key.split('__')
+        text[section][field] = value
+    path = tmp_path / 'robot.yaml'
+    path.write_text(yaml.safe_dump(text))
+    return str(path)
+
+
+def test_in_a_wide_picture_the_camera_hangs_where_the_file_has_it_and_moves_succeed():
+    with make_world(execution='arm', width=1280, height=720, supersampling=1) as world:
+        assert np.allclose(world.camera_pose(), world.robot.camera.pose, atol=1e-12)
+        world.reset(episode(STACKS))
+        assert world.observe().image.shape == (720, 1280, 3)
+        world.execute(Action('moveblock', ('g', 'c3')))
+        assert world.last_outcome() == 'success'
+
+
+def test_pictures_are_taken_from_another_pose_if_the_file_has_another_one(tmp_path):
+    pose = {'xyz': [0.05, -0.95, 0.48], 'rpy_deg': [-111.0, 0.0, 2.0]}
+    with make_world(execution='arm', robot=elsewhere(tmp_path, camera__pose=pose),
+                    supersampling=1) as world:
+        assert np.allclose(world.camera_pose()[:3, 3], pose['xyz'], atol=1e-12)
+        assert np.allclose(world.camera_pose(), world.robot.camera.pose, atol=1e-12)
+        world.reset(episode(STACKS))
+        world.execute(Action('moveblock', ('g', 'c3')))
+        assert world.last_outcome() == 'success', world.skill_reports[-1]
+        with world.camera_process() as live:  # which has a camera of its own
+            assert live.request(world.hardware.poses(), world.hardware.camera.decor)
+            assert np.array_equal(live.wait(60.0).rgb, world.observe().image)
+
+
+@pytest.mark.parametrize(('settings', 'changes', 'message'), [
+    ({'width': 480, 'height': 480}, {}, r'set width to at least 6\d\d or height to at most 3\d\d'),
+    ({}, {'camera__pose': {'xyz': [0.0, -0.5, 0.38], 'rpy_deg': [-106.0, 0.0, 0.0]}},
+     "correct that file's camera.pose"),
+    ({}, {'camera__pose': {'xyz': [0.0, 0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]}},
+     'camera.pose'),
+    ({}, {'camera__pose': {'xyz': [0.0, -0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]}},
+     'camera.pose'),
+    ({}, {'table__max_columns': 7}, 'every place of 7 columns')])
+def test_a_camera_that_does_not_see_every_place_is_refused(settings, changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        make_world(execution='arm', robot=elsewhere(tmp_path, **changes), **settings)
 
 
 @pytest.mark.parametrize('n_columns', [1, 3, 5])
@@ -153,7 +203,7 @@ def test_depth_drops_out_and_comes_in_steps():
 
 def test_the_calibrations_error_is_as_large_as_it_is_set():
     def pose(**settings):
-        with ArmScene(load_robot('panda').table, HardwareSettings(**settings),
+        with ArmScene(load_robot('panda'), HardwareSettings(**settings),
                       supersampling=1) as made:
             camera = made.camera(0, 0, Look())
             return pose_matrix(camera.rotation.T, camera.position_m)

@@ -17,11 +17,14 @@ from sightplan.model import (
     World,
     WorldError,
 )
+from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import joint_line, timed
-from sightplan_sim.blocksworld import make_world
+from sightplan_sim.arm.simulator import SimulatedArm
+from sightplan_sim.blocksworld import Settings, make_world, world_identity
+from sightplan_sim.blocksworld.arm_scene import ArmScene
 from sightplan_sim.blocksworld.arm_world import ArmWorld, outcome_of, true_atoms
 from sightplan_sim.blocksworld.camera import BLOCK_M
 from sim_cases import atoms, episode, move
@@ -54,40 +57,67 @@ def test_stacks_are_true_as_in_the_symbolic_world():
     assert true_atoms(blocks, COLUMNS, 0.09) == atoms(STACKS)
 
 
-def test_a_block_below_the_table_is_nowhere():
-    found = true_atoms({'r': (0.0, -0.05, -0.7, *UPRIGHT)}, COLUMNS, 0.09)
-    assert about('clear', 'r') in found
-    assert not any(a.predicate in ('incolumn', 'on') for a in found)
+def found_about(blocks):
+    """What holds besides the order of columns."""
+    return {a for a in true_atoms(blocks, COLUMNS, 0.09)
+            if a.predicate not in ('leftof', 'rightof')}
 
 
-def test_a_block_behind_the_row_is_in_no_column():
-    assert not any(a.predicate == 'incolumn'
-                   for a in true_atoms({'r': at(0.0, 0, y=0.07)}, COLUMNS, 0.09))
+def tilted(degrees):
+    half = math.radians(degrees) / 2
+    return (math.sin(half), 0.0, 0.0, math.cos(half))
+
+
+ALONE = {about('incolumn', 'r', 'c2'), about('clear', 'r')}
+
+
+@pytest.mark.parametrize('pose', [
+    (0.0, -0.02, -0.7, *UPRIGHT),  # on the floor
+    at(0.0, 0, y=0.026),  # behind the row
+    at(0.0, 0, y=-0.026),  # before it
+    at(0.0, 2),  # held
+    at(0.0, 0.3),  # held above the table
+    at(0.0, 0, turn=tilted(16)),
+    at(0.0, 0, turn=tilted(74)),
+])
+def test_a_block_that_stands_in_no_column_is_nowhere(pose):
+    assert found_about({'r': pose}) == set()
+
+
+@pytest.mark.parametrize('pose', [
+    at(0.0, 0, y=0.024), at(0.044, 0), at(0.0, 0.1), at(0.0, 0, turn=tilted(14)),
+    at(0.0, 0, turn=tilted(90)), at(0.0, 0, turn=tilted(-90))])
+def test_a_block_that_stands_a_little_off_its_place_is_there(pose):
+    assert found_about({'r': pose}) == ALONE
 
 
 def test_blocks_side_by_side_in_a_column_are_not_on_each_other():
-    found = true_atoms({'r': at(-0.02, 0, y=-0.03), 'g': at(0.02, 0, y=0.03)}, COLUMNS, 0.09)
-    assert {about('incolumn', 'r', 'c2'), about('incolumn', 'g', 'c2'), about('clear', 'r'),
-            about('clear', 'g')} <= found
-    assert not any(a.predicate == 'on' for a in found)
+    assert found_about({'r': at(-0.026, 0), 'g': at(0.026, 0)}) == {
+        about('incolumn', 'r', 'c2'), about('incolumn', 'g', 'c2'), about('clear', 'r'),
+        about('clear', 'g')}
 
 
-def test_a_block_that_leans_on_another_is_not_on_it_but_hides_it():
-    eighth = (math.sin(math.pi / 8), 0.0, 0.0, math.cos(math.pi / 8))
-    leaning = (0.0, 0.04, 0.052, *eighth)
-    found = true_atoms({'r': at(0.0, 0), 'g': leaning}, COLUMNS, 0.09)
-    assert about('on', 'g', 'r') not in found
-    assert about('clear', 'r') not in found and about('clear', 'g') in found
+def test_what_is_above_another_block_hides_it_and_is_on_it_only_if_it_rests_there():
+    hidden = {about('incolumn', 'r', 'c2')}
+    for pose in ((0.0, 0.04, 0.052, *tilted(45)),  # leans
+                 (0.0, 0.02, 0.078, *tilted(44)),  # lies tipped on it
+                 at(0.02, 0.6),  # is stuck beside it
+                 at(0.0, 2), at(0.0, 1.3)):  # in the hand
+        assert found_about({'r': at(0.0, 0), 'g': pose}) == hidden
 
 
-def test_a_block_that_is_stuck_beside_another_is_not_on_it():
-    found = true_atoms({'r': at(0.0, 0), 'g': at(0.02, 0.6)}, COLUMNS, 0.09)
-    assert about('on', 'g', 'r') not in found
-
-
-def test_a_block_in_the_hand_above_another_is_not_on_it():
-    found = true_atoms({'r': at(0.0, 0), 'g': at(0.0, 2)}, COLUMNS, 0.09)
-    assert about('on', 'g', 'r') not in found and about('clear', 'r') not in found
+def test_a_stack_is_in_its_column_as_far_as_all_of_it_rests():
+    stack = {'r': at(0.0, 0), 'g': at(0.004, 1), 'b': at(0.0, 2)}
+    whole = {about('incolumn', 'r', 'c2'), about('incolumn', 'g', 'c2'),
+             about('incolumn', 'b', 'c2'), about('on', 'g', 'r'), about('on', 'b', 'g'),
+             about('clear', 'b')}
+    assert found_about(dict(reversed(stack.items()))) == whole
+    raised = {**stack, 'g': at(0.0, 1.3), 'b': at(0.0, 2.3)}  # two held above the third
+    assert found_about(raised) == {about('incolumn', 'r', 'c2')}
+    aside = {**stack, 'r': at(0.0, 0, y=0.03), 'g': at(0.0, 1, y=0.01), 'b': at(0.0, 2, y=0.01)}
+    assert found_about(aside) == set()  # on a block that is in no column
+    between = {'r': at(0.04, 0), 'g': at(0.05, 1)}  # on a block of the next column
+    assert found_about(between) == {about('incolumn', 'r', 'c2')}
 
 
 # --- what became of an action --------------------------------------------------------------------
@@ -204,12 +234,14 @@ def test_what_moves_from_outside_is_true_at_once(world):
     hardware.command(motion)
     hardware.advance(motion.duration_s)
     assert about('incolumn', 'r', 'c1') in world.state()
-    assert world.hardware.poses().blocks['b'][2] > 0.1
+    assert world.hardware.poses().blocks['b'][2] > 0.1  # in the hand
+    assert not any('b' in atom.args for atom in world.state())
 
 
 @pytest.mark.parametrize(('settings', 'message'), [
     ({'fov_deg': 30.0}, 'fov_deg'), ({'elevation_deg': 20.0}, 'elevation_deg'),
-    ({'pictures': 'none'}, 'pictures'), ({'distance_m': 1.0}, 'distance_m'),
+    ({'pictures': 'none'}, 'pictures cannot be chosen .* the skills look'),
+    ({'distance_m': 1.0}, 'distance_m'),
     ({'robot': 'ur5e'}, 'only a Panda'), ({'robot': 'nobody'}, 'nobody'),
     ({'depth_dropout': 2.0}, 'depth_dropout')])
 def test_settings_that_make_no_sense_are_refused(settings, message):
@@ -218,10 +250,67 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_episodes_that_make_no_sense_are_refused(world):
-    with pytest.raises(WorldError, match='failure probability'):
+    with pytest.raises(WorldError, match='failure_probability'):
         world.reset(episode(STACKS, failure=0.1))
     with pytest.raises(WorldError, match='room for 5 columns'):
         world.reset(episode({f'c{i}': [] for i in range(6)} | {'c0': ['r']}))
+
+
+def test_what_makes_no_sense_is_known_before_the_first_episode(world):
+    world.check([episode(STACKS), episode({'c1': ['r']})])
+    for bad, message in (
+            (episode(STACKS, failure=0.1), 'failure_probability is 0.1.* set it to 0'),
+            (episode({f'c{i}': [] for i in range(6)} | {'c0': ['r']}),
+             r'6 columns and 1 blocks.*table.max_columns .* in .*panda.yaml')):
+        with pytest.raises(InputError, match=message):
+            world.check([episode(STACKS), bad])
+
+
+def test_after_a_reset_that_failed_there_are_no_reports_of_the_episode_before(world):
+    world.reset(episode(STACKS))
+    world.execute(Action('moveblock', ('r', 'c3')))
+    assert len(world.skill_reports) == 1
+    with pytest.raises(WorldError):
+        world.reset(episode(STACKS, failure=0.1))
+    assert world.skill_reports == []
+
+
+def test_a_world_that_cannot_be_made_leaves_no_simulator_behind(monkeypatch):
+    closed = []
+    for kind in (ArmScene, SimulatedArm):
+        def close(self, kind=kind, original=kind.close):
+            closed.append(kind)
+            original(self)
+        monkeypatch.setattr(kind, 'close', close)
+    with pytest.raises(InputError, match='no_such'):
+        ArmWorld(Settings(execution='arm'), skill_settings={'no_such': 1})
+    assert set(closed) == {ArmScene, SimulatedArm}
+
+
+def test_settings_of_the_arm_are_refused_without_one():
+    with pytest.raises(InputError, match='depth_noise_mm.*execution=arm'):
+        make_world(width=64, height=64, depth_noise_mm=1.0)
+    with make_world(width=64, height=64, depth_noise_mm=0.0, robot='panda'):
+        pass  # as it is without an arm
+
+
+def test_the_content_of_the_robots_file_is_part_of_the_identity(tmp_path):
+    assert world_identity({}) == world_identity({'width': 64}) == {}
+    panda = world_identity({'execution': 'arm'})
+    assert panda == world_identity({'execution': 'arm', 'robot': 'panda'})
+    robot = load_robot('panda')
+    (tmp_path / 'arm.urdf').write_bytes(robot.urdf.read_bytes())
+    file = tmp_path / 'panda.yaml'
+    file.write_text(robot.file.read_text().replace('urdf: panda', 'urdf: arm.urdf'))
+    seen = [panda, world_identity({'execution': 'arm', 'robot': str(file)})]
+    file.write_text(file.read_text().replace('force_n: 20.0', 'force_n: 21.0'))
+    seen.append(world_identity({'execution': 'arm', 'robot': str(file)}))
+    with (tmp_path / 'arm.urdf').open('a') as urdf:
+        urdf.write('<!-- another one -->')
+    seen.append(world_identity({'execution': 'arm', 'robot': str(file)}))
+    assert len({one['robot_sha256'] for one in seen}) == 4
+    with pytest.raises(InputError, match='nobody'):
+        world_identity({'execution': 'arm', 'robot': 'nobody'})
 
 
 def test_the_symbolic_world_stays_the_default():

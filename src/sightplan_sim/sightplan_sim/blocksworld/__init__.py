@@ -5,6 +5,6 @@
 """
 
 from sightplan_sim.blocksworld.settings import Settings
-from sightplan_sim.blocksworld.world import BlocksworldWorld, make_world
+from sightplan_sim.blocksworld.world import BlocksworldWorld, make_world, world_identity
 
-__all__ = ['BlocksworldWorld', 'Settings', 'make_world']
+__all__ = ['BlocksworldWorld', 'Settings', 'make_world', 'world_identity']

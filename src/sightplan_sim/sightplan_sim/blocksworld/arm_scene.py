@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError, WorldError
-from sightplan_arm.config import TableConfig
+from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vector
 from sightplan_arm.hardware import Rgbd
 from sightplan_sim.arm.meshes import make_link_bodies, panda_meshes
@@ -29,7 +30,7 @@ from sightplan_sim.blocksworld.camera import (
     Camera,
     Layout,
     Optics,
-    fixed_camera,
+    shown_extent,
 )
 from sightplan_sim.blocksworld.look import COLOURS, Look
 from sightplan_sim.blocksworld.scene import (
@@ -44,9 +45,6 @@ from sightplan_sim.blocksworld.scene import (
 from sightplan_sim.blocksworld.table import Picture
 from sightplan_sim.bullet import one_thread
 
-MARGIN = 0.03
-SEEN_COLUMNS, SEEN_BLOCKS, SEEN_PITCH_M = 5, 6, 0.09
-"""What the camera is fitted to: it does not move with the problem."""
 ARM_ID = len(COLOURS) + 1
 """The arm in a segmentation."""
 
@@ -67,30 +65,28 @@ class Decor:
 
 
 class ArmScene(BlocksScene):
-    """Draws blocks and arm at their poses.
+    """Draws blocks and arm at their poses, seen from where the robot's file has the camera.
 
     Args:
-        table: where columns stand.
+        robot: where camera and columns are.
         settings: of the calibration's error.
         width, height: size of the picture [px].
-        fov_deg, elevation_deg: of the camera.
+        fov_deg: vertical field of view.
         supersampling: samples per pixel and direction, 1..4.
 
     Raises:
         InputError: the table's blocks have another size than those that are drawn.
     """
 
-    def __init__(self, table: TableConfig, settings: HardwareSettings, width: int = 640,
+    def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int = 640,
                  height: int = 480, *, fov_deg: float = Optics.fov_deg,
-                 elevation_deg: float = Optics.elevation_deg, supersampling: int = 2) -> None:
-        if abs(table.block_m - BLOCK_M) > 1e-9:
-            raise InputError(f'block_m of the robot is {table.block_m:g}; simulated blocks have '
-                             f'sides of {BLOCK_M:g} m')
-        super().__init__(width, height, fov_deg=fov_deg, elevation_deg=elevation_deg,
-                         margin=MARGIN, supersampling=supersampling)
-        self._table, self._settings = table, settings
-        nominal = fixed_camera(self.optics, SEEN_COLUMNS, SEEN_BLOCKS, SEEN_PITCH_M)
-        self._camera = _displaced(nominal, settings)
+                 supersampling: int = 2) -> None:
+        if abs(robot.table.block_m - BLOCK_M) > 1e-9:
+            raise InputError(f'block_m of the robot is {robot.table.block_m:g}; simulated blocks '
+                             f'have sides of {BLOCK_M:g} m')
+        super().__init__(width, height, fov_deg=fov_deg, supersampling=supersampling)
+        self._robot, self._table, self._settings = robot, robot.table, settings
+        self._camera = _displaced(nominal_camera(robot, self.optics), settings)
         self._link_bodies = make_link_bodies(self._bullet, self._client, PARKED_M)
         self._half: ArmScene | None = None
 
@@ -144,8 +140,8 @@ class ArmScene(BlocksScene):
         if self._half is None:
             o = self.optics
             self._half = ArmScene(
-                self._table, self._settings, max(32, o.width // 2), max(32, o.height // 2),
-                fov_deg=o.fov_deg, elevation_deg=o.elevation_deg, supersampling=1)
+                self._robot, self._settings, max(32, o.width // 2), max(32, o.height // 2),
+                fov_deg=o.fov_deg, supersampling=1)
         return self._half
 
     def _move(self, blocks: Mapping[str, Pose7]) -> None:
@@ -266,15 +262,15 @@ class LiveDrawer:
     """Pictures for a camera process: fast ones while something moves.
 
     Args:
-        table: where columns stand.
+        robot: where camera and columns are.
         settings: of camera and depth.
         width, height: size of the picture [px].
         supersampling: samples per pixel and direction in a picture of what rests.
     """
 
-    def __init__(self, table: TableConfig, settings: HardwareSettings, width: int, height: int,
+    def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int, height: int,
                  supersampling: int) -> None:
-        self._scene = ArmScene(table, settings, width, height, supersampling=supersampling)
+        self._scene = ArmScene(robot, settings, width, height, supersampling=supersampling)
         self._settings = settings
 
     def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
@@ -319,6 +315,40 @@ def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
     if s.depth_dropout:
         out = np.where(rng.random(out.shape, np.float32) < s.depth_dropout, np.float32(0), out)
     return np.maximum(out, 0).astype(np.float32)
+
+
+def nominal_camera(robot: RobotConfig, optics: Optics) -> Camera:
+    """The camera where the robot's file has it."""
+    pose = robot.camera.pose
+    return Camera(optics, pose[:3, :3].T.copy(), pose[:3, 3].copy())
+
+
+def check_view(robot: RobotConfig, width: int, height: int) -> None:
+    """Check that the camera sees every place where a block may stand, and all name plates.
+
+    Args:
+        robot: where camera and columns are.
+        width: of the picture [px].
+        height: of the picture [px].
+
+    Raises:
+        InputError: it does not; says what to change.
+    """
+    table, optics = robot.table, Optics(width, height)
+    camera = nominal_camera(robot, optics)
+    points = shown_extent(table.max_columns, min(table.max_level, len(COLOURS)), table.spacing_m)
+    x, y, z = camera.to_optical(points).T
+    reach = np.full(2, np.inf)
+    if (z > NEAR_M).all() and camera.rotation[0, 0] > 0:  # else from behind, or upside down
+        reach = 2 * optics.focal_px * np.abs([x / z, y / z]).max(axis=1)
+    if (reach <= (width, height)).all():
+        return
+    remedy = (f'set width to at least {math.ceil(reach[0])} or height to at most '
+              f'{math.floor(height * width / reach[0])}, or ' if reach[1] <= height else '')
+    raise InputError(
+        f'width {width} and height {height}: with camera.pose of {robot.file} the picture does '
+        f'not show every place of {table.max_columns} columns and stacks of {table.max_level}: '
+        f"{remedy}correct that file's camera.pose, table.max_columns or table.max_level")
 
 
 def _displaced(camera: Camera, s: HardwareSettings) -> Camera:

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,13 @@ from sightplan_arm.skills import SkillReport, load_skills
 from sightplan_sim.arm.camera_process import CameraProcess
 from sightplan_sim.arm.hardware import Hardware
 from sightplan_sim.arm.simulator import Pose7, Poses, SimulatedArm
-from sightplan_sim.blocksworld.arm_scene import ArmScene, Decor, LiveDrawer, SimulatedCamera
+from sightplan_sim.blocksworld.arm_scene import (
+    ArmScene,
+    Decor,
+    LiveDrawer,
+    SimulatedCamera,
+    check_view,
+)
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
@@ -61,8 +68,11 @@ SETTLE_S = 0.5
 TABLE_END_M = 0.8
 """y to which the table reaches: farther back than the wall in the pictures, which is a curtain."""
 _GAP_M = 2e-4  # between blocks that are put on one another by a reset
-_FIXED = ('fov_deg', 'elevation_deg', 'distance_m', 'margin', 'pictures')
-"""Settings that an arm leaves no choice: its camera hangs still."""
+_FIXED = {
+    **dict.fromkeys(('fov_deg', 'elevation_deg', 'distance_m', 'margin'),
+                    "the camera hangs where the robot's file has it"),
+    'pictures': 'the skills look at the table'}
+"""Settings that an arm leaves no choice, and why."""
 
 
 class ArmWorld(EpisodicWorld['_Episode']):
@@ -96,27 +106,32 @@ class ArmWorld(EpisodicWorld['_Episode']):
         check_settings(settings)
         for setting in settings_fields(Settings):
             if setting.name in _FIXED and getattr(settings, setting.name) != setting.default:
-                raise InputError(f'{setting.name} cannot be chosen with execution=arm: the camera '
-                                 "hangs where the robot's file has it; leave it out")
+                raise InputError(f'{setting.name} cannot be chosen with execution=arm: '
+                                 f'{_FIXED[setting.name]}; leave it out')
         self.settings = settings
         self.robot = load_robot(settings.robot)
-        scene = ArmScene(self.robot.table, settings, settings.width, settings.height,
-                         supersampling=settings.supersampling)
-        arm = SimulatedArm(self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, TABLE_END_M))
-        camera = SimulatedCamera(scene, arm.poses, settings)
-        super().__init__(clock_ns)
-        if clock_ns is None:
-            self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
-        self._scene, self._arm, self._camera = scene, arm, camera
-        self.hardware: Hardware[SimulatedCamera] = Hardware(arm, camera)
-        kinematics = Kinematics(self.robot)
-        self.gate = Gate(arm, self.robot, kinematics)
-        self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate, kinematics,
-                                  **(skill_settings or {}))
-        self.renderer = f'{scene.renderer}, arm {self.robot.name}'
-        self.pictures = True
-        if settings.realtime_factor > 0:
-            arm.run()
+        check_view(self.robot, settings.width, settings.height)
+        with ExitStack() as stack:
+            scene = stack.enter_context(ArmScene(
+                self.robot, settings, settings.width, settings.height,
+                supersampling=settings.supersampling))
+            arm = stack.enter_context(SimulatedArm(
+                self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, TABLE_END_M)))
+            camera = SimulatedCamera(scene, arm.poses, settings)
+            super().__init__(clock_ns)
+            if clock_ns is None:
+                self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
+            self._scene, self._arm, self._camera = scene, arm, camera
+            self.hardware: Hardware[SimulatedCamera] = Hardware(arm, camera)
+            kinematics = Kinematics(self.robot)
+            self.gate = Gate(arm, self.robot, kinematics)
+            self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate,
+                                      kinematics, **(skill_settings or {}))
+            self.renderer = f'{scene.renderer}, arm {self.robot.name}'
+            self.pictures = True
+            if settings.realtime_factor > 0:
+                arm.run()
+            stack.pop_all()
 
     def close(self) -> None:
         """Give the simulators back."""
@@ -124,6 +139,17 @@ class ArmWorld(EpisodicWorld['_Episode']):
         with self._lock:
             self._episode = None
             self._camera.close()
+
+    def check(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Check before the first of some episodes that this world can show them.
+
+        Raises:
+            InputError: one of them wants failures to be injected, or more columns or blocks than
+                there is room for; says what to change.
+        """
+        for spec in specs:
+            if misfit := self._misfit(spec):
+                raise InputError(misfit)
 
     # --- port World ---------------------------------------------------------------------------
 
@@ -135,27 +161,20 @@ class ArmWorld(EpisodicWorld['_Episode']):
                 robot's table, the spec wants failures to be injected, or the blocks do not stay.
             ArmStoppedError: the gate has stopped, and nobody has re-armed it.
         """
-        check_probability(spec)
-        if spec.failure_probability > 0:
-            raise WorldError(
-                f'episode {spec.episode_id}: with execution=arm failures are those of physics; '
-                f'none are injected: set the failure probability to 0 (it is '
-                f'{spec.failure_probability:g})')
-        scenario = read_scenario(spec.problem)
-        table = self.robot.table
-        if len(scenario.columns) > table.max_columns or len(scenario.colours) > table.max_level:
-            raise WorldError(
-                f'problem {spec.problem.name}: {len(scenario.columns)} columns and '
-                f'{len(scenario.colours)} blocks; before robot {self.robot.name} there is room '
-                f'for {table.max_columns} columns and stacks of {table.max_level}')
-        look = sample_look(generator('blocksworld', spec, 'look'), self.settings.look)
         with self._lock:
             self._episode = None  # whatever goes wrong, the old episode is over
+            self.skills.reports = []
+        check_probability(spec)
+        if misfit := self._misfit(spec):
+            raise WorldError(misfit)
+        scenario = read_scenario(spec.problem)
+        look = sample_look(generator('blocksworld', spec, 'look'), self.settings.look)
+        with self._lock:
             self._arm.reset(self._initial_poses(scenario, look), spec.seed)
             self._camera.show(Decor(scenario.columns, look, spec.seed))
             self._arm.wait(SETTLE_S)
             episode = _Episode(spec=spec, scenario=scenario,
-                               column_x_m=table.column_x_m(len(scenario.columns)))
+                               column_x_m=self.robot.table.column_x_m(len(scenario.columns)))
             self._check_settled(episode)
             if self.settings.rearm:
                 self.gate.rearm('reset of the simulation')
@@ -258,10 +277,25 @@ class ArmWorld(EpisodicWorld['_Episode']):
         """A process that draws live pictures of this world; the caller closes it."""
         s, optics = self.settings, self._scene.optics
         return CameraProcess(
-            functools.partial(LiveDrawer, self.robot.table, s, optics.width, optics.height,
+            functools.partial(LiveDrawer, self.robot, s, optics.width, optics.height,
                               s.supersampling), optics.width, optics.height)
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _misfit(self, spec: EpisodeSpec) -> str:
+        """Why this world cannot show an episode, with the remedy; '' if it may."""
+        if spec.failure_probability > 0:
+            return (f'episode {spec.episode_id}: failure_probability is '
+                    f'{spec.failure_probability:g}, but with execution=arm failures are those of '
+                    'physics, and none are injected: set it to 0, or execution to symbolic')
+        table, problem = self.robot.table, spec.problem
+        columns, blocks = len(problem.of_type('column')), len(problem.of_type('block'))
+        if columns > table.max_columns or blocks > table.max_level:
+            return (f'problem {problem.name}: {columns} columns and {blocks} blocks, but before '
+                    f'robot {self.robot.name} there is room for {table.max_columns} columns and '
+                    f'stacks of {table.max_level}: choose other problems, another robot, or '
+                    f'table.max_columns and table.max_level in {self.robot.file}')
+        return ''
 
     def _initial_poses(self, scenario: Scenario, look: Look) -> dict[str, Pose7]:
         layout = self._scene.layout(len(scenario.columns), len(scenario.colours))
@@ -275,11 +309,13 @@ class ArmWorld(EpisodicWorld['_Episode']):
         return {colour: poses[colour] for colour in COLOURS if colour in poses}
 
     def _check_settled(self, episode: _Episode) -> None:
-        found = self._read_state(episode)
-        facts = {Atom('on', (upper, lower)) for stack in episode.scenario.stacks
-                 for lower, upper in zip(*(map(episode.scenario.names.get, s)
-                                           for s in (stack, stack[1:])), strict=False)}
-        if {atom for atom in found if atom.predicate == 'on'} != facts:
+        found, scenario = self._read_state(episode), episode.scenario
+        facts = set()
+        for column, stack in zip(scenario.columns, scenario.stacks, strict=True):
+            blocks = [scenario.names[colour] for colour in stack]
+            facts |= {Atom('incolumn', (block, column)) for block in blocks}
+            facts |= {Atom('on', pair) for pair in zip(blocks[1:], blocks, strict=False)}
+        if {atom for atom in found if atom.predicate in ('incolumn', 'on')} != facts:
             raise WorldError(f'problem {episode.spec.problem.name}: the blocks did not stay where '
                              f'they were put: lower look (it is {self.settings.look:g})')
 
@@ -319,12 +355,17 @@ def true_atoms(blocks: Mapping[str, Pose7], columns: Mapping[str, float], pitch_
     """What holds for blocks at their poses; tilted or misplaced ones have the fewest atoms.
 
     - ``leftof``, ``rightof``: by the places of the columns.
-    - ``incolumn(b, c)``: b's centre is less than half a pitch beside c and at most 6 cm before or
-      behind the row, and b is not below the table's top.
-    - ``on(a, b)``: a's centre lies over b's upper face, 0.7 to 1.3 sides above b's centre.
-    - ``clear(b)``: of no other block the centre is more than half a side above b's, and over b
-      (nearer than a side, seen from above). So what hangs in the gripper above b hides it, and a
-      block on the floor is clear.
+    - ``incolumn(b, c)``: b's centre is less than half a pitch beside c and at most half a side
+      before or behind the row (so are the rows of ``sightplan_arm.perception``); b is tilted by
+      15 degrees at most; and it rests on the table, or on a block of c.
+    - ``on(a, b)``: a rests on b, and both are in the same column.
+    - ``clear(b)``: b is in a column, and of no other block the centre is more than half a side
+      above b's, and over b (nearer than a side, seen from above). So what hangs in the gripper
+      above b hides it.
+
+    A block rests on the table if its centre is 0.3 to 0.7 sides above it, and on another one if
+    its centre lies over that one's upper face, 0.8 to 1.2 sides above that one's centre. What is
+    held in the hand, leans, or lies on the floor is in no column, on nothing, and not clear.
 
     Args:
         blocks: pose of the centre of each block, by its name.
@@ -334,28 +375,45 @@ def true_atoms(blocks: Mapping[str, Pose7], columns: Mapping[str, float], pitch_
     atoms = {Atom(predicate, (a, b))
              for a, xa in columns.items() for b, xb in columns.items()
              for predicate, holds in (('leftof', xa < xb), ('rightof', xa > xb)) if holds}
-    for name, pose in blocks.items():
-        x, y, z = pose[:3]
-        if z > 0:
-            atoms |= {Atom('incolumn', (name, column)) for column, cx in columns.items()
-                      if abs(x - cx) < pitch_m / 2 and abs(y) <= _ROW_M}
-        axes = rotation_from_quaternion(pose[3:])
-        covered = False
-        for other, there in blocks.items():
-            rise = there[2] - z
-            if other == name or rise <= 0.5 * BLOCK_M:
-                continue
-            aside = np.array([there[0] - x, there[1] - y, 0.0])
-            covered |= bool(np.linalg.norm(aside) < BLOCK_M)
-            level = _level_offset(axes, aside)
-            if level < BLOCK_M / 2 and 0.7 * BLOCK_M < rise < 1.3 * BLOCK_M:
-                atoms.add(Atom('on', (other, name)))
-        if not covered:
+    places: dict[str, str] = {}
+    for name in sorted(blocks, key=lambda block: blocks[block][2]):
+        below = [b for b in places if _rests(blocks[name], blocks[b])]
+        for column, x in columns.items():
+            if _stands(blocks[name], x, pitch_m) and (
+                    abs(blocks[name][2] - BLOCK_M / 2) < _REST_M
+                    or any(places[b] == column for b in below)):
+                places[name] = column
+        atoms |= {Atom('on', (name, b)) for b in below if places[b] == places.get(name)}
+    for name, column in places.items():
+        atoms.add(Atom('incolumn', (name, column)))
+        if not any(_covers(blocks[other], blocks[name]) for other in blocks if other != name):
             atoms.add(Atom('clear', (name,)))
     return frozenset(atoms)
 
 
-_ROW_M = 0.06
+_UPRIGHT = math.cos(math.radians(15.0))
+_REST_M = 0.2 * BLOCK_M
+"""So much may the height of what rests on something differ from what it should be."""
+
+
+def _stands(pose: Pose7, column_x_m: float, pitch_m: float) -> bool:
+    """Whether a block is upright, and at the place of a column."""
+    tall = float(np.abs(rotation_from_quaternion(pose[3:])[2]).max())
+    return (abs(pose[0] - column_x_m) < pitch_m / 2 and abs(pose[1]) <= BLOCK_M / 2
+            and tall >= _UPRIGHT)
+
+
+def _rests(upper: Pose7, lower: Pose7) -> bool:
+    """Whether a block is where one is that rests on another."""
+    aside = np.array([upper[0] - lower[0], upper[1] - lower[1], 0.0])
+    level = _level_offset(rotation_from_quaternion(lower[3:]), aside)
+    return level < BLOCK_M / 2 and abs(upper[2] - lower[2] - BLOCK_M) < _REST_M
+
+
+def _covers(upper: Pose7, lower: Pose7) -> bool:
+    """Whether a block is above another one, at whatever height."""
+    aside = math.hypot(upper[0] - lower[0], upper[1] - lower[1])
+    return upper[2] - lower[2] > 0.5 * BLOCK_M and aside < BLOCK_M
 
 
 def _level_offset(axes: NDArray[np.float64], aside: NDArray[np.float64]) -> float:

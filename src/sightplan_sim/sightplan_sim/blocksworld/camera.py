@@ -100,7 +100,7 @@ class Camera:
     def sees_all(self, n_columns: int, n_blocks: int) -> bool:
         """Whether everything a problem of this size can show is in the picture."""
         pitch = fit_layout(self.optics, n_columns, n_blocks).pitch_m
-        pixels = self.project(_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), pitch))
+        pixels = self.project(shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), pitch))
         size = (self.optics.width, self.optics.height)
         return bool((pixels >= -0.5).all() and (pixels <= np.array(size) - 0.5).all())
 
@@ -176,8 +176,14 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
                   distance, target)
 
 
-def _extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
-    """(N, 3) corners of the space that blocks and name plates can take up [m]."""
+def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
+    """(N, 3) corners of the space that blocks and name plates can take up [m].
+
+    Args:
+        n_columns: number of columns.
+        top: blocks in the highest stack.
+        pitch: distance of neighbouring columns [m].
+    """
     half = (n_columns - 1) / 2 * pitch
     reach = max(0.78 * BLOCK_M, 0.5 * pitch)
     xs, r = (-half - reach, half + reach), 0.78 * BLOCK_M
@@ -212,7 +218,7 @@ def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: flo
     rotation = basis(azimuth_deg, optics.elevation_deg + elevation_deg, roll_deg)
     half = np.array([optics.width, optics.height]) / 2 / optics.focal_px
     target = np.array([0.0, *layout.target_m])
-    points = _extent(n_columns, max(n_blocks, _LEAST_HEIGHT), layout.pitch_m)
+    points = shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), layout.pitch_m)
     middle = np.array([(optics.width - 1) / 2, (optics.height - 1) / 2])
     distance = layout.distance_m * zoom
     for _ in range(8):
@@ -225,24 +231,10 @@ def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: flo
     return camera
 
 
-def fixed_camera(optics: Optics, n_columns: int, n_blocks: int, pitch_m: float) -> Camera:
-    """A camera that looks straight at the table and shows every problem up to a size.
-
-    Args:
-        optics: the camera's optics; their distance is not heeded.
-        n_columns: most columns.
-        n_blocks: height of the highest stack.
-        pitch_m: distance of neighbouring columns.
-    """
-    distance, target, _ = _fit_camera(optics, n_columns, n_blocks, pitch_m)
-    rotation = basis(0.0, optics.elevation_deg, 0.0)
-    return Camera(optics, rotation, np.array([0.0, *target]) - distance * rotation[2])
-
-
 def _fit_camera(optics: Optics, n_columns: int, top: int, pitch: float,
                 ) -> tuple[float, tuple[float, float], bool]:
     """Distance, target (y, z) and whether the width limits, for one pitch."""
-    points = _extent(n_columns, top, pitch)
+    points = shown_extent(n_columns, top, pitch)
     rotation = basis(0.0, optics.elevation_deg, 0.0)
     local = points @ rotation.T
     k = optics.focal_px

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,14 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
+    InputError,
     Observation,
     State,
     WorldError,
     check_settings,
+    settings_fields,
 )
+from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.blocksworld.camera import BLOCK_M, Camera, Layout, Optics
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
@@ -42,6 +46,9 @@ MOVE_S = 2.0
 """Nominal duration by which simulated time advances."""
 
 ACTION = 'moveblock'
+
+_OF_ARMS = {'rearm', *(field.name for field in settings_fields(HardwareSettings))}
+"""Settings that mean something with execution=arm only."""
 
 Stacks = tuple[tuple[str, ...], ...]
 
@@ -315,11 +322,34 @@ def make_world(clock_ns: Callable[[], int] | None = None,
         The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
-        InputError: a setting is unknown or out of bounds; names it.
+        InputError: a setting is unknown or out of bounds, or needs an arm; names it.
     """
     check_names(Settings, settings, 'blocksworld')
     chosen = Settings(**settings)
     if chosen.execution == 'arm':
         from sightplan_sim.blocksworld.arm_world import ArmWorld  # needs Pinocchio
         return ArmWorld(chosen, clock_ns)
+    for field in settings_fields(Settings):
+        if field.name in _OF_ARMS and getattr(chosen, field.name) != field.default:
+            raise InputError(f'{field.name} says how an arm behaves, but there is none: set '
+                             'execution=arm, or leave it out')
     return BlocksworldWorld(chosen, clock_ns)
+
+
+def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes results besides the settings themselves: the content of files they name.
+
+    Args:
+        options: settings of the world, as for ``make_world``.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if options.get('execution') != 'arm':
+        return {}
+    from sightplan_arm.config import load_robot  # needs Pinocchio
+    robot = load_robot(str(options.get('robot', Settings().robot)))
+    digest = hashlib.sha256()
+    for file in (robot.file, robot.urdf):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return {'robot_sha256': digest.hexdigest()[:12]}
