@@ -38,6 +38,8 @@ MOVES = 'moves.jsonl'
 GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
 """Phases of a skill by what they are; all others are motions."""
 
+_OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
+"""How messages of errors begin that arm and table may have caused."""
 _POLL_S = 1.0
 _DONE, _FAILED, _USAGE = 0, 1, 2
 
@@ -103,15 +105,20 @@ def read_moves(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, Any]],
-             ) -> dict[str, Any]:
+             planned: int) -> dict[str, Any]:
     """Figures of some episodes.
 
     Args:
         lines: of the run store.
         moves: of these episodes.
+        planned: number of episodes that were to be run.
 
     Returns:
-        ``episodes``, ``scored``, ``solved``, ``interval95`` (Wilson), ``errors``, ``moves``;
+        ``planned``, ``episodes`` (that have ended), ``infrastructure`` (those of them that ended
+        in an error that no motion caused) and ``counted``: ``planned`` without these; ``solved``
+        of them, ``rate`` and ``interval95`` (Wilson). What a motion ended in (stops of the gate, a
+        table that is not ready, blocks that do not stay), and what was not run, is not solved.
+        ``unsolved`` and ``errors`` of infrastructure, by episode; ``moves``;
         ``causes`` by the robot's reports, ``outcomes`` by the truth and ``causes_by_outcome``;
         ``ms`` per move that was carried out, medians: ``perceive``, ``plan`` and ``motion`` as
         CPU and ``motion_clock`` on the arm's clock, ``all`` as CPU and ``wall``; and ``failed``:
@@ -119,16 +126,18 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
     """
     from sightplan.metrics.intervals import wilson
     moves = list(moves)
-    scored = [line for line in lines if line['scored']]
-    solved = sum(bool(line['solved']) for line in scored)
+    broken = [line for line in lines if _infrastructure(line)]
+    counted = planned - len(broken)
+    solved = sum(bool(line['solved']) for line in lines)
     carried_out = [move for move in moves if 'approach' in move['seconds']]
     found: dict[str, Any] = {
-        'episodes': len(lines), 'scored': len(scored), 'solved': solved,
-        'interval95': wilson(solved, len(scored)) if scored else None,
-        'errors': [f'{line["episode_id"]}: {line["message"]}' for line in lines
-                   if not line['scored']],
-        'unsolved': [f'{line["episode_id"]}: {line["stop"]}' for line in scored
-                     if not line['solved']],
+        'planned': planned, 'episodes': len(lines), 'infrastructure': len(broken),
+        'counted': counted, 'solved': solved, 'rate': solved / counted if counted else None,
+        'interval95': wilson(solved, counted) if counted else None,
+        'errors': [f'{line["episode_id"]}: {line["message"]}' for line in broken],
+        'unsolved': [f'{line["episode_id"]}: '
+                     f'{line["stop"] if line["scored"] else line["message"]}'
+                     for line in lines if not line['solved'] and line not in broken],
         'moves': len(moves),
         'causes': dict(Counter(move['cause'] for move in moves).most_common()),
         'outcomes': dict(Counter(move['outcome'] or 'error' for move in moves).most_common()),
@@ -143,6 +152,11 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
             'wall': _median_ms(carried_out, 'wall_seconds', 'all'),
             'motion_clock': _median_ms(carried_out, 'seconds', 'motion')}
     return found
+
+
+def _infrastructure(line: Mapping[str, Any]) -> bool:
+    """Whether an episode ended in an error that neither arm nor table can have caused."""
+    return not line['scored'] and not str(line['message']).startswith(_OF_MOTION)
 
 
 def _crossed(moves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
@@ -245,7 +259,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f'sightplan bench arm: {failure}', file=sys.stderr)
     if arguments.json:
         print(json.dumps(result, allow_nan=False), flush=True)
-    whole = all(split['scored'] == split['planned'] for split in result['splits'].values())
+    whole = all(split['episodes'] == split['planned'] and not split['infrastructure']
+                for split in result['splits'].values())
     return _DONE if whole and not failures else _FAILED
 
 
@@ -335,13 +350,14 @@ def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any
         lines, moves = _lines(one), read_moves(Path(one.out) / MOVES)
         mine = [{**move, 'episode_id': line['episode_id']} for line in lines
                 for move in moves.get(line['episode_id'], ())]
-        splits[one.split] = {**describe(lines, mine), 'planned': _planned(one)}
+        splits[one.split] = describe(lines, mine, _planned(one))
         every_line += lines
         every_move += mine
     return {'out': str(Path(runs[0].out).parent), 'domain': arguments.domain,
             'method': arguments.method, 'backend': arguments.backend, 'seed': arguments.seed,
             'world': dict(runs[0].world_options), 'cpus': os.cpu_count(),
-            'splits': splits, 'all': describe(every_line, every_move),
+            'splits': splits, 'all': describe(
+                every_line, every_move, sum(split['planned'] for split in splits.values())),
             'provenance': provenance()}
 
 
@@ -361,12 +377,15 @@ def _show(result: Mapping[str, Any], stream: Any) -> None:
         cells = [f'{ms[key]:.0f}' if key in ms else '-' for key in ('perceive', 'plan', 'motion')]
         cells += [f'{ms["motion_clock"] / 1e3:.1f}' if ms else '-',
                   f'{ms["all"]:.0f}' if ms else '-']
-        table.add_row(name, f'{split["solved"]} of {split["scored"]}',
+        table.add_row(name, f'{split["solved"]} of {split["counted"]}',
                       f'{low:.3f} to {high:.3f}', str(split['moves']), *cells)
     console.print(table)
-    console.print('ms: CPU, median per move that was carried out; solved: by the truth',
-                  highlight=False)
     everything = result['all']
+    missing = everything['planned'] - everything['episodes']
+    console.print('ms: CPU, median per move that was carried out; solved: by the truth; of '
+                  f'{everything["planned"]} episodes {missing} are missing (counted as not '
+                  f'solved), {everything["infrastructure"]} ended in errors apart from motion '
+                  '(not counted)', highlight=False)
     for title, counts in (('moves by the report', everything['causes']),
                           ('moves by the truth', everything['outcomes'])):
         console.print(f'{title}: ' + (', '.join(f'{k} {v}' for k, v in counts.items()) or '-'),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import importlib
 import importlib.metadata
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -247,6 +248,26 @@ def make_world(domain: str, options: Mapping[str, Any] | None = None) -> World:
     return cast(World, next(iter(found)).load()(**(options or {})))
 
 
+def world_identity(domain: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A world's settings, and what they refer to by its content, where the world says so.
+
+    The module of a world's entry point may have a function ``world_identity(options)``, which
+    gives what is to be noted besides the options.
+
+    Args:
+        domain: name of the domain.
+        options: settings of the world.
+
+    Raises:
+        InputError: what the options refer to cannot be read.
+    """
+    found = {**options}
+    for entry in importlib.metadata.entry_points(group=WORLDS, name=domain) if options else ():
+        more = getattr(importlib.import_module(entry.module), 'world_identity', None)
+        found.update(more(options) if more is not None else {})
+    return found
+
+
 def select_problems(settings: RunSettings,
                     ) -> tuple[Domain, list[tuple[str, Problem]], list[ProblemError]]:
     """The domain, (split, problem) pairs in order, and what is wrong with bad files.
@@ -348,7 +369,8 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
             the rest is wanted.
 
     Raises:
-        InputError: the method's calibration cannot be read, or belongs to another model.
+        InputError: the method's calibration cannot be read, or belongs to another model, or what
+            the world's options refer to cannot be read.
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method)
@@ -377,7 +399,7 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),
-        'world': dict(settings.world_options),
+        'world': world_identity(domain.name, settings.world_options),
     }
 
 
@@ -522,6 +544,9 @@ class OpenRun:
                 raise InputError(f'the world of domain {self.domain.name!r} offers no ground '
                                  f'truth, so that episodes cannot be scored in process')
             self._truth: TruthSource = self._world
+            check = getattr(self._world, 'check', None)
+            if callable(check):
+                check(self.specs)  # what this world cannot show need not be tried
             if needs_model(settings.method):
                 options = resolved_backend_options(settings)
                 if (backend_needs_pixels(settings.backend)

@@ -645,3 +645,22 @@ def test_a_world_that_wants_to_hears_every_belief(problems, tmp_path):
         recorders=[events])
     assert world.heard == [event.belief for event in events.of(BeliefUpdated)]
     assert max(world.heard[-1].probabilities.values()) > 0.9
+
+
+def test_the_identity_of_a_symbolic_run_holds_the_options_of_its_world_and_no_more():
+    for options in ({}, {'width': 64}, {'execution': 'symbolic', 'look': 0.5}):
+        assert runner.world_identity('blocksworld', options) == options
+    assert runner.world_identity('no_such_domain', {'width': 64}) == {'width': 64}
+
+
+def test_the_identity_of_a_run_with_an_arm_knows_the_robots_file(tmp_path):
+    found = runner.world_identity('blocksworld', {'execution': 'arm'})
+    assert found['execution'] == 'arm' and len(found['robot_sha256']) == 12
+
+
+def test_what_a_world_cannot_show_is_known_before_the_first_episode(tmp_path, capsys):
+    code = cli.main(['run', '--method', 'oracle', '--split', 'simple', '--episodes', '2',
+                     '--failure-probability', '0.1', '--world-option', 'execution=arm',
+                     '--out', str(tmp_path / 'run')])
+    assert code == 2 and 'failure_probability is 0.1' in capsys.readouterr().err
+    assert not (tmp_path / 'run' / 'episodes.jsonl').exists()

@@ -62,7 +62,7 @@ def test_a_move_that_ended_in_an_error_is_kept_and_of_a_repeated_episode_the_las
     assert read_moves(tmp_path / 'nothing') == {}
 
 
-def test_figures_are_of_scored_episodes_and_of_moves_that_were_carried_out():
+def test_figures_are_of_episodes_that_count_and_of_moves_that_were_carried_out():
     lines = [{'episode_id': str(i), 'scored': i < 4, 'solved': i < 3, 'stop': 'plan_done',
               'message': 'broken'} for i in range(5)]
 
@@ -73,8 +73,9 @@ def test_figures_are_of_scored_episodes_and_of_moves_that_were_carried_out():
              move('missed_grasp', 'no_op', perceive=0.1, plan=0.4, approach=3.0),
              move('stopped', '', perceive=0.1, plan=0.3, approach=2.0),
              move('covered', 'illegal', perceive=9.0)]
-    found = describe(lines, moves)
-    assert (found['episodes'], found['scored'], found['solved']) == (5, 4, 3)
+    found = describe(lines, moves, 5)
+    assert (found['planned'], found['episodes'], found['counted'], found['solved']) == (5, 5, 4, 3)
+    assert found['rate'] == 0.75 and found['infrastructure'] == 1
     assert found['interval95'][0] == pytest.approx(0.301, abs=1e-3)
     assert found['errors'] == ['4: broken'] and found['unsolved'] == ['3: plan_done']
     assert found['causes'] == {'done': 1, 'missed_grasp': 1, 'stopped': 1, 'covered': 1}
@@ -83,7 +84,27 @@ def test_figures_are_of_scored_episodes_and_of_moves_that_were_carried_out():
     assert found['failed'] == moves[1:]
     assert found['ms'] == {'perceive': 100.0, 'plan': 300.0, 'motion': 3000.0, 'all': 3500.0,
                            'wall': 3500.0, 'motion_clock': 3000.0}
-    assert 'ms' not in describe(lines, moves[3:]) and describe([], [])['interval95'] is None
+    assert 'ms' not in describe(lines, moves[3:], 5)
+    assert describe([], [], 0)['interval95'] is describe([], [], 0)['rate'] is None
+
+
+def test_what_a_motion_ended_in_and_what_was_not_run_is_not_solved():
+    lines = [{'episode_id': str(i), 'scored': True, 'solved': True, 'stop': 'plan_done',
+              'message': ''} for i in range(20)]
+    lines += [{'episode_id': name, 'scored': False, 'solved': None, 'stop': 'error',
+               'message': message} for name, message in (
+        ('gate', 'ArmStoppedError: tracking'), ('ros', 'StoppedError: the arm was stopped'),
+        ('table', 'WorldError: the table is not ready'), ('model', 'BackendError: out of memory'),
+        ('defect', 'unexpected ValueError: x'))]
+    found = describe(lines, [], 27)
+    assert (found['planned'], found['episodes'], found['counted'], found['solved']) == (
+        27, 25, 25, 20)
+    assert found['rate'] == 0.8 and found['interval95'][0] == pytest.approx(0.609, abs=1e-3)
+    assert found['errors'] == ['model: BackendError: out of memory',
+                               'defect: unexpected ValueError: x']
+    assert found['unsolved'] == [
+        'gate: ArmStoppedError: tracking', 'ros: StoppedError: the arm was stopped',
+        'table: WorldError: the table is not ready']
 
 
 @pytest.mark.parametrize(('options', 'message'), [
