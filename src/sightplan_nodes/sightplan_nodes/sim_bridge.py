@@ -29,11 +29,14 @@ from sightplan.model import (
     World,
     WorldError,
     param,
+    settings_fields,
 )
 from sightplan.records.messages import Calibration
 from sightplan.runner import make_world
+from sightplan_arm.config import load_robot
+from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.arm_side import ArmSide
+from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -200,7 +203,8 @@ class SimBridge(WorldNode):
     """A simulated world.
 
     Parameters: see SimBridgeSettings and, under ``camera.``, CameraSettings; with
-    ``execution:=arm`` also those of ArmSide.
+    ``execution:=arm`` also those of ArmSide, which are refused without. With an arm a wrong robot,
+    or wrong settings of its skills, end the node with exit code 2 at the start.
 
     Offers what WorldNode does, ``/clock``, ``~/get_state`` (GetState: ground truth, for metrics
     and oracles only) and ``~/tell`` (Tell: facts about what is out of view, as far as the reset of
@@ -224,7 +228,13 @@ class SimBridge(WorldNode):
         size = {'width': self._camera.width, 'height': self._camera.height}
         self._options = {**{key: value for key, value in size.items() if value},
                          **parse_options(self._settings.world_options, 'world_options')}
-        self._side = ArmSide(self) if self._settings.execution == names.ARM else None
+        self.exit_code: int | None = None
+        if self._settings.execution == names.ARM:
+            self._side: ArmSide | None = ArmSide(self)
+            load_robot(self._side.settings.robot)
+        else:
+            self._side = None
+            _refuse_settings_of_arms(self)
         self._hardware: SimulatedHardware | None = None
         if self._side is not None:
             # Who watches over the arm re-arms it, not a reset.
@@ -335,12 +345,17 @@ class SimBridge(WorldNode):
     # What touches the world, in the worker's thread.
 
     def _prepare(self, domain: str) -> SimWorld | None:
-        """The domain's world, made when it is first wanted; errors show at the first reset."""
+        """The domain's world, made when it is first wanted; errors show at the first reset.
+
+        With an arm wrong input ends the node.
+        """
         try:
             return self._world(domain)
         except Exception as error:
             self.get_logger().error(
                 conversions.text(f'the world of {domain!r} cannot be made: {error}'))
+            if self._side is not None and isinstance(error, InputError):
+                self.exit_code = 2
             return None
 
     def _world(self, domain: str) -> SimWorld:
@@ -427,6 +442,25 @@ class SimBridge(WorldNode):
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         scene = episode.scene(episode.world.last_outcome())
         return lambda: (feedback, self._show(episode, scene))
+
+
+def _refuse_settings_of_arms(node: WorldNode) -> None:
+    """Settings of an arm do nothing without one; whoever gives them believes otherwise.
+
+    Raises:
+        InputError: one is given, and is not what it is anyway.
+    """
+    for prefix, cls in (('', ArmSettings), ('gate.', GateSettings)):
+        for setting in settings_fields(cls):
+            name = prefix + setting.name
+            given = node._parameter_overrides.get(name)  # these are not declared here
+            if given is None:
+                continue
+            if getattr(cls(**{setting.name: given.value}), setting.name) != setting.default:
+                raise InputError(
+                    f'{node.get_name()}: {name} is {given.value!r}, but no arm moves with '
+                    f'execution:={names.SYMBOLIC}: say execution:={names.ARM}, or leave '
+                    f'{setting.name} away')
 
 
 def _fill_state(moment: Moment, response: GetState.Response) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 
 import numpy as np
 import pytest
+import rclpy
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
@@ -19,6 +21,7 @@ from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.sim_bridge import History, Moment, SimBridge
+from sightplan_nodes.spin import run
 
 ACTION = SymbolicAction(name='moveblock', args=['r', 'c1'])
 
@@ -389,3 +392,44 @@ def test_an_unknown_level_of_privileged_information_is_named(client: Client) -> 
     reply = client.reset(privileged='sometimes')
     assert reply.error_code == InputError.code
     assert "'sometimes' is not one of none, initial, always" in reply.error_msg
+
+
+@pytest.mark.parametrize(('name', 'value'), [
+    ('gate.dry_run', True), ('gate.confirm', 'motion'), ('skill_options', 'speed=0.1'),
+    ('robot', 'ur5e')])
+def test_settings_of_an_arm_are_refused_without_one(name: str, value: object, capfd) -> None:
+    assert code_of(**{name: value}) == 2
+    said = capfd.readouterr().err
+    assert f'{name} is {value!r}, but no arm moves with execution:=symbolic' in said
+    assert 'say execution:=arm' in said
+
+
+def test_settings_of_an_arm_that_are_as_always_are_no_matter() -> None:
+    with made(robot='panda', gate__dry_run=False, gate__confirm='false', skill_options='') as c:
+        assert c.reset().error_code == 0
+
+
+def code_of(**settings: object) -> int:
+    """Exit code of a node that ends by itself."""
+    words = [word for name, value in settings.items()
+             for word in ('-p', f'{name}:={str(value).lower() if value is True else value}')]
+    rclpy.try_shutdown()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return run(SimBridge, ['--ros-args', *words])
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if not rclpy.ok():
+            rclpy.init()
+
+
+def test_a_wrong_robot_ends_the_node_at_once(capfd) -> None:
+    assert code_of(execution='arm', robot='pandda') == 2
+    assert 'pandda' in capfd.readouterr().err
+
+
+@pytest.mark.parametrize('settings', [{'skill_options': 'sped=0.1'}, {'domain': 'blocksworl'}])
+def test_what_an_arm_cannot_begin_with_ends_the_node(settings: dict, capfd) -> None:
+    assert code_of(**{'execution': 'arm', 'domain': 'blocksworld', **settings}) == 2
+    assert 'cannot be made' in ''.join(capfd.readouterr())
