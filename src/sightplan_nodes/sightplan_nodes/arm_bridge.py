@@ -50,14 +50,15 @@ class ArmBridge(WorldNode):
 
     ``~/reset`` is given a problem, of which the initial state is dropped before anything reads it
     (only the service that sets a simulated table up gets it). It parks the arm and checks by the
-    camera that the table is ready. While the arm is stopped it fails with StoppedError.
+    camera that the table is ready. While the arm is stopped it fails with StoppedError. A stop of
+    a real arm outlasts the node.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
         """Connect; see the class."""
         super().__init__(names.ARM_BRIDGE, **node_arguments)
         self._settings = s = declare_settings(self, ArmBridgeSettings)
-        self._side = ArmSide(self)
+        self._side = ArmSide(self, keeps_stops=s.hardware == names.REAL)
         robot = load_robot(self._side.settings.robot)
         self._choose_what_to_pass_on(robot)
         self._arm = RosArm(self, robot, s.hardware, self._relay_joints)
@@ -145,6 +146,7 @@ class ArmBridge(WorldNode):
         self._side.check_not_stopped()
         self._episode_id = request.episode_id
         if self._setup is not None:
+            self._side.let_go()  # of an arm that the simulator puts elsewhere
             reply = self._setup(given or ResetWorld.Request(
                 episode_id=request.episode_id, problem=request.problem),
                 self._settings.reset_timeout_s, self._check_closing)

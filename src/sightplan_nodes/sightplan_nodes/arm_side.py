@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from sightplan.model import (
     Action,
-    Belief,
     Feedback,
     InputError,
     StoppedError,
@@ -32,12 +32,19 @@ from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, Skills, load_skills
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.latch import Latch, default_latch_file
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.01
-_NO_BELIEF = Belief(frozenset(), {})
+CLOSE_S = 3.0
+"""So long the node waits at its end for the skill under way [s]."""
+
+HOW_TO_REARM = 'r in the operator console, or the service ~/rearm'
+_OTHERS = ('the arm is commanded by others, through the topics of its controllers, and not by '
+           'this node: stop it there (the ~/stop of the node that moves it), or press its '
+           'emergency stop')
 _TABLE_FRAME = 'table'
 
 
@@ -49,10 +56,17 @@ class ArmSettings:
     skill_options: str = param('', 'Settings of the skills: key=value,... or JSON')
     required: str = param(names.AGENT, 'Nodes without whose heartbeats no skill moves the arm, '
                           'separated by commas (and what they need in turn); empty: none')
+    latch_file: str = param('', 'File that keeps a stop until a person re-arms, also when the '
+                            'node ends; empty: one per robot file and namespace in the state '
+                            'folder of the user for a real arm, none for a simulated one; none: '
+                            'no file')
 
 
 class ArmSide:
     """An arm behind the names that all worlds with one have.
+
+    A stop outlasts the node: it is kept in a file (``latch_file``), with which the next one begins
+    stopped.
 
     Parameters: see ArmSettings and, under ``gate.``, the gate's GateSettings. Publishes
     ``~/status`` (ArmStatus, latched), ``~/markers`` (MarkerArray, latched: workspace, planned way
@@ -63,9 +77,14 @@ class ArmSide:
     The gate is looked after every 10 ms by a thread of its own, whatever else the node does.
     """
 
-    def __init__(self, node: WorldNode) -> None:
-        """Offer all of it; ``attach`` says what is moved."""
-        self._node = node
+    def __init__(self, node: WorldNode, keeps_stops: bool = False) -> None:
+        """Offer all of it; ``attach`` says what is moved.
+
+        Args:
+            node: whose names they are.
+            keeps_stops: whether stops are kept in a file if ``latch_file`` does not say.
+        """
+        self._node, self._keeps_stops = node, keeps_stops
         self.settings = declare_settings(node, ArmSettings)
         self.gate_settings = declare_settings(node, GateSettings, prefix='gate.')
         self._required = [name.strip() for name in self.settings.required.split(',')
@@ -77,7 +96,9 @@ class ArmSide:
         self._episode_id = ''
         self._stop_asked = ''
         self._belief_lock = threading.Lock()
-        self._acting = False
+        self._latch: Latch | None = None
+        self._acting, self._leaving, self._detached = False, False, False
+        self._acts = threading.Condition()  # guards the three, and what the gate requires
         self._closing = threading.Event()
         name = node.get_name()
         self._status_pub = node.create_publisher(msg.ArmStatus, names.arm_status(name),
@@ -88,7 +109,8 @@ class ArmSide:
         for kind, service, callback in ((Trigger, names.stop(name), self._stop),
                                         (Trigger, names.rearm(name), self._rearm),
                                         (Confirm, names.confirm(name), self._confirm)):
-            node.create_service(kind, service, callback, callback_group=node.group)
+            node.create_service(kind, service, self._answering(kind.Response, callback),
+                                callback_group=node.group)
         node.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._beat, qos.HEARTBEAT,
                                  callback_group=node.group)
         node.create_subscription(msg.Belief, names.AGENT_BELIEF, self._believe, qos.NEWEST,
@@ -110,6 +132,7 @@ class ArmSide:
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
         """
+        latch = self._make_latch(robot)
         kinematics = Kinematics(robot)
         gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s)
         skills = load_skills(domain, robot, arm, camera, gate, kinematics, **self._skill_options)
@@ -117,30 +140,49 @@ class ArmSide:
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box(robot)]))
-        self._gate = gate
+        if latch is not None:
+            follow = latch.follow
+            latch.restore(gate)
+            gate.on_status(lambda status: follow())
+        self._gate, self._latch = gate, latch
         if self._stop_asked:
             gate.stop('stop_request', self._stop_asked)
+            self._keep()
         if not self._watchdog.is_alive():
             self._watchdog.start()
         return gate, skills
 
     def detach(self) -> None:
         """Leave the arm to others."""
+        self._detached = True
         self._closing.set()
         if self._gate is not None:
             self._gate.close()
         self._gate = self._skills = None
 
     def close(self) -> None:
-        """Hold the arm, and let go of it."""
+        """Hold the arm, let nothing move any more, and let go of it.
+
+        Also when no motion is under way: between two motions of a skill the next one is refused.
+        The arm is looked after until the skill under way has ended; one that does not in time is
+        left to end with the process.
+        """
         gate = self._gate
-        if gate is not None and gate.status().moving:
-            gate.hold('cancelled', 'the node that moves the arm was stopped')
+        with self._acts:
+            self._leaving = True
+            if gate is not None:
+                gate.require([self._ending()])
+        if gate is not None:
+            gate.hold('cancelled', f'{self._node.get_name()} was stopped')
+            with self._acts:
+                if not self._acts.wait_for(lambda: not self._acting, CLOSE_S):
+                    return
         self._closing.set()
         if self._watchdog.is_alive():
             self._watchdog.join(1.0)
         if gate is not None:
             gate.close()
+            self._keep()
 
     # What the node does with it, in its worker's thread.
 
@@ -160,6 +202,15 @@ class ArmSide:
         with self._moving(self._node.by_agent):
             begin()
 
+    def let_go(self) -> None:
+        """Let others move the arm until the next reset.
+
+        Raises:
+            WorldError: it does not come to rest, or was stopped.
+        """
+        gate, _ = self._there()
+        gate.end_episode()
+
     def check_not_stopped(self) -> None:
         """Raise StoppedError if the arm was stopped, and nobody has re-armed it."""
         gate, _ = self._there()
@@ -167,8 +218,8 @@ class ArmSide:
         if status.state is GateState.STOPPED:
             raise StoppedError(
                 f'the arm was stopped ({status.cause}: {status.message}) and stays so until a '
-                f'person has seen to it and calls {names.rearm(self._node.get_name())}; then '
-                'start again with the same out:=')
+                f'person has seen to it and re-arms it ({HOW_TO_REARM}), also when the graph is '
+                'started anew')
 
     def execute(self, action: Action, carry_out: Callable[[Action], Feedback]) -> Feedback:
         """Carry out an action.
@@ -179,16 +230,16 @@ class ArmSide:
 
         Raises:
             StoppedError: the arm was stopped, and only a person can re-arm it.
+            CancelledError: the action was cancelled before it began.
             WorldError: no episode has begun, or the motion was refused or broken off.
         """
         _, skills = self._there()
         before = len(skills.reports)
         try:
             with self._moving(True):
+                self._node.check_cancelled()  # who cancels from now on holds the arm
                 return carry_out(action)
         finally:
-            with self._belief_lock:
-                skills.expect(_NO_BELIEF)  # an old belief says nothing about the next action
             for report in skills.reports[before:]:
                 self._report_pub.publish(self._report_to_msg(report))
 
@@ -214,7 +265,8 @@ class ArmSide:
 
     def _there(self) -> tuple[Gate, Skills]:
         if self._gate is None or self._skills is None:
-            raise WorldError('there is no arm yet')
+            raise WorldError(_OTHERS if self._detached else 'there is no arm yet: the first reset '
+                             'makes it')
         return self._gate, self._skills
 
     @contextmanager
@@ -225,16 +277,25 @@ class ArmSide:
             by_agent: whether the agent, and what it needs, must stay alive.
         """
         gate, _ = self._there()
-        gate.require(self._required if by_agent else [])
-        self._acting = True
+        with self._acts:
+            if self._leaving:
+                raise WorldError(f'{self._node.get_name()} was stopped')
+            gate.require(self._required if by_agent else [])
+            self._acting = True
         try:
             yield
         except ArmStoppedError as error:
             kind = StoppedError if error.latched else WorldError
             raise kind(f'{error} ({error.cause})') from error
         finally:
-            self._acting = False
-            gate.require([])
+            with self._acts:
+                self._acting = False
+                gate.require([self._ending()] if self._leaving else [])
+                self._acts.notify_all()
+
+    def _ending(self) -> str:
+        """Somebody whose heartbeat never comes: needed by all motions once the node closes."""
+        return f'{self._node.get_name()}: it was stopped'
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_S):
@@ -254,13 +315,41 @@ class ArmSide:
                         f'the arm cannot be stopped: {type(second).__name__}: {second}'),
                         throttle_duration_sec=1.0)
 
+    def _make_latch(self, robot: RobotConfig) -> Latch | None:
+        given = self.settings.latch_file
+        if given == 'none' or (not given and not self._keeps_stops):
+            return None
+        path = (Path(given).expanduser() if given
+                else default_latch_file(robot.file, self._node.get_namespace()))
+        return Latch(path, lambda text: self._node.get_logger().fatal(conversions.text(text)))
+
+    def _keep(self) -> None:
+        if self._latch is not None:
+            self._latch.follow()
+
+    def _answering(self, response_type: Any, callback: Callable[[Any, Any], Any],
+                   ) -> Callable[[Any, Any], Any]:
+        """A callback of a service that answers whatever goes wrong."""
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                return callback(request, response)
+            except Exception as error:
+                said = f'{type(error).__name__}: {error}'
+                self._node.get_logger().error(conversions.text(said), throttle_duration_sec=1.0)
+                return response_type(success=False, message=conversions.text(said))
+        return answer
+
     def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         message = 'a stop was asked for'
+        if self._detached:
+            response.message = _OTHERS
+            return response
         gate = self._gate
         if gate is None:
             self._stop_asked = message
         else:
             gate.stop('stop_request', message)
+            self._keep()
         self._node.get_logger().warning('stopped on request')
         response.success, response.message = True, 'stopped; ~/rearm ends it'
         return response
@@ -268,11 +357,16 @@ class ArmSide:
     def _rearm(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
             gate, _ = self._there()
+            state = gate.status().state
+            if state is not GateState.STOPPED:
+                response.message = f'nothing to re-arm: the arm is {state.name}, not stopped'
+                return response
             gate.rearm('operator')
         except WorldError as error:
-            self._stop_asked = ''
             response.message = conversions.text(str(error))
             return response
+        self._stop_asked = ''
+        self._keep()
         self._node.get_logger().warning('re-armed')
         response.success, response.message = True, 're-armed; the next reset begins an episode'
         return response
@@ -292,9 +386,16 @@ class ArmSide:
             self._gate.beat(message.node, message.needs)
 
     def _believe(self, message: msg.Belief) -> None:
+        """Take what the agent expects; one that cannot be read leaves nothing expected."""
         with self._belief_lock:
-            if self._skills is not None and message.episode_id == self._episode_id:
-                self._skills.expect(conversions.belief_from_msg(message).belief)
+            if self._skills is None or message.episode_id != self._episode_id:
+                return
+            try:
+                belief = conversions.belief_from_msg(message).belief
+            except Exception:
+                self._skills.expect(_NO_BELIEF)
+                raise
+            self._skills.expect(belief)
 
     # Messages.
 

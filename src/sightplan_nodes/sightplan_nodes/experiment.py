@@ -140,6 +140,9 @@ class ExperimentNode(Node):
         self._start_run = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
         self._world = self._settings.world
         self._reset = ServiceCaller(self, ResetWorld, names.reset(self._world), self._world)
+        self._arm: msg.ArmStatus | None = None  # the newest status, if an arm is the world
+        self.create_subscription(msg.ArmStatus, names.arm_status(self._world), self._see_arm,
+                                 qos.LATCHED, callback_group=group)
         self._finish_run = ServiceCaller(self, FinishRun, names.FINISH_RUN,
                                          names.METRICS_RECORDER)
         self._models = {
@@ -174,6 +177,14 @@ class ExperimentNode(Node):
         self._stop.set()
         self._worker.close(timeout_s=6.0)
 
+    def _see_arm(self, status: msg.ArmStatus) -> None:
+        self._arm = status
+
+    def _how_to_rearm(self) -> str:
+        service = self.resolve_service_name(names.rearm(self._world))
+        return (f'r in the operator console (ros2 run sightplan_nodes operator_console), or ros2 '
+                f'service call {service} std_srvs/srv/Trigger')
+
     def _cancelled(self) -> bool:
         return self._stop.is_set() or self._goal.cancelled
 
@@ -192,6 +203,9 @@ class ExperimentNode(Node):
                 if outcome.summary:
                     self._say('broken off after {episodes} of {planned} episodes; started again '
                               'with out:={out} it goes on from there'.format(**outcome.summary))
+                if isinstance(outcome.error, StoppedError):
+                    self._say(f'how to go on: see to the arm, start the same command again, and '
+                              f're-arm it when asked: {self._how_to_rearm()}')
             elif outcome.summary['scored'] or outcome.summary.get('without_truth'):
                 code = 0
             else:
@@ -286,11 +300,13 @@ class ExperimentNode(Node):
         progress.started(folder, RunStore(folder).lines(), len(specs), skipped)
         committed = set(reply.committed)
         broken: SightplanError | None = None
+        begun = False
         for spec in specs:
             if spec.episode_id in committed:
                 continue
             try:
-                line, error = self._episode(spec, domain)
+                line, error = self._episode(spec, domain, wait_for_arm=not begun)
+                begun = True
             except SightplanError as stopped:
                 broken = stopped
                 break
@@ -369,7 +385,7 @@ class ExperimentNode(Node):
             changes['answers'] = given.get('answers', settings.answers)
         return dataclasses.replace(settings, **changes), model, graph
 
-    def _episode(self, spec: EpisodeSpec, domain: Domain,
+    def _episode(self, spec: EpisodeSpec, domain: Domain, wait_for_arm: bool,
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:
         """Run one episode; returns its committed line, and the error that ended it, if any.
 
@@ -382,12 +398,15 @@ class ExperimentNode(Node):
             SightplanError: the episode could not even be started.
         """
         problem = spec.problem
-        reply = self._reset(ResetWorld.Request(
+        request = ResetWorld.Request(
             episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
-            privileged=spec.privileged.value),
-            self._settings.reset_timeout_s, self._cancelled)
+            privileged=spec.privileged.value)
+        reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
+        if (wait_for_arm and BY_CODE.get(reply.error_code) is StoppedError
+                and self._is_rearmed(reply.error_msg)):
+            reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
         if BY_CODE.get(reply.error_code) is StoppedError:  # no episode can begin
             raise_error(reply, self._world)
         # What else is wrong, the agent meets as well, when it resets: it goes on record there.
@@ -412,6 +431,30 @@ class ExperimentNode(Node):
             error = caught
         line = self._await_result(spec.episode_id)
         return (line if line['stop'] != 'cancelled' else None), error
+
+    def _is_rearmed(self, said: str) -> bool:
+        """Wait for a person to re-arm an arm that was stopped before this run began.
+
+        Args:
+            said: by the world about the stop.
+
+        Raises:
+            CancelledError: cancelled meanwhile.
+        """
+        told = False
+        topic = names.arm_status(self._world)
+        for _ in _ticks(self._settings.startup_timeout_s, self._cancelled):
+            arm = self._arm
+            if arm is not None and arm.state != msg.ArmStatus.STOPPED:
+                return told  # otherwise it is not the arm's gate that refuses
+            if not self.count_publishers(topic):
+                return False
+            if not told and arm is not None:
+                told = True
+                self._say(f'{said}. Waiting up to {self._settings.startup_timeout_s:g} s for a '
+                          f'person to re-arm it: {self._how_to_rearm()}')
+            time.sleep(0.1)
+        return False
 
     def _await_result(self, episode_id: str) -> dict[str, Any]:
         """The line of results, once the recorder has committed it.
@@ -457,8 +500,12 @@ def world_options(world: str, graph: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 
 def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of robot, gate and skills that are not as they are by default."""
-    defaults = {**{field.name: field.default for field in settings_fields(ArmSettings)},
+    """Parameters of robot, gate and skills that are not as they are by default.
+
+    Where a stop is kept changes no result.
+    """
+    defaults = {**{field.name: field.default for field in settings_fields(ArmSettings)
+                   if field.name != 'latch_file'},
                 **{f'gate.{field.name}': field.default for field in settings_fields(GateSettings)}}
     return {key: given[key] for key, default in defaults.items()
             if given.get(key, default) != default}

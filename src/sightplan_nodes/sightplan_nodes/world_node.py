@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import GetView, ResetWorld
 
-from sightplan.model import Action, Feedback, WorldError
+from sightplan.model import Action, CancelledError, Feedback, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.goals import OneGoal
@@ -50,6 +51,7 @@ class WorldNode(Node):
         self.info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
         self.depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._goal = OneGoal()
+        self._unwanted = threading.Event()  # whether the goal was cancelled
         self._given: ResetWorld.Request | None = None
         self.by_agent = False
 
@@ -105,7 +107,28 @@ class WorldNode(Node):
     def cancelled(self) -> None:
         """The action under way shall not go on; it may come to its end all the same."""
 
+    def check_cancelled(self) -> None:
+        """Raise CancelledError if the action that the worker sees to was cancelled."""
+        if self._unwanted.is_set():
+            raise CancelledError('the action was cancelled before it began')
+
     # The callbacks, in the executor's thread.
+
+    def create_subscription(self, msg_type: Any, topic: str, callback: Callable[[Any], Any],
+                            qos_profile: Any, **options: Any) -> Any:
+        """As in the base class, but a message that cannot be taken is dropped.
+
+        What leaves a callback ends the node, and others' messages must not end what looks after
+        an arm.
+        """
+        def take(message: Any) -> None:
+            try:
+                callback(message)
+            except Exception as error:
+                self.get_logger().error(conversions.text(
+                    f'a message on {topic} is dropped: {type(error).__name__}: {error}'),
+                    throttle_duration_sec=1.0)
+        return super().create_subscription(msg_type, topic, take, qos_profile, **options)
 
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
@@ -134,6 +157,7 @@ class WorldNode(Node):
         return self._given
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        self._unwanted.set()  # before: an action that begins at this moment sees it
         self.cancelled()
         return CancelResponse.ACCEPT
 
@@ -144,13 +168,20 @@ class WorldNode(Node):
                 handle.canceled()
                 return result
             action = conversions.action_from_msg(handle.request.action)
-            show = await self.worker.call(lambda: self.act(action))
+            show = await self.worker.call(lambda: self._act(action))
+        except CancelledError as error:
+            if handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                handle.abort()
+            return fill_error(result, error)
         except Exception as error:
             self.get_logger().error(
                 conversions.text(f'{handle.request.action.name} failed: {error}'))
             handle.abort()
             return fill_error(result, error)
         finally:
+            self._unwanted.clear()
             self._goal.release()
         feedback, stamp_ns = show()
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
@@ -159,3 +190,8 @@ class WorldNode(Node):
         result.stamp = conversions.time_to_msg(stamp_ns)
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done
         return result
+
+    def _act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
+        """In the worker's thread, where an action may have waited."""
+        self.check_cancelled()
+        return self.act(action)

@@ -26,12 +26,14 @@ from sightplan.model import (
     StoppedError,
     WorldError,
 )
+from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.skills import load_skills
 from sightplan_nodes import arm_side, conversions, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.heartbeats import Heartbeats
+from sightplan_nodes.latch import default_latch_file
 
 WORLD = names.ARM_BRIDGE
 ACTION = msg.SymbolicAction(name='moveblock', args=['r', 'c1'])
@@ -342,3 +344,186 @@ def test_another_domain_is_refused(bench) -> None:
                                                       hardware=names.SIMULATED)
         assert 'household' in b.client.give().error_msg
         assert b.skills.problems == []
+
+
+def test_a_stop_outlasts_the_node(bench, tmp_path) -> None:
+    file = tmp_path / 'state' / 'stopped.json'
+    with bench(latch_file=str(file)) as b:
+        b.client.give()
+        thread, _ = b.client.later()
+        eventually(b.moving, 'the motion')
+        assert not file.exists()
+        assert b.client.trigger(names.stop(WORLD)).success
+        assert file.is_file(), 'before the answer'
+        thread.join(LIMIT_S)
+    file.write_text(file.read_text().replace('a stop was asked for', 'the lab was on fire'))
+    for _ in range(2):
+        with bench(latch_file=str(file)) as b:
+            for reply in (b.client.give(), b.client.execute()):
+                assert reply.error_code == StoppedError.code
+                assert 'stop_request' in reply.error_msg
+                assert 'lab was on fire' in reply.error_msg
+            assert b.client.statuses[-1].state == msg.ArmStatus.STOPPED
+            assert b.driver.followed == []
+    with bench(latch_file=str(file)) as b:
+        assert b.client.give().error_code == StoppedError.code
+        eventually(lambda: b.client.trigger(names.rearm(WORLD)).success, 'that it rests')
+        assert not file.exists()
+        assert b.client.execute().error_code == WorldError.code
+        assert b.driver.followed == [], 'not before a reset'
+        assert b.client.give().error_code == 0
+        assert b.client.execute().error_code == 0
+    with bench(latch_file=str(file)) as b:
+        assert b.client.give().error_code == 0
+
+
+def test_what_stops_by_itself_is_kept_as_well(bench, tmp_path) -> None:
+    file = tmp_path / 'stopped.json'
+    with bench(latch_file=str(file)) as b:
+        b.client.give()
+        b.bridge._arm.on_trouble('the controller gave up')
+        eventually(file.exists, 'the file')
+        assert 'command_failed' in file.read_text()
+
+
+@pytest.mark.parametrize('content', [b'', b'\xff', b'[]', b'{"cause": "nonsense"}'])
+def test_a_file_that_cannot_be_read_is_a_stop(bench, tmp_path, content: bytes) -> None:
+    file = tmp_path / 'stopped.json'
+    file.write_bytes(content)
+    with bench(latch_file=str(file)) as b:
+        assert b.client.give().error_code == StoppedError.code
+
+
+def test_where_stops_are_kept(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path))
+    panda, other = tmp_path / 'panda.yaml', tmp_path / 'ur5e.yaml'
+    places = [default_latch_file(panda, '/'), default_latch_file(panda, '/a/b'),
+              default_latch_file(panda, '/a_b'), default_latch_file(other, '/')]
+    assert len(set(places)) == 4
+    assert {place.parent for place in places} == {tmp_path / 'sightplan'}
+    monkeypatch.delenv('XDG_STATE_HOME')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    assert default_latch_file(panda, '/') == (
+        tmp_path / '.local' / 'state' / 'sightplan' / 'stopped_panda.json')
+    for hardware, latch_file, kept in (('real', '', True), ('real', 'none', False),
+                                       ('simulated', '', False)):
+        bridge = ArmBridge(parameter_overrides=parameters(hardware=hardware,
+                                                          latch_file=latch_file))
+        assert (bridge._side._latch is not None) is kept
+        bridge.close()
+        bridge.destroy_node()
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError, match='latch_file'):
+        ArmBridge(parameter_overrides=parameters(latch_file=str(tmp_path / 'file' / 'x')))
+
+
+def test_nothing_moves_once_the_node_closes(bench) -> None:
+    """Also a skill that is between two motions when that happens."""
+    with bench() as b:
+        b.client.give()
+        turn, between, on = b.skills.execute, threading.Event(), threading.Event()
+
+        def think(action):
+            between.set()
+            assert on.wait(LIMIT_S)
+            return turn(action)
+        b.skills.execute = think
+        _, results = b.client.later()
+        assert between.wait(LIMIT_S)
+        closer = threading.Thread(target=b.bridge.close)
+        closer.start()
+        eventually(lambda: b.skills.gate.status().state.name == 'HOLDING', 'the hold')
+        time.sleep(0.1)
+        assert b.bridge._side._watchdog.is_alive(), 'as long as the skill is at work'
+        on.set()
+        closer.join(LIMIT_S)
+        eventually(lambda: bool(results))
+        assert results[0].error_code == WorldError.code
+        assert b.driver.followed == []
+        assert not b.bridge._side._watchdog.is_alive()
+        b.skills.gate.new_episode()
+        with pytest.raises(ArmStoppedError):
+            turn(None)
+        assert b.driver.followed == [], 'nor after a reset that was under way'
+
+
+def test_an_action_that_is_cancelled_while_it_waits_never_begins(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        busy = threading.Event()
+        b.bridge.worker.submit(lambda: busy.wait(LIMIT_S))
+        thread, _ = b.client.later()
+        eventually(lambda: b.bridge._goal.handle is not None, 'the goal')
+        b.client.cancel.set()
+        eventually(lambda: b.bridge._goal.cancelled, 'the cancel')
+        busy.set()
+        thread.join(LIMIT_S)
+        assert b.driver.followed == []
+        b.client.cancel.clear()
+        assert b.client.execute().error_code == 0, 'the next one does'
+
+
+def test_an_action_that_is_cancelled_as_it_begins_does_not_move(bench) -> None:
+    """Between the worker's look whether it is wanted, and the moment from which a cancel holds."""
+    with bench() as b:
+        b.client.give()
+        act = b.bridge.act
+
+        def cancelled_now(action):
+            b.client.cancel.set()
+            eventually(lambda: b.bridge._goal.cancelled, 'the cancel')
+            return act(action)
+        b.bridge.act = cancelled_now
+        thread, _ = b.client.later()
+        thread.join(LIMIT_S)
+        assert b.driver.followed == []
+
+
+def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:
+    known = Belief(frozenset({Atom('clear', ('r',))}), {Atom('clear', ('r',)): 0.75})
+    with bench() as b:
+        b.client.give()
+        eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
+        b.client.beliefs.publish(conversions.belief_to_msg(BeliefUpdated(known), 'e', 1, 7))
+        eventually(lambda: b.skills.beliefs == [known])
+        b.client.beliefs.publish(msg.Belief(episode_id='e', state=[msg.Atom()]))
+        eventually(lambda: len(b.skills.beliefs) == 2)
+        assert b.skills.beliefs[-1].probabilities == {}, 'what was expected before is not any more'
+
+        def broken(*args):
+            raise ValueError('broken')
+        with monkeypatch.context() as context:
+            context.setattr(b.skills.gate, 'beat', broken)
+            context.setattr(b.bridge._side, 'joints_pub', None)
+            context.setattr(b.bridge, '_pubs', {})
+            time.sleep(0.3)
+        assert b.client.execute().error_code == 0, 'the node lives'
+
+
+def test_services_answer_whatever_goes_wrong(bench, monkeypatch) -> None:
+    with bench() as b:
+        b.client.give()
+
+        def broken(*args):
+            raise ValueError('broken')
+        for name in ('stop', 'status', 'confirm'):
+            with monkeypatch.context() as context:
+                context.setattr(b.skills.gate, name, broken)
+                reply = (b.client.confirm('', True) if name == 'confirm' else b.client.trigger(
+                    names.stop(WORLD) if name == 'stop' else names.rearm(WORLD)))
+            assert not reply.success
+            assert 'broken' in reply.message
+        assert b.client.give().error_code == 0
+
+
+def test_services_say_what_they_did_not_do(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        reply = b.client.trigger(names.rearm(WORLD))
+        assert (reply.success, 'nothing to re-arm' in reply.message) == (False, True)
+        b.bridge._side.detach()
+        for reply in (b.client.trigger(names.stop(WORLD)), b.client.trigger(names.rearm(WORLD)),
+                      b.client.confirm('', True)):
+            assert not reply.success
+            assert 'commanded by others' in reply.message
+            assert 'emergency stop' in reply.message

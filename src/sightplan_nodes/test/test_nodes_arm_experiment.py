@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from sightplan_interfaces import msg
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.model import InputError, StoppedError
-from sightplan_nodes import names
+from sightplan_nodes import names, qos
 from sightplan_nodes.agent import check_truth
 from sightplan_nodes.experiment import ExperimentNode, world_options
 from sightplan_nodes.failures import fill_error
@@ -28,7 +29,7 @@ class ArmOthers(Others):
         finally:
             names.SIM_BRIDGE = before
         for name, value in (('robot', 'panda'), ('hardware', 'real'), ('gate.dry_run', True),
-                            ('gate.period_s', 0.01)):
+                            ('gate.period_s', 0.01), ('latch_file', 'none')):
             self.sim.declare_parameter(name, value)
         self.stopped_from = 10**6
 
@@ -36,6 +37,25 @@ class ArmOthers(Others):
         super()._reset(request, response)
         if len(self.resets) >= self.stopped_from:
             fill_error(response, StoppedError('a person must re-arm it'))
+        return response
+
+
+class StoppedArm(ArmOthers):
+    """The arm was stopped before; a person re-arms it when a run waits for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopped_from = 1
+        self.status = self.sim.create_publisher(msg.ArmStatus, '~/status', qos.LATCHED)
+        self.status.publish(msg.ArmStatus(state=msg.ArmStatus.STOPPED))
+
+    def _reset(self, request, response):
+        super()._reset(request, response)
+        if len(self.resets) == 1:
+            assert response.error_code == StoppedError.code
+            self.stopped_from = 10**6
+            self.sim.create_timer(1.0, lambda: self.status.publish(
+                msg.ArmStatus(state=msg.ArmStatus.REARMED)))
         return response
 
 
@@ -57,7 +77,17 @@ def test_a_stopped_arm_breaks_the_run_off(run) -> None:
     assert len(others.goals) == 1, 'no further episode is begun, let alone failed'
     assert 'arm_bridge: a person must re-arm it' in said
     assert 'goes on from there' in said
+    assert 'start the same command again' in said
+    assert 'ros2 service call /arm_bridge/rearm' in said
     assert others.finished[0]['interrupted']
+
+
+def test_a_run_waits_until_an_arm_that_was_stopped_before_is_rearmed(run) -> None:
+    """The arm is stopped again when the same command is given: a person must get the time."""
+    others = StoppedArm()
+    code, said = run(others)
+    assert (code, len(others.goals), len(others.resets)) == (0, 3, 4)
+    assert 'for a person to re-arm it: r in the operator console' in said
 
 
 def test_an_arm_that_is_stopped_in_mid_episode_breaks_the_run_off(run) -> None:
