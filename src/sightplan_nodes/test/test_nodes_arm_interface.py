@@ -9,6 +9,7 @@ from rclpy.action import get_action_server_names_and_types_by_node as action_ser
 from rclpy.node import Node
 
 from nodes_testing import eventually, parameters, spinning
+from sightplan_arm.config import load_robot
 from sightplan_nodes import names
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.sim_bridge import SimBridge
@@ -17,20 +18,37 @@ KINDS: dict[str, Callable[[Node, str], list]] = {
     'publishes': lambda node, name: node.get_publisher_names_and_types_by_node(name, '/'),
     'subscribes': lambda node, name: node.get_subscriber_names_and_types_by_node(name, '/'),
     'serves': lambda node, name: node.get_service_names_and_types_by_node(name, '/'),
+    'asks': lambda node, name: node.get_client_names_and_types_by_node(name, '/'),
     'acts': lambda node, name: action_servers(node, name, '/'),
     'has others act': lambda node, name: action_clients(node, name, '/'),
 }
+
+
+SETUP = f'/{names.setup_service(names.SIMULATED)}'
+Part = tuple[str, str, str]
 
 
 def interface(watcher: Node, world: str) -> set[tuple[str, str, str]]:
     """Kind, name and type of all that a world has, but for the drivers of its hardware."""
     return {(kind, name.replace(f'/{world}/', '/~/'), type_)
             for kind, found in KINDS.items() for name, types in found(watcher, world)
-            for type_ in types if not name.startswith(f'/{names.HARDWARE}/')}
+            for type_ in types
+            if not name.startswith(f'/{names.HARDWARE}/') or kind == 'asks'}
 
 
-def seen(node: Node) -> set[tuple[str, str, str]]:
-    """The interface of a world, as another node sees it once it is all there."""
+def profiles(watcher: Node, world: str, parts: set[Part]) -> dict[Part, str]:
+    """How each topic of a world is sent or taken."""
+    ends = {'publishes': watcher.get_publishers_info_by_topic,
+            'subscribes': watcher.get_subscriptions_info_by_topic}
+    return {part: ', '.join(sorted({  # an ended node's actions linger
+                f'{end.qos_profile.reliability.name} {end.qos_profile.durability.name}'
+                for end in ends[part[0]](part[1].replace('/~/', f'/{world}/'))
+                if end.node_name == world}))
+            for part in parts if part[0] in ends}
+
+
+def seen(node: Node) -> tuple[set[Part], dict[Part, str]]:
+    """The interface of a world, as another node sees it once it is all there, and its QoS."""
     watcher, name = Node('watcher'), node.get_name()
     with spinning(watcher, node):
         eventually(lambda: ('acts', f'/{names.EXECUTE_SKILL}') in {
@@ -41,7 +59,7 @@ def seen(node: Node) -> set[tuple[str, str, str]]:
             before, last[0] = last[0], interface(watcher, name)
             return bool(before) and before == last[0]
         eventually(settled)
-        return last[0]
+        return last[0], profiles(watcher, name, last[0])
 
 
 def private(world: str, what: str) -> str:
@@ -49,21 +67,46 @@ def private(world: str, what: str) -> str:
 
 
 def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
-    symbolic = seen(SimBridge())
-    sim = seen(SimBridge(parameter_overrides=parameters(execution=names.ARM)))
-    arm = seen(ArmBridge(parameter_overrides=parameters(hardware=names.SIMULATED)))
+    symbolic, _ = seen(SimBridge())
+    sim, sim_qos = seen(SimBridge(parameter_overrides=parameters(execution=names.ARM)))
+    arm, arm_qos = seen(ArmBridge(parameter_overrides=parameters(hardware=names.SIMULATED)))
 
     only = {private(names.SIM_BRIDGE, what) for what in names.ONLY_SIMULATED}
     assert {(kind, what) for kind, what, _ in sim - arm} == {
         ('publishes' if what == names.CLOCK else 'serves', what) for what in only}
-    assert arm - sim == set()
+    assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', SETUP)}
+
+    shared = sim_qos.keys() & arm_qos.keys()
+    assert len(shared) >= len(names.arm_interface(names.ARM_BRIDGE)) - 3, 'three are services'
+    assert all(arm_qos.values())
+    assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 
     assert {what for _, what, _ in sim - symbolic} == {
         private(names.SIM_BRIDGE, what) for what in names.arm_interface(names.SIM_BRIDGE)}
     assert symbolic <= sim
+    check_names(arm)
 
+
+def test_a_real_arm_offers_the_same_and_asks_nobody() -> None:
+    robot = load_robot('panda')
+    sim, sim_qos = seen(SimBridge(parameter_overrides=parameters(execution=names.ARM)))
+    arm, arm_qos = seen(ArmBridge(parameter_overrides=parameters(
+        hardware=names.REAL, latch_file='none')))
+    check_names(arm)
+    assert not [part for part in arm if part[0] == 'asks']
+    drivers = {f'/{names.driver(topic, names.REAL).lstrip("/")}' for topic in (
+        robot.arm.joint_states, robot.arm.trajectory_topic, robot.gripper.trajectory_topic,
+        robot.camera.image, robot.camera.info, robot.camera.depth)}
+    assert {what for kind, what, _ in arm - sim if kind != 'has others act'} <= drivers
+    shared = {part for part in sim_qos.keys() & arm_qos.keys() if part[1] not in drivers}
+    assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
+
+
+def check_names(arm: set[Part]) -> None:
+    """The names are those that others use, and nobody is told the truth."""
     world, there = names.ARM_BRIDGE, {what for _, what, _ in arm}
     for what in (names.reset(world), names.get_view(world), names.CAMERA_IMAGE,
                  names.CAMERA_INFO, names.EXECUTE_SKILL, *names.arm_interface(world)):
-        assert private(world, what) in there, 'the names are those that others use'
-    assert '/~/get_state' not in there, 'nobody tells the truth'
+        assert private(world, what) in there
+    assert '/~/get_state' not in there
+    assert {what for kind, what, _ in arm if kind == 'asks'} <= {SETUP}
