@@ -19,7 +19,7 @@ def test_what_became_of_moves_is_measured(capsys, tmp_path):
     assert cli.main(command) == 0
     printed = capsys.readouterr()
     simple = json.loads(printed.out.splitlines()[-1])['splits']['simple']
-    assert (simple['scored'], simple['solved']) == (1, 1)
+    assert (simple['counted'], simple['solved']) == (1, 1)
     assert simple['causes_by_outcome']['success'] == {'done': simple['outcomes']['success']}
     assert simple['ms']['perceive'] > 0 and simple['ms']['motion_clock'] > 1000
     assert 'solved 1' in printed.err

@@ -20,6 +20,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from sightplan.model import (
     Action,
+    Belief,
     Feedback,
     InputError,
     StoppedError,
@@ -38,6 +39,7 @@ from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.01
+_NO_BELIEF = Belief(frozenset(), {})
 CLOSE_S = 3.0
 """So long the node waits at its end for the skill under way [s]."""
 
