@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sightplan_arm.extrinsics import Board, Extrinsics
     from sightplan_arm.hardware import Rgbd, Vector
     from sightplan_arm.kinematics import Kinematics
+    from sightplan_arm.skills.blocksworld import Task
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _WARN_PX = 1.0
@@ -109,7 +111,9 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--board-rpy', type=float, nargs=3, metavar=('R', 'P', 'Y'),
                          default=(0.0, 0.0, 0.0), help='turn of the board about fixed axes [deg]')
     command.add_argument('--write', action='store_true',
-                         help="write the pose into the robot's file, comments are kept")
+                         help="write the pose into the robot's file, comments are kept; not "
+                              'where there are warnings')
+    command.add_argument('--force', action='store_true', help='write it in spite of warnings')
     _add_board(command)
 
     command = add('detect', detect, 'what does the arm see in a picture?',
@@ -316,66 +320,68 @@ def _check_camera(robot: RobotConfig, info: CameraInfo | None, note: _Note) -> N
 
 
 def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> None:
-    """Plan the moves between all columns, low and over full stacks, and check every motion."""
+    """Plan moves as the skills do, between all columns; check all motions as the gate does."""
     from sightplan_arm.hardware import ArmStoppedError
     from sightplan_arm.limits import Limits
+    from sightplan_arm.skills.blocksworld import MovePlanner, SkillSettings
+    from sightplan_arm.skills.motions import NoRoomError
     from sightplan_arm.trajectories import UnreachableError
     limits = Limits(robot, kinematics)
-    table = robot.table
-    cases = [(source, target, level) for source in range(table.max_columns)
-             for target in range(table.max_columns) if source != target
-             for level in (0, table.max_level - 1)]
-    wrong, count, began, shown = [], 0, time.monotonic(), time.monotonic()
-    for number, case in enumerate(cases):
-        if time.monotonic() - shown > 2.0:
+    planner = MovePlanner(robot, kinematics, SkillSettings())
+    cases = list(_moves(robot))
+    wrong, tight, count = [], [], 0
+    began = shown = time.monotonic()
+    for number, (where, task) in enumerate(cases):
+        if number and time.monotonic() - shown > 2.0:
             shown = time.monotonic()
             left = (shown - began) / number * (len(cases) - number)
             print(f'arm check: {number} of {len(cases)} moves, {left:.0f} s left',
                   file=sys.stderr, flush=True)
-        reasons = []
-        for motions in _moves(robot, kinematics, *case):
-            try:
-                for motion in motions():
-                    limits.check(motion.trajectory)
-                    count += 1
-                break
-            except (UnreachableError, ArmStoppedError) as error:
-                reasons.append(str(error))
-        else:
-            source, target, level = case
-            wrong.append(f'from column {source + 1} to {target + 1} at level {level + 1}: '
-                         f'{reasons[0]}')
+        try:
+            moves = planner.plan(task)
+            for motion in (*moves.fetch, *moves.bring, *moves.leave, *moves.escape):
+                limits.check(motion.trajectory)
+                count += 1
+        except NoRoomError as error:
+            tight.append(f'{where}: {error}')
+        except (UnreachableError, ArmStoppedError) as error:
+            wrong.append(f'{where}: {error}')
     if wrong:
         note('motions', 'FAIL', f'{len(wrong)} of {len(cases)} moves: {wrong[0]}')
+    elif len(tight) == len(cases):
+        note('motions', 'FAIL', f'no move has room: {tight[0]}')
+    elif tight:
+        note('motions', 'warn', f'{len(tight)} of {len(cases)} moves will be refused for lack of '
+             f'room (no_room): {tight[0]}; {count} motions of the others are within all limits '
+             'and the workspace box')
     else:
-        note('motions', 'ok', f'{len(cases)} moves between all columns, on the table and over '
-             f'full stacks: {count} motions within all limits and the workspace box')
+        note('motions', 'ok', f'{len(cases)} moves between all columns, on the table, from and '
+             f'onto full stacks: {count} motions within all limits and the workspace box')
 
 
-def _moves(robot: RobotConfig, kinematics: Kinematics, source: int, target: int,
-           level: int) -> Iterator[Callable[[], Sequence[Any]]]:
-    """The two ways, hand this way or turned by half a turn, to move a block."""
-    from sightplan_arm.geometry import hand_down
-    from sightplan_arm.skills.motions import Route
+def _moves(robot: RobotConfig) -> Iterator[tuple[str, Task]]:
+    """What each move is called, and the move: of a block alone, from and onto full stacks."""
+    import numpy as np
+
+    from sightplan_arm.perception import Cube
+    from sightplan_arm.skills.blocksworld import Task
     table = robot.table
-    side = table.block_m
-    xs = table.column_x_m(table.max_columns)
-    z = (level + 0.5) * side
-    over = z + 1.1 * side if level == 0 else (table.max_level + 0.5) * side + 0.03
+    side, xs = table.block_m, table.column_x_m(table.max_columns)
+    full = table.max_level - 1
 
-    def plan(turn: float) -> Sequence[Any]:
-        route = Route(robot, kinematics, robot.arm.park, 1.0)
-        above, there, beyond, down = (hand_down((xs[column], 0.0, height), turn)
-                                      for column, height in ((source, over), (source, z),
-                                                             (target, over), (target, z)))
-        route.out('approach', 'out', above)
-        for pose in (there, above, beyond, down, beyond):
-            route.straight('move', 'straight', pose)
-        route.home('retreat')
-        return route.take()
+    def cube(column: int, level: int) -> Cube:
+        return Cube('block', 'red', np.array([xs[column], 0.0, (level + 0.5) * side]), 0.0, 1,
+                    0.0, 0.0)
 
-    for turn in (0.0, math.pi):
-        yield lambda turn=turn: plan(turn)  # type: ignore[misc]
+    for source, target in itertools.permutations(range(table.max_columns), 2):
+        for below, onto in dict.fromkeys([(0, 0), (full, 0), (0, full)]):
+            others = (*(cube(source, level) for level in range(below)),
+                      *(cube(target, level) for level in range(onto)))
+            where = (f'from column {source + 1}, level {below + 1}, to column {target + 1}, '
+                     f'level {onto + 1}')
+            yield (where,
+                   Task('block', f'column {target + 1}', cube(source, below),
+                        cube(target, onto).centre_m, below, others))
 
 
 # --- board and calibrate ----------------------------------------------------------------------
@@ -441,9 +447,13 @@ def calibrate(arguments: argparse.Namespace) -> int:
     lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
                        f'{found.reprojection_px:.2f} px')
     _say(arguments, 'camera:\n' + '\n'.join(f'  {line}' for line in lines))
-    if arguments.write:
+    write = arguments.write and (arguments.force or not warnings)
+    if write:
         write_camera_pose(robot.file, found.pose, lines[0].partition('# ')[2])
         _say(arguments, f'written to {robot.file}')
+    elif arguments.write:
+        _say(arguments, f'not written to {robot.file}, because of the warnings: calibrate again, '
+             'or give --force')
     _finish(arguments, {
         'pose': _numbers(found.pose, 9), 'reprojection_px': _numbers(found.reprojection_px, 4),
         'points': len(names), 'left_out': left_out,
@@ -451,8 +461,8 @@ def calibrate(arguments: argparse.Namespace) -> int:
         'position_std_m': _numbers(found.position_std_m), 'turn_std_deg': _numbers(
             found.turn_std_deg), 'table_std_m': _numbers(std_m), 'moved_m': _numbers(moved_m),
         'turned_deg': _numbers(math.degrees(turned)), 'warnings': warnings,
-        'written': str(robot.file) if arguments.write else None})
-    return _DONE
+        'written': str(robot.file) if write else None})
+    return _DONE if write or not arguments.write else _FAILED
 
 
 def _warnings(found: Extrinsics, std_m: float) -> list[str]:
@@ -619,7 +629,8 @@ def detect(arguments: argparse.Namespace) -> int:
                               'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),
                               'edge_px': _numbers(cube.edge_px, 2)}
                   for cube in seen.cubes.values()}})
-    return _DONE if seen.cubes else _FAILED
+    lost = [colour for colour in wanted if colour not in seen.cubes]
+    return _DONE if seen.cubes and not lost else _FAILED
 
 
 def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:

@@ -160,7 +160,7 @@ def _checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, V
 
 def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector,
               inlier_px: float) -> NDArray[np.bool_]:
-    """(N,) which points agree on one pose: 300 draws of four, seeded; ties by their error."""
+    """(N,) which points agree on one pose: 300 draws of five, seeded; ties by their error."""
     rng = np.random.default_rng(0)
     best, best_score = np.zeros(len(points), np.bool_), -math.inf
     for draw in range(300):
@@ -265,7 +265,7 @@ class Board:
 
     Attributes:
         squares_x, squares_y: how many, at least 3 each.
-        square_m: side of a square.
+        square_m: side of a square, 5 mm to 0.3 m.
         marker_m: side of a marker.
     """
 
@@ -278,6 +278,8 @@ class Board:
         if min(self.squares_x, self.squares_y) < 3 or self.squares_x * self.squares_y > 100:
             raise InputError(f'board of {self.squares_x} x {self.squares_y} squares: 3 x 3 to '
                              '100 squares can be made')
+        if not 0.005 <= self.square_m <= 0.3:
+            raise InputError(f'squares of {1e3 * self.square_m:g} mm: between 5 and 300')
         if not 0.0 < self.marker_m < 0.95 * self.square_m:
             raise InputError(f'markers of {1e3 * self.marker_m:g} mm in squares of '
                              f'{1e3 * self.square_m:g} mm: they must be smaller (three quarters)')

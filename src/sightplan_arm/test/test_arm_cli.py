@@ -81,8 +81,8 @@ def test_a_good_robot_is_ready(files, capsys):
     change(robot, 'max_level: 6', 'max_level: 2')
     code, out, _ = call(capsys, 'check', robot, '--camera-info', info)
     assert code == 0
-    assert len(re.findall(r'^ok ', out, re.MULTILINE)) == 5
-    assert re.search(r'4 moves .* 36 motions within all limits', out)
+    assert len(re.findall(r'^ok ', out, re.MULTILINE)) == 6
+    assert re.search(r'6 moves .* [0-9]+ motions within all limits', out)
     assert re.search(r'^ +level +c1 +c2$', out, re.MULTILINE)
 
 
@@ -137,11 +137,11 @@ def test_motions_outside_the_box_are_found(files, capsys):
     robot, _ = files
     change(robot, 'max_columns: 5', 'max_columns: 2')
     change(robot, 'max_level: 6', 'max_level: 2')
-    change(robot, r'  park: \[.*', '  park: [2.6, -0.15, 0.0, -2.1, 0.0, 1.95, 1.57]')
+    change(robot, r'box_min_m: \[-0.75, -0.60, 0.012\]', 'box_min_m: [-0.75, -0.60, 0.05]')
     code, found, _ = result(capsys, 'check', robot)
     failed = {row['what']: row['text'] for row in found['checks'] if row['state'] == 'FAIL'}
     assert code == 1
-    assert 'of 4 moves' in failed['motions']
+    assert 'of 6 moves' in failed['motions']
 
 
 # --- board ------------------------------------------------------------------------------------
@@ -162,6 +162,7 @@ def test_the_board_can_be_printed_and_found(tmp_path, capsys):
 
 @pytest.mark.parametrize('words', [
     ('--squares', '6'), ('--squares', '2x9'), ('--marker-mm', '50'), ('--dpi', '1'),
+    ('--square-mm', '1e9'), ('--square-mm', 'nan'), ('--square-mm', '0.1'),
     ('--out', '/nowhere/at/all.png')])
 def test_boards_that_cannot_be_made_are_bad_usage(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -271,6 +272,13 @@ def test_a_poor_calibration_warns(files, tmp_path, capsys):
                               '--points', file)
     assert code == 0
     assert any('reprojection error of more than 1 pixel' in text for text in found['warnings'])
+    before, words = robot.read_text(), ('calibrate', '--robot', robot, '--camera-info', info,
+                                        '--points', file, '--write')
+    refused, found, said = result(capsys, *words)
+    assert (refused, found['written'], robot.read_text()) == (1, None, before)
+    assert '--force' in said
+    forced, found, _ = result(capsys, *words, '--force')
+    assert (forced, found['written']) == (0, str(robot)) and robot.read_text() != before
     assert 'warning: ' in err
 
 
@@ -422,9 +430,10 @@ def test_blocks_that_must_be_there_and_tables_without_any(files, taken, tmp_path
     robot, info = files
     base = ('--robot', robot, '--camera-info', info)
     code, out, _ = call(capsys, 'detect', *taken[:2], *base, '--colours', 'red,green')
-    assert code == 0
+    assert code == 1
     assert 'complaint: green is not seen' in out
     assert 'complaint: a blue block that is not of this problem' in out
+    assert call(capsys, 'detect', *taken[:2], *base, '--colours', 'red')[0] == 0
     write_png(tmp_path / 'empty.png', np.full((480, 640, 3), 128, np.uint8))
     code, out, _ = call(capsys, 'detect', tmp_path / 'empty.png', taken[1], *base)
     assert code == 1

@@ -44,6 +44,14 @@ def test_distances_are_those_of_the_shapes():
     assert clearance.least_m(posture, []) == np.inf
 
 
+def test_every_block_counts_however_many_there_are():
+    clearance = Clearance(dataclasses.replace(
+        ROBOT, table=dataclasses.replace(ROBOT.table, max_level=1)))
+    posture = KINEMATICS.ik(ROBOT.table.pose @ hand_down((0.0, 0.0, 0.03)), ROBOT.arm.ready)[None]
+    far = [cube(-0.4, 0.1 + 0.05 * level, y=0.1) for level in range(3)]
+    assert clearance.least_m(posture, [*far, cube(0.0, 0.06)], 0.05) < 0
+
+
 def test_nothing_is_jumped_over_between_two_postures():
     clearance = Clearance(ROBOT)
     ends = [KINEMATICS.ik(ROBOT.table.pose @ hand_down((x, 0.0, 0.2)), ROBOT.arm.ready)

@@ -45,7 +45,13 @@ class Skills(Protocol):
         """Say what the agent believes now; an action that contradicts it will not be begun."""
 
     def execute(self, action: Action) -> SkillResult:
-        """Carry out one action; whatever is not one of the domain's with known objects is refused.
+        """Carry out one action.
+
+        Returns:
+            REJECTED, and nothing moved, if the action is not one of the domain's with known
+            objects, or the camera shows that its preconditions do not hold (``report.ILLEGAL``).
+            Else EXECUTED, also if nothing moved because the robot could not or would not: the
+            report has the cause, and the agent finds out by looking.
 
         Raises:
             ArmStoppedError: the gate refused or broke off a motion.

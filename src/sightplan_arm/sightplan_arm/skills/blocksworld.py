@@ -1,8 +1,9 @@
 """Blocksworld on an arm: ``moveblock(b, c)`` takes the top block b and puts it on column c.
 
 Before anything moves the camera looks: an action that makes no sense in what is seen, or
-contradicts what the agent is sure of, is refused. What becomes of a motion the agent finds out
-through its own camera.
+contradicts what the agent is sure of, is refused, and so is every motion while there are things of
+which it is not known what and where they are. What becomes of a motion the agent finds out through
+its own camera.
 
 Columns stand in a row along the table's x axis, left to right in the order in which the problem
 lists them, unless ``leftof`` facts among what the robot is given say otherwise: its file is all
@@ -15,7 +16,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
+from sightplan_arm.skills.hand import HAND
 from sightplan_arm.skills.motions import (
     Motion,
     NoRoomError,
@@ -55,7 +57,8 @@ if TYPE_CHECKING:
 
 ACTION = 'moveblock'
 
-_STRANGE = ('foreign', 'unknown_block')  # complaints about what should not be on the table at all
+_ANYWHERE = ('missing', 'twice', 'not_a_cube')  # complaints that tell of obstacles nobody knows
+_ASIDE = ('between_columns', 'out_of_row')  # complaints about a block that may be fetched yet
 _LOOK_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
 _LOOK_AGAIN_S = 0.3
 _OPEN_SLACK_M = 0.005  # fingers that opened to within this are open
@@ -99,7 +102,7 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class Task:
     """A move that makes sense in what is seen.
 
     Attributes:
@@ -108,6 +111,7 @@ class _Task:
         place_m: (3,) where the middle of the block shall be, in the table's frame.
         level: of the block's place now, 0 at the table.
         others: all other cubes.
+        seen: what was seen, to compare with afterwards; None if nobody has looked.
     """
 
     block: str
@@ -116,6 +120,7 @@ class _Task:
     place_m: Vector
     level: int
     others: tuple[Cube, ...]
+    seen: Arrangement | None = None
 
     @property
     def placed(self) -> Cube:
@@ -124,7 +129,7 @@ class _Task:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class Moves:
     """The planned motions of a move.
 
     Attributes:
@@ -138,6 +143,84 @@ class _Moves:
     bring: tuple[Motion, ...]
     leave: tuple[Motion, ...]
     escape: tuple[Motion, ...]
+
+
+class MovePlanner:
+    """Plans all motions of a move before any is made.
+
+    Args:
+        robot: its configuration.
+        kinematics: of the robot.
+        settings: how blocks are moved.
+    """
+
+    def __init__(self, robot: RobotConfig, kinematics: Kinematics,
+                 settings: SkillSettings) -> None:
+        self._robot, self._settings = robot, settings
+        self.ways = Ways(robot, kinematics, settings.speed)
+
+    def plan(self, task: Task) -> Moves:
+        """All motions of a move.
+
+        Raises:
+            NoRoomError: the hand does not fit, or the arm would come too near to blocks.
+            UnreachableError: a place cannot be reached.
+        """
+        side = self._robot.table.block_m
+        yaw = hand_yaw(task.cube, task.others, self._robot)
+        if yaw is None:
+            raise NoRoomError(f'there is no room for the hand around {task.block}')
+        highest = max((float(c.centre_m[2]) + side / 2 for c in task.others), default=0.0)
+        safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
+        at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
+        x, y, z = task.place_m
+        over_source = (*at_source[:2], max(safe, at_source[2] + side / 2))
+        over_target = (x, y, max(safe, z + side / 2))
+        at_target = (x, y, z + self._settings.drop_m)
+        return first_that_works([
+            functools.partial(  # two fingers may as well be turned by half a turn
+                self._moves, task, hand_down(at_source, yaw + turn),
+                hand_down(over_source, yaw + turn), hand_down(over_target, turn),
+                hand_down(at_target, turn))
+            for turn in (0.0, math.pi)], f'{task.block} cannot be brought to {task.column}')
+
+    def _moves(self, task: Task, at_source: Vector, over_source: Vector, over_target: Vector,
+               at_target: Vector) -> Moves:
+        """The motions of a move through four poses of the tip.
+
+        Raises:
+            UnreachableError: they cannot be made.
+        """
+        ways, others = self.ways, task.others
+        sources = ways.rise(at_source, over_source, others)
+        targets = ways.rise(at_target, over_target, others)
+        return first_that_works([
+            functools.partial(self._join, task, source, target)
+            for source in sources for target in targets], 'no way is found over the table')
+
+    def _join(self, task: Task, source: Vector, target: Vector) -> Moves:
+        """The motions of a move from the ways up from both places.
+
+        Raises:
+            UnreachableError: they cannot be joined.
+        """
+        slow, block, column = self._settings.carry_speed, task.block, task.column
+        room, blocks = self._settings.clearance_m, (*task.others, task.cube)
+        route = Route(self.ways, self._robot.arm.park)
+        route.out('approach', f'to above {block}', source[-1], blocks, room)
+        route.along('approach', f'down to {block}', source[::-1], slow)
+        fetch = route.take()
+        escape = route.branch()
+        escape.along('retreat', f'up from {block}', source, slow)
+        escape.home('retreat', blocks, room)
+        route.along('lift', f'up with {block}', source, slow)
+        route.along('transfer', f'{block} to above {column}',
+                    self.ways.across(source[-1], target[-1]), slow)
+        route.along('place', f'{block} down on {column}', target[::-1], slow)
+        bring = route.take()
+        route.along('retreat', f'up from {block}', target, slow)
+        route.home('retreat', (*task.others, task.placed), room)
+        return Moves(fetch, bring, route.take(), escape.take())
 
 
 class BlocksworldSkills:
@@ -160,7 +243,7 @@ class BlocksworldSkills:
         check_settings(settings)
         self._robot, self._arm, self._camera = robot, arm, camera
         self._gate, self._kinematics, self._settings = gate, kinematics, settings
-        self._ways = Ways(robot, kinematics, settings.speed)
+        self._planner = MovePlanner(robot, kinematics, settings)
         self._colours: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
         self._column_x_m: tuple[float, ...] = ()
@@ -201,7 +284,9 @@ class BlocksworldSkills:
             cause, message = self._carry_out(action, watch)
             status = FeedbackStatus.EXECUTED
         except _Refused as error:
-            cause, message, status = error.cause, error.message, FeedbackStatus.REJECTED
+            cause, message = error.cause, error.message
+            illegal = cause in causes.ILLEGAL
+            status = FeedbackStatus.REJECTED if illegal else FeedbackStatus.EXECUTED
         except ArmStoppedError as error:
             self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
             raise
@@ -233,7 +318,7 @@ class BlocksworldSkills:
                 cause, message = self._verify(task)
         return cause, message
 
-    def _prepare(self, block: str, column: str, watch: Stopwatch) -> tuple[_Task, _Moves]:
+    def _prepare(self, block: str, column: str, watch: Stopwatch) -> tuple[Task, Moves]:
         """Look, judge and plan.
 
         Raises:
@@ -242,9 +327,13 @@ class BlocksworldSkills:
         with watch.phase('perceive'):
             task = self._perceive(block, column)
         with watch.phase('plan'):
-            return task, self._plan(task)
+            try:
+                return task, self._planner.plan(task)
+            except UnreachableError as error:
+                cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
+                raise _Refused(cause, str(error)) from error
 
-    def _perceive(self, block: str, column: str) -> _Task:
+    def _perceive(self, block: str, column: str) -> Task:
         """Look, and look again before something odd is taken for true: a hand may have been there.
 
         Raises:
@@ -275,7 +364,7 @@ class BlocksworldSkills:
             raise _Refused(causes.UNKNOWN, f'{column} is not a column of this problem')
         return block, column
 
-    def _task(self, block: str, column: str, seen: Arrangement) -> _Task:
+    def _task(self, block: str, column: str, seen: Arrangement) -> Task:
         """What to move where.
 
         Raises:
@@ -290,27 +379,34 @@ class BlocksworldSkills:
         if source is None:
             raise _Refused(causes.UNCLEAR, f'{block} stands in no column')
         matter = {*seen.stacks[source], *seen.stacks[target]}
-        wrong = [complaint for complaint in seen.complaints
-                 if matter & set(complaint.blocks) or complaint.kind in _STRANGE]
+        near = abs(cube.centre_m[1]) <= table.spacing_m / 2
+        aside = [c for c in seen.complaints if near and block in c.blocks
+                 and (c.kind in _ASIDE or c.kind == 'crossed')]
+        wrong = [c for c in seen.complaints if c not in aside
+                 and (not c.blocks or c.kind in _ANYWHERE or matter & set(c.blocks))]
         if wrong:
             raise _Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
         above = seen.stacks[source][seen.stacks[source].index(block) + 1:]
+        if aside:
+            above = tuple(name for name in seen.cubes if name != block
+                          and _covers(seen.cubes[name], cube, side))
         if above:
             raise _Refused(causes.COVERED, f'{above[0]} is on {block}')
-        if source == target:
+        if source == target and not aside:
             raise _Refused(causes.ALREADY_THERE, f'{block} is in {column} already')
-        if len(seen.stacks[target]) >= table.max_level:
+        under = [name for name in seen.stacks[target] if name != block]
+        if len(under) >= table.max_level:
             raise _Refused(causes.COLUMN_FULL, f'{column} is full: {table.max_level} blocks are '
                            f'as high as this robot reaches')
-        place = np.array([self._column_x_m[target], 0.0, (len(seen.stacks[target]) + 0.5) * side])
-        if seen.stacks[target]:  # a stack that leans: stay well supported
-            top = seen.cubes[seen.stacks[target][-1]].centre_m[:2]
+        place = np.array([self._column_x_m[target], 0.0, (len(under) + 0.5) * side])
+        if under:  # a stack that leans: stay well supported
+            top = seen.cubes[under[-1]].centre_m[:2]
             place[:2] = np.clip(place[:2], top - side / 4, top + side / 4)
-        return _Task(block, column, cube, place, len(seen.stacks[source]) - 1,
-                     tuple(c for name, c in seen.cubes.items() if name != block))
+        return Task(block, column, cube, place, max(0, round(cube.centre_m[2] / side - 0.5)),
+                     tuple(c for name, c in seen.cubes.items() if name != block), seen)
 
-    def _check_belief(self, task: _Task, seen: Arrangement) -> None:
-        """Refuse what contradicts the agent's belief about the block and its new column.
+    def _check_belief(self, task: Task, seen: Arrangement) -> None:
+        """Refuse what contradicts the agent's belief about the block and where it shall be.
 
         Raises:
             _Refused: of an atom that matters the agent is sure, and the camera sees otherwise.
@@ -318,10 +414,10 @@ class BlocksworldSkills:
         if self._belief is None:
             return
         true = facts(seen, self._columns)
-        there = set(seen.stacks[self._columns.index(task.column)])
+        top = seen.top(self._columns.index(task.column))
         sure = self._settings.confident
         for atom, probability in sorted(self._belief.probabilities.items()):
-            if not _matters(atom, task, there):
+            if not _matters(atom, task, top):
                 continue
             believed = probability > 0.5
             if believed is not (atom in true) and max(probability, 1 - probability) > sure:
@@ -329,7 +425,7 @@ class BlocksworldSkills:
                                f'{"true" if believed else "false"} (P = {probability:.2f}), but '
                                f'the camera sees otherwise')
 
-    def _move(self, task: _Task, moves: _Moves, watch: Stopwatch) -> tuple[str, str]:
+    def _move(self, task: Task, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, bring, let go, leave."""
         table, gripper = self._robot.table, self._robot.gripper
         dry = self._gate.status().dry_run
@@ -358,7 +454,7 @@ class BlocksworldSkills:
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
         return causes.DONE, ''
 
-    def _verify(self, task: _Task) -> tuple[str, str]:
+    def _verify(self, task: Task) -> tuple[str, str]:
         seen = self._look()
         target = self._columns.index(task.column)
         cube = seen.cubes.get(task.block)
@@ -370,75 +466,27 @@ class BlocksworldSkills:
         if off > self._settings.misplaced_m:
             return causes.MISPLACED, (f'{task.block} stands {1e3 * off:.0f} mm from the middle '
                                       f'of {task.column}')
-        return causes.DONE, ''
+        harm = self._disturbed(task, seen)
+        return (causes.DISTURBED, harm) if harm else (causes.DONE, '')
 
-    # --- planning -----------------------------------------------------------------------------
-
-    def _plan(self, task: _Task) -> _Moves:
-        """All motions of a move.
-
-        Raises:
-            _Refused: the hand does not fit, or a place cannot be reached.
-        """
-        side = self._robot.table.block_m
-        yaw = hand_yaw(task.cube, task.others, self._robot)
-        if yaw is None:
-            raise _Refused(causes.NO_ROOM, f'there is no room for the hand around {task.block}')
-        highest = max((float(c.centre_m[2]) + side / 2 for c in task.others), default=0.0)
-        safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
-        at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
-        x, y, z = task.place_m
-        over_source = (*at_source[:2], max(safe, at_source[2] + side / 2))
-        over_target = (x, y, max(safe, z + side / 2))
-        at_target = (x, y, z + self._settings.drop_m)
-        try:
-            return first_that_works([
-                functools.partial(  # two fingers may as well be turned by half a turn
-                    self._moves, task, hand_down(at_source, yaw + turn),
-                    hand_down(over_source, yaw + turn), hand_down(over_target, turn),
-                    hand_down(at_target, turn))
-                for turn in (0.0, math.pi)], f'{task.block} cannot be brought to {task.column}')
-        except UnreachableError as error:
-            cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
-            raise _Refused(cause, str(error)) from error
-
-    def _moves(self, task: _Task, at_source: Vector, over_source: Vector, over_target: Vector,
-               at_target: Vector) -> _Moves:
-        """The motions of a move through four poses of the tip.
-
-        Raises:
-            UnreachableError: they cannot be made.
-        """
-        ways, others = self._ways, task.others
-        sources = ways.rise(at_source, over_source, others)
-        targets = ways.rise(at_target, over_target, others)
-        return first_that_works([
-            functools.partial(self._join, task, source, target)
-            for source in sources for target in targets], 'no way is found over the table')
-
-    def _join(self, task: _Task, source: Vector, target: Vector) -> _Moves:
-        """The motions of a move from the ways up from both places.
-
-        Raises:
-            UnreachableError: they cannot be joined.
-        """
-        slow, block, column = self._settings.carry_speed, task.block, task.column
-        room, blocks = self._settings.clearance_m, (*task.others, task.cube)
-        route = Route(self._ways, self._robot.arm.park)
-        route.out('approach', f'to above {block}', source[-1], blocks, room)
-        route.along('approach', f'down to {block}', source[::-1], slow)
-        fetch = route.take()
-        escape = route.branch()
-        escape.along('retreat', f'up from {block}', source, slow)
-        escape.home('retreat', blocks, room)
-        route.along('lift', f'up with {block}', source, slow)
-        route.along('transfer', f'{block} to above {column}',
-                    self._ways.across(source[-1], target[-1]), slow)
-        route.along('place', f'{block} down on {column}', target[::-1], slow)
-        bring = route.take()
-        route.along('retreat', f'up from {block}', target, slow)
-        route.home('retreat', (*task.others, task.placed), room)
-        return _Moves(fetch, bring, route.take(), escape.take())
+    def _disturbed(self, task: Task, seen: Arrangement) -> str:
+        """What is not as it was besides the block that was moved; '' if all is."""
+        if task.seen is None:
+            return ''
+        before = {(c.kind, c.blocks) for c in task.seen.complaints}
+        news = [c for c in seen.complaints if (c.kind, c.blocks) not in before]
+        if news:
+            return f'something else has changed: {news[0]}'
+        for column, old, new in zip(self._columns, task.seen.stacks, seen.stacks, strict=True):
+            if [b for b in old if b != task.block] != [b for b in new if b != task.block]:
+                return (f'something else has changed: in {column} there is '
+                        f'{" < ".join(new) or "nothing"}')
+        for name, cube in task.seen.cubes.items():
+            off = float(np.linalg.norm(seen.cubes[name].centre_m - cube.centre_m))
+            if name != task.block and off > self._settings.misplaced_m:
+                return (f'something else has changed: {name} stands {1e3 * off:.0f} mm from where '
+                        'it was')
+        return ''
 
     # --- the arm ------------------------------------------------------------------------------
 
@@ -485,12 +533,12 @@ class BlocksworldSkills:
     def _park(self, watch: Stopwatch) -> None:
         """Get out of the camera's view, straight up first, with open fingers; if need be."""
         with watch.phase('park'):
-            route = Route(self._ways, self._arm_state().positions)
+            route = Route(self._planner.ways, self._arm_state().positions)
             if np.abs(route.posture - self._robot.arm.park).max() > 0.01:
                 self._rise(route)
                 route.joints('park', 'park', self._robot.arm.park)
         gripper = self._robot.gripper
-        closed = self._opening() < (1.0 - _SLACK) * gripper.open_m
+        closed = self._opening() < gripper.open_m - _OPEN_SLACK_M
         if closed or route.motions:
             with self._gate.skill('park'):
                 if closed:
@@ -499,7 +547,7 @@ class BlocksworldSkills:
 
     def _rise(self, route: Route) -> None:
         """Lift the hand above all that can stand on the table, as far as it goes."""
-        table, pose = self._robot.table, self._ways.pose(route.posture)
+        table, pose = self._robot.table, self._planner.ways.pose(route.posture)
         top = table.max_level * table.block_m + table.block_m + self._settings.clearance_m
         top = min(top, float(self._robot.safety.box_max_m[2]) - 0.02)
         while top - pose[2, 3] > 0.02:
@@ -532,22 +580,49 @@ class BlocksworldSkills:
                              f'{", ".join(columns)}, and reset')
 
 
-def _matters(atom: Atom, task: _Task, there: Collection[str]) -> bool:
-    """Whether a move depends on an atom, or changes it; ``there``: blocks in the new column."""
+def _matters(atom: Atom, task: Task, top: str | None) -> bool:
+    """Whether a move depends on an atom.
+
+    Args:
+        atom: about a block.
+        task: the move.
+        top: the block that is seen on top of the new column; None if it is seen empty.
+    """
     if atom.predicate == 'incolumn':
-        return atom.args[0] == task.block or atom.args[1] == task.column
-    return atom.predicate == 'clear' and (atom.args[0] == task.block or atom.args[0] in there)
+        return atom.args[0] == task.block or (
+            atom.args[1] == task.column and top in (None, atom.args[0]))
+    return atom.predicate == 'clear' and atom.args[0] in (task.block, top)
+
+
+def _covers(upper: Cube, lower: Cube, side_m: float) -> bool:
+    """Whether a block is above another one, at whatever height."""
+    x, y, z = upper.centre_m - lower.centre_m
+    return bool(z > 0.5 * side_m and math.hypot(x, y) < side_m)
 
 
 def column_order(problem: Problem) -> tuple[str, ...]:
     """Names of the columns from left to right.
 
-    In the order of ``leftof`` facts where there are any, else as the problem lists them.
+    As ``leftof`` and ``rightof`` facts say; columns they leave open as the problem lists them.
+
+    Raises:
+        InputError: the facts run in a circle.
     """
     columns = problem.of_type('column')
-    left_of = {c: sum(a.predicate == 'leftof' and a.args[1] == c for a in problem.init)
-               for c in columns}
-    return tuple(sorted(columns, key=lambda c: (left_of[c], columns.index(c))))
+    left_of: dict[str, set[str]] = {column: set() for column in columns}
+    for atom in problem.init:
+        if atom.predicate in ('leftof', 'rightof'):
+            left, right = atom.args if atom.predicate == 'leftof' else atom.args[::-1]
+            if left in left_of and right in left_of:
+                left_of[right].add(left)
+    order: list[str] = []
+    while len(order) < len(columns):
+        ready = next((c for c in columns if c not in order and left_of[c] <= set(order)), None)
+        if ready is None:
+            stuck = ', '.join(c for c in columns if c not in order)
+            raise InputError(f'{problem.name}: leftof and rightof run in a circle among {stuck}')
+        order.append(ready)
+    return tuple(order)
 
 
 def facts(seen: Arrangement, columns: Sequence[str]) -> frozenset[Atom]:
@@ -560,10 +635,6 @@ def facts(seen: Arrangement, columns: Sequence[str]) -> frozenset[Atom]:
     return frozenset(atoms)
 
 
-_FINGER_M = (0.011, 0.022)  # half width along the row, thickness
-_HAND_M = (0.033, 0.105)  # half width along the row, half length
-_HAND_ABOVE_TIP_M = 0.04
-_FINGER_BELOW_TIP_M = 0.012
 _MARGIN_M = 0.003
 _MOST_TURN_RAD = math.radians(20.0)
 
@@ -591,12 +662,14 @@ def hand_yaw(cube: Cube, others: Sequence[Cube], robot: RobotConfig) -> float | 
 def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) -> bool:
     """Whether open fingers and hand keep clear of the other blocks, seen from above."""
     side, opening = robot.table.block_m, robot.gripper.open_m
-    width, thickness = _FINGER_M
+    hand = HAND
+    width, thickness = hand.finger_half_width_m, hand.finger_thickness_m
     fingers = [(cube.centre_m[:2] + sign * (opening + thickness) / 2
                 * np.array([-math.sin(yaw), math.cos(yaw)]), (width, thickness / 2))
                for sign in (-1.0, 1.0)]
-    bodies = [(where, half, -_FINGER_BELOW_TIP_M) for where, half in fingers]
-    bodies.append((cube.centre_m[:2], _HAND_M, _HAND_ABOVE_TIP_M))
+    bodies = [(where, half, -hand.below_tip_m) for where, half in fingers]
+    bodies.append((cube.centre_m[:2], (hand.half_width_m, hand.half_length_m),
+                   hand.above_tip_m))
     for other in others:
         top = other.centre_m[2] + side / 2 - cube.centre_m[2]
         for where, half, bottom in bodies:

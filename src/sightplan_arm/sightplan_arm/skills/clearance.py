@@ -54,14 +54,9 @@ class Clearance:
         self._shapes = pinocchio.GeometryModel()
         arm = [self._shapes.addGeometryObject(shape) for shape in reduced.geometryObjects
                if shape.parentJoint in near]
-        box = coal.Box(*[robot.table.block_m] * 3)
-        self._boxes = [
-            self._shapes.addGeometryObject(pinocchio.GeometryObject(
-                f'block {i}', 0, pinocchio.SE3(_away()), box))
-            for i in range(robot.table.max_level)]
-        for link in arm:
-            for block in self._boxes:
-                self._shapes.addCollisionPair(pinocchio.CollisionPair(link, block))
+        self._links = arm
+        self._box = coal.Box(*[robot.table.block_m] * 3)
+        self._boxes: list[int] = []
         self._data = self._model.createData()
         data = self._model.createData()
         base = self._model.getFrameId(robot.base_frame)
@@ -79,13 +74,12 @@ class Clearance:
         Returns:
             The distance [m], not more than ``enough_m``; negative where arm and block overlap.
         """
-        if not blocks or not self._shapes.collisionPairs:
+        if not blocks or not self._links:
             return enough_m
+        self._make_boxes(len(blocks))
         for box in self._boxes:
             self._shapes.geometryObjects[box].placement = pinocchio.SE3(_away())
-        # A block beyond what may stand on the table finds no box: the last ones are the lowest.
-        for box, cube in zip(self._boxes, sorted(blocks, key=lambda c: -c.centre_m[2]),
-                             strict=False):
+        for box, cube in zip(self._boxes, blocks, strict=False):
             pose = make_pose(cube.centre_m, rotation_from_rpy((0.0, 0.0, cube.yaw_rad)))
             self._shapes.geometryObjects[box].placement = pinocchio.SE3(self._table @ pose)
         geometry = self._shapes.createData()
@@ -95,6 +89,15 @@ class Clearance:
                 self._model, self._data, self._shapes, geometry, posture)
             least = min(least, min(result.min_distance for result in geometry.distanceResults))
         return float(least)
+
+    def _make_boxes(self, count: int) -> None:
+        """Have at least so many boxes."""
+        while len(self._boxes) < count:
+            box = self._shapes.addGeometryObject(pinocchio.GeometryObject(
+                f'block {len(self._boxes)}', 0, pinocchio.SE3(_away()), self._box))
+            self._boxes.append(box)
+            for link in self._links:
+                self._shapes.addCollisionPair(pinocchio.CollisionPair(link, box))
 
 
 def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],

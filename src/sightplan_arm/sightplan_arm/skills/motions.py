@@ -17,6 +17,7 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Clearance
+from sightplan_arm.skills.hand import HAND
 from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
 
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
-_FINGERS_M = 0.05  # they hang so far below the shapes that ``Clearance`` knows
 _LOW_M = 0.06  # a hand on its way keeps this height above the table
 
 
@@ -157,7 +157,7 @@ class Ways:
         heights = self.kinematics.fk_many(
             np.linspace(way[0], way[-1], 20) if len(way) == 2 else way,
             (self.robot.tip_frame,))[:, 0, 2]
-        wanted = room_m + _FINGERS_M
+        wanted = room_m + HAND.fingers_m  # ``Clearance`` knows no fingers
         return (float(heights.min()) > _LOW_M
                 and self.clearance.least_m(way, blocks, wanted) >= wanted)
 

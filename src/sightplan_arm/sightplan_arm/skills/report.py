@@ -15,6 +15,7 @@ STOPPED = 'stopped'
 MISSED_GRASP = 'missed_grasp'
 DROPPED = 'dropped'
 MISPLACED = 'misplaced'
+DISTURBED = 'disturbed'
 UNKNOWN = 'unknown'
 NOT_FOUND = 'not_found'
 UNCLEAR = 'unclear'
@@ -26,17 +27,26 @@ NO_ROOM = 'no_room'
 UNREACHABLE = 'unreachable'
 OCCUPIED = 'occupied'
 
-CAUSES = (DONE, DRY_RUN, STOPPED, MISSED_GRASP, DROPPED, MISPLACED, UNKNOWN, NOT_FOUND, UNCLEAR,
-          COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED)
+CAUSES = (DONE, DRY_RUN, STOPPED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN, NOT_FOUND,
+          UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM, UNREACHABLE,
+          OCCUPIED)
 """What can become of an action.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
 broke off a motion. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
-motion that went wrong. The others say why nothing moved: ``unknown`` action or object;
-``not_found``: the block is not seen; ``unclear``: what is seen cannot be; ``covered``,
-``already_there``, ``column_full``: no sense in what is seen; ``belief_mismatch``: the agent is
-sure of something else; ``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not
-empty.
+motion that went wrong; ``disturbed``: the block is where it should be, something else is not where
+it was. The others say why nothing moved: ``unknown`` action or object; ``not_found``: the block is
+not seen; ``unclear``: what is seen cannot be, or something is there of which it is not known what
+or where it is; ``covered``, ``already_there``, ``column_full``: no sense in what is seen;
+``belief_mismatch``: the agent is sure of something else; ``no_room`` for the hand;
+``unreachable``; ``occupied``: the hand is not empty.
+"""
+
+ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE)
+"""Causes with which an action is REJECTED: it is none, or the camera shows that it is not legal.
+
+Whatever else kept the robot from moving says nothing about the state of the world: the agent is
+told EXECUTED with the message, as of a motion that came to nothing, and finds out by looking.
 """
 
 
