@@ -100,6 +100,9 @@ def test_one_machine_has_all_nodes_and_two_have_them_once():
     assert services(GPU, LAN, []).keys() == alone.keys()
     assert services(ALONE, LAN, ['vlm_planner']).keys() == {*alone, 'vlm_planner'}
     assert services(ALONE, LAN, ['hardware']).keys() == {*alone, 'hardware'}
+    assert services(ALONE, LAN, ['operator']).keys() == {*alone, 'operator'}
+    assert services(ROBOT, LAN, ['operator'])['operator']['environment'].keys() >= {
+        'ROS_DISCOVERY_SERVER', 'SIGHTPLAN_LAN_ADDRESS'}
     robot, server = services(ROBOT, LAN, []), services(SERVER, LAN, [])
     assert robot.keys() | server.keys() == {*alone, 'discovery'}
     assert server.keys() == {'grounder'}
@@ -166,8 +169,8 @@ def test_every_node_is_one_of_the_graph_with_all_of_its_arguments(name, service)
 def test_values_are_the_graphs_own_unless_they_are_set():
     graph = load_graph(GRAPH)
     defaults = {argument.name: argument.default for argument in graph.arguments}
-    for service in services(ALONE, {}).values():
-        values = graph.values(graph_command(service)[1])
+    for service in filter(None, map(graph_command, services(ALONE, {}).values())):
+        values = graph.values(service[1])
         assert {name: value for name, value in values.items() if value != defaults[name]
                 } in ({}, {'out': '/runs/containers'})
 
@@ -217,6 +220,16 @@ def test_volumes_are_declared_and_used(name):
                 for entry in service.get('volumes', ()) if not entry.endswith(':ro')}
     assert writable == {'/runs', '/models'}
     assert f'-g sightplan {" ".join(sorted(writable, reverse=True))}' in dockerfile_text()
+
+
+@pytest.mark.parametrize('name', SETUPS)
+def test_files_of_robots_are_where_they_are_read(name):
+    found = setup(name, ROBOTS_DIR='/mine', ROBOT='/robots/my_robot.yaml')
+    reading = {service for service, content in found.items()
+               if 'robot:=/robots/my_robot.yaml' in content['command']}
+    assert reading == {'world', 'hardware'}
+    for service in reading:
+        assert '/mine:/robots:ro' in found[service]['volumes']
 
 
 def used_variables() -> dict[str, set[str]]:

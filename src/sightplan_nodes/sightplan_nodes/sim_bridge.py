@@ -53,7 +53,8 @@ class SimBridgeSettings:
 
     domain: str = param('', 'Domain whose world is made at the start; empty: at the first reset')
     world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
-    reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1, high=600.0)
+    reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1,
+                                   high=3600.0)
     execution: str = param(names.SYMBOLIC, 'How skills are carried out: they just happen (or fail '
                            "with the episode's probability), or a simulated arm moves, and "
                            'physics', choices=(names.SYMBOLIC, names.ARM))
