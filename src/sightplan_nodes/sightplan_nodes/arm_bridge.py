@@ -97,14 +97,15 @@ class ArmBridge(WorldNode):
         Raises:
             WorldError: it publishes under our name, and less reliably than others ask for.
         """
-        if 'image' in self._passed_on:
-            return
-        for end in self.get_publishers_info_by_topic(names.CAMERA_IMAGE):
-            if end.qos_profile.reliability is ReliabilityPolicy.BEST_EFFORT:
-                raise WorldError(
-                    f'{end.node_name} publishes {names.CAMERA_IMAGE} as best effort, which agent '
-                    'and recorder do not take: remap the topics of the camera, give the new '
-                    f'names in the robot file, and {names.ARM_BRIDGE} passes the pictures on')
+        for part, topic in (('image', names.CAMERA_IMAGE), ('info', names.CAMERA_INFO)):
+            if part in self._passed_on:
+                continue
+            for end in self.get_publishers_info_by_topic(topic):
+                if end.qos_profile.reliability is ReliabilityPolicy.BEST_EFFORT:
+                    raise WorldError(
+                        f'{end.node_name} publishes {topic} as best effort, which agent and '
+                        'recorder do not take: remap the topics of the camera, give the new '
+                        f'names in the robot file, and {names.ARM_BRIDGE} passes them on')
 
     # The callbacks, in the executor's thread.
 

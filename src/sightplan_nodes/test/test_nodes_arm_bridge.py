@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
@@ -527,3 +528,17 @@ def test_services_say_what_they_did_not_do(bench) -> None:
             assert not reply.success
             assert 'commanded by others' in reply.message
             assert 'emergency stop' in reply.message
+
+
+@pytest.mark.parametrize(('topic', 'part'), [(names.CAMERA_IMAGE, 'image'),
+                                             (names.CAMERA_INFO, 'info')])
+def test_a_driver_that_nobody_else_would_hear_is_refused(bench, topic: str, part: str) -> None:
+    kind = Image if part == 'image' else CameraInfo
+    with bench() as b:
+        b.bridge._passed_on.discard(part)  # as with a driver whose topic has our name
+        assert b.client.give().error_code == 0
+        b.driver.node.create_publisher(kind, topic, qos_profile_sensor_data)
+        eventually(lambda: b.bridge.count_publishers(topic) == 2)
+        reply = b.client.give()
+        assert reply.error_code == WorldError.code
+        assert f'driver publishes {topic} as best effort' in reply.error_msg
