@@ -113,8 +113,8 @@ class Machine:
 
     def environment(self, name: str) -> dict[str, str]:
         """What a service's processes see: nothing of the shell's but the way to programs."""
-        given = {key: value for key, value in (self.wanted[name].get('environment') or {}).items()
-                 if value is not None}
+        given = {key: in_checkout([str(value)], self._volumes)[0] for key, value
+                 in (self.wanted[name].get('environment') or {}).items() if value is not None}
         return {'PATH': os.environ['PATH'], 'HOME': str(self._folder),
                 'TMPDIR': str(self._folder), 'ROS_LOG_DIR': str(self._folder / 'ros'),
                 **given}

@@ -218,8 +218,9 @@ def test_volumes_are_declared_and_used(name):
     assert used == declared
     writable = {entry.split(':')[1] for service in setup(name).values()
                 for entry in service.get('volumes', ()) if not entry.endswith(':ro')}
-    assert writable == {'/runs', '/models'}
-    assert f'-g sightplan {" ".join(sorted(writable, reverse=True))}' in dockerfile_text()
+    assert writable == {'/runs', '/models', '/state'}
+    made = re.search('install -d -o sightplan -g sightplan (.*)', dockerfile_text())
+    assert set(made[1].split()) == writable
 
 
 @pytest.mark.parametrize('name', SETUPS)
@@ -230,6 +231,13 @@ def test_files_of_robots_are_where_they_are_read(name):
     assert reading == {'world', 'hardware'}
     for service in reading:
         assert '/mine:/robots:ro' in found[service]['volumes']
+
+
+@pytest.mark.parametrize('name', SETUPS)
+def test_a_stop_outlasts_the_container_of_the_arm(name):
+    content = setup(name, STATE_DIR='/mine')['world']
+    assert '/mine:/state' in content['volumes']
+    assert content['environment']['XDG_STATE_HOME'] == '/state'
 
 
 def used_variables() -> dict[str, set[str]]:
@@ -550,7 +558,8 @@ def domain() -> Iterator[str]:
 def test_the_services_of_one_machine_solve_an_episode(tmp_path, domain):
     environ = {'EPISODES': '1', 'ROS_DOMAIN_ID': domain, 'RUN': 'one'}
     wanted = services(ALONE, environ, [])
-    with machine(wanted, tmp_path / 'machine', {'/runs': tmp_path}) as engine:
+    volumes = {'/runs': tmp_path, '/state': tmp_path / 'state'}
+    with machine(wanted, tmp_path / 'machine', volumes) as engine:
         engine.run('world')
         assert engine.probe('recorder') == 1, 'healthy before it was started'
         engine.stop('world')
@@ -613,7 +622,7 @@ def test_the_services_of_two_machines_solve_an_episode(tmp_path, domain):
     environ = {'EPISODES': '1', 'ROS_DOMAIN_ID': domain, 'RUN': 'two', **LAN}
     robot = services(ROBOT, environ, [])
     server = services(SERVER, {**environ, 'LAN_ADDRESS': '10.77.0.2'}, [])
-    volumes = {'/runs': tmp_path}
+    volumes = {'/runs': tmp_path, '/state': tmp_path / 'state'}
     with two_machines(tmp_path) as inside, \
             machine(robot, tmp_path / 'robot', volumes, inside['10.77.0.1']) as here, \
             machine(server, tmp_path / 'server', volumes, inside['10.77.0.2']) as there:
