@@ -221,6 +221,7 @@ def test_the_space_bar_stops_also_while_the_yes_is_typed(before):
         desk.says('Type yes')
         desk.types(f'{before} ')
         asked(arm, 'stop')
+        desk.says('the arm is stopped')  # a key before that repeats the stop under way
         desk.types('s\n')
         asked(arm, 'stop', 'stop')
 
