@@ -217,6 +217,30 @@ def test_an_action_that_contradicts_what_the_agent_is_sure_of_is_refused():
     assert bench.move('g', 'c2').report.cause == 'done'
 
 
+def test_of_a_target_only_what_is_on_top_of_it_must_be_as_the_agent_believes():
+    bench = Bench('rg', 'bo', '')
+    bench.believe({'clear b': 0.99, 'incolumn b,c2': 0.01})
+    assert bench.move('g', 'c2').report.cause == 'done'
+    bench.believe({'incolumn g,c2': 0.01})
+    bench.table.sent.clear()
+    assert bench.refused('r', 'c2')[0] == 'belief_mismatch'
+
+
+def test_without_depth_nothing_moves():
+    bench = Bench('r', '', '')
+    look = bench.table.look
+
+    def half_blind(timeout_s=5.0):
+        picture = look()
+        depth = picture.depth_m.copy()
+        depth[:, :] = np.where(bench.paint(picture.rgb), depth, 0.0)
+        return dataclasses.replace(picture, depth_m=depth)
+    bench.paint = lambda rgb: np.ptp(rgb.astype(int), axis=2) > 60
+    bench.table.look = half_blind
+    cause, message = bench.refused('r', 'c2')
+    assert cause == 'unclear' and 'depth is known in' in message
+
+
 def test_a_belief_is_forgotten_at_a_reset():
     bench = Bench('rg', '', 'b')
     bench.believe({'incolumn g,c3': 0.99})
