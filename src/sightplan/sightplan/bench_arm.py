@@ -368,21 +368,20 @@ def _show(result: Mapping[str, Any], stream: Any) -> None:
     console = Console(file=stream)
     table = Table(title=f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
                   f'{result["world"]}', title_justify='left')
-    for name in ('split', 'solved', '95 % interval', 'moves', 'perceive [ms]', 'plan [ms]',
-                 'motion [ms]', 'motion [s of the arm]', 'move [ms]'):
+    for name in ('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'):
         table.add_column(name, justify='left' if name == 'split' else 'right')
     for name, split in (*result['splits'].items(), ('all', result['all'])):
         low, high = split['interval95'] or (0.0, 1.0)
         ms = split.get('ms', {})
-        cells = [f'{ms[key]:.0f}' if key in ms else '-' for key in ('perceive', 'plan', 'motion')]
-        cells += [f'{ms["motion_clock"] / 1e3:.1f}' if ms else '-',
-                  f'{ms["all"]:.0f}' if ms else '-']
+        cells = [f'{ms[key]:.0f}' if key in ms else '-' for key in (*GROUPS, 'motion', 'all')]
+        cells += [f'{ms["motion_clock"] / 1e3:.1f} s' if ms else '-']
         table.add_row(name, f'{split["solved"]} of {split["counted"]}',
-                      f'{low:.3f} to {high:.3f}', str(split['moves']), *cells)
+                      f'{low:.3f}-{high:.3f}', str(split['moves']), *cells)
     console.print(table)
     everything = result['all']
     missing = everything['planned'] - everything['episodes']
-    console.print('ms: CPU, median per move that was carried out; solved: by the truth; of '
+    console.print('perceive to all: CPU milliseconds, arm: seconds on its clock; medians per move '
+                  f'that was carried out; solved: by the truth; of '
                   f'{everything["planned"]} episodes {missing} are missing (counted as not '
                   f'solved), {everything["infrastructure"]} ended in errors apart from motion '
                   '(not counted)', highlight=False)
