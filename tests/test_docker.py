@@ -437,7 +437,7 @@ RUN_WHERE = {
     '. /opt/ros/jazzy/setup.sh': 'Ubuntu',
     'useradd --system --uid 10001 --user-group --no-create-home --home-dir /tmp sightplan':
         'Ubuntu',
-    'install -d -o sightplan -g sightplan /runs /models': 'Ubuntu',
+    'install -d -o sightplan -g sightplan /runs /models /state': 'Ubuntu',
     'scripts/venv.sh': 'Makefile',
     'scripts/build.sh': 'Makefile',
     'make test': 'continuous integration',
