@@ -43,6 +43,7 @@ WITHOUT_KEY = {
     # import: its name on the Python index; there is no rosdep key, the locks have it
     'backports': 'backports-zstd',
     'clingo': 'clingo',
+    'coal': 'coal',
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
     'lz4': 'lz4',
@@ -145,7 +146,8 @@ def test_entry_points_resolve(package):
 
 
 def test_every_node_has_an_executable():
-    scripts = importlib.metadata.distribution('sightplan_nodes').entry_points
+    scripts = importlib.metadata.distribution('sightplan_nodes').entry_points.select(
+        group='console_scripts')
     assert {point.name for point in scripts} == {
         'agent', 'bag_player', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer',
         'sim_bridge', 'symbolic_planner', 'vlm_planner', 'arm_bridge', 'operator_console'}

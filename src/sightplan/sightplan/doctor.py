@@ -181,7 +181,8 @@ def check_workspace(site: Site) -> Check:
         return Check('workspace', False, f'not built: {", ".join(missing)}', site.build_command)
     libraries = prefixes['sightplan_nodes'] / 'lib' / 'sightplan_nodes'
     stale = [point.name for point in
-             importlib.metadata.distribution('sightplan_nodes').entry_points
+             importlib.metadata.distribution('sightplan_nodes').entry_points.select(
+                 group='console_scripts')
              if not (libraries / point.name).is_file()]
     stale += _stale_interfaces(site, prefixes['sightplan_interfaces'])
     if stale:
