@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -499,6 +500,34 @@ TRANSPORT = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'ROS_AUTOMATIC_DISCOVERY_RANGE')
 
 def test_without_a_network_traffic_stays_on_the_machine():
     assert shown(*TRANSPORT) == [str(ROOT / 'config' / 'fastdds_loopback.xml'), 'SUBNET']
+
+
+def test_nodes_wait_for_a_cable_that_carries():
+    """Started before, they would bind to the loopback device alone, and stay so."""
+    if os.getuid() or not all(map(shutil.which, ('unshare', 'ip'))):
+        pytest.skip('needs root, unshare and ip')
+    script = ('ip link set lo up && ip link add here type veth peer name there && '
+              'ip addr add 10.77.0.9/24 dev here && ip link set here up && '
+              '{ sleep 0.7; touch "$0"; ip link set there up; } & '
+              'docker/enter.sh sightplan --help')
+    with tempfile.TemporaryDirectory() as folder:
+        late = Path(folder) / 'the cable is plugged in'
+        done = subprocess.run(
+            ['unshare', '--net', 'sh', '-c', script, late], cwd=ROOT, text=True,
+            capture_output=True, check=False, env={
+                'PATH': os.environ['PATH'], 'HOME': '/', 'SIGHTPLAN_LAN_ADDRESS': '10.77.0.9',
+                'ROS_DISCOVERY_SERVER': '10.77.0.9:11811', 'TMPDIR': folder})
+        if 'Operation not permitted' in done.stderr:
+            pytest.skip(f'no namespaces here: {done.stderr.strip()}')
+        assert done.returncode == 0 and 'usage' in done.stdout, done.stderr
+        assert 'waiting for 10.77.0.9' in done.stderr and late.exists()
+
+
+def test_an_address_of_another_machine_is_an_error():
+    code = 'import sys, wait_for_link; sys.exit(wait_for_link.main("192.0.2.77", 0.2))'
+    done = subprocess.run([sys.executable, '-c', code], cwd=DOCKER, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 1 and 'this machine has 127.0.0.1' in done.stderr
 
 
 def test_with_a_network_the_profile_binds_to_its_address_alone(tmp_path):

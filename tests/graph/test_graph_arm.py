@@ -56,13 +56,15 @@ def test_an_arm_solves_a_problem_and_its_bag_replays(start, robot: str, problems
     check_recorded(graph.out, [line])
     run = json.loads((graph.out / 'run.json').read_text())
     identity, nodes = run['identity']['world'], run['sessions'][0]['graph']
+    of_robot = {'robot': robot, 'robot_sha256': load_robot(robot).sha256}
     if world == 'arm_bridge':
         assert identity['hardware'] == 'simulated'
-        assert identity['simulator'] == {'execution': 'arm', 'robot': robot}
+        assert identity['simulator'] == {'execution': 'arm', **of_robot}
+        assert of_robot.items() <= identity.items()
         assert nodes['hardware/sim_bridge']['execution'] == 'arm'
         assert 'sim_bridge' not in nodes
     else:
-        assert identity == {'execution': 'arm', 'robot': robot}
+        assert identity == {'execution': 'arm', **of_robot}
         assert [action['outcome'] for action in line['actions']][:1] == ['success']
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -204,6 +205,14 @@ class RobotConfig:
     camera: CameraConfig
     table: TableConfig
     safety: SafetyConfig
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the file and the URDF, as the identity of a run has it."""
+        digest = hashlib.sha256()
+        for file in (self.file, self.urdf):
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        return digest.hexdigest()[:12]
 
 
 def robot_files() -> dict[str, Path]:

@@ -222,6 +222,15 @@ class Gate:
             self._admit(self._begun())
             self._check_start(trajectory)
 
+    def check_armed(self) -> None:
+        """What stands in the way of all motions until the next episode, if anything does.
+
+        Raises:
+            ArmStoppedError: the gate is not ``ARMED``.
+        """
+        with self._lock:
+            self._require_armed(self._begun())
+
     @property
     def epoch(self) -> int:
         """Number of the episode; what was planned in an earlier one is outdated."""

@@ -159,10 +159,14 @@ class OpenGate:
     def __init__(self, arm, dry_run=False):
         self.arm, self.dry_run, self.episodes = arm, dry_run, 0
         self.motions, self.skills = [], []
-        self.stop_at = ''
+        self.stop_at, self.stopped = '', False
 
     def new_episode(self):
         self.episodes += 1
+
+    def check_armed(self):
+        if self.stopped:
+            raise ArmStoppedError('stop_request', 'somebody pressed stop', latched=True)
 
     def status(self):
         return SimpleNamespace(dry_run=self.dry_run)
@@ -185,5 +189,5 @@ class OpenGate:
 
     def _check(self, what):
         self.motions.append(what)
-        if self.stop_at and what.startswith(self.stop_at):
-            raise ArmStoppedError('stop_request', 'somebody pressed stop', latched=True)
+        self.stopped |= bool(self.stop_at) and what.startswith(self.stop_at)
+        self.check_armed()

@@ -30,7 +30,7 @@ def attempts(gate, robot, trajectory):
         with gate.skill('a skill'):
             gate.follow(trajectory, 'a way')
     return (lambda: gate.follow(trajectory, 'a way'), lambda: gate.grip(0.0, 10.0, 'close'),
-            lambda: gate.grip(robot.gripper.open_m, 10.0, 'open'), skill)
+            lambda: gate.grip(robot.gripper.open_m, 10.0, 'open'), skill, gate.check_armed)
 
 
 def refused(call):

@@ -376,12 +376,34 @@ def test_a_stop_goes_through_as_an_error_and_into_the_report():
     assert stopped.phases[-1] == 'lift'
 
 
+@pytest.mark.parametrize('action', ['g,c2', 'g,c1', 'r,c2', 'nobody,c2'])
+def test_whatever_is_asked_of_a_stopped_arm_is_an_error(action):
+    """Also what the skills would refuse by themselves, without a motion."""
+    bench = Bench('rg', '', 'b')
+    bench.gate.stopped = True
+    with pytest.raises(ArmStoppedError, match='pressed stop'):
+        bench.move(*action.split(','))
+    assert bench.skills.reports[-1].cause == 'stopped' and bench.table.looks == 1
+
+
+def test_a_stop_while_the_skills_look_is_an_error_whatever_they_see():
+    bench = Bench('rg', '', 'b')
+    look = bench.table.look
+
+    def stopped_look(timeout_s=5.0):
+        bench.gate.stopped = True
+        return look(timeout_s)
+    bench.table.look = stopped_look
+    with pytest.raises(ArmStoppedError, match='pressed stop'):
+        bench.move('r', 'c2')  # which is covered
+
+
 def test_from_wherever_it_was_left_the_arm_goes_up_before_it_parks():
     bench = Bench('rg', '', 'b')
     bench.gate.stop_at = 'up from g'
     with pytest.raises(ArmStoppedError):
         bench.move('g', 'c2')  # stops with open fingers around the block, down in column 2
-    bench.gate.stop_at = ''
+    bench.gate.stop_at, bench.gate.stopped = '', False
     bench.gate.motions.clear()
     bench.skills.reset(bench.problem)
     assert bench.gate.motions == ['up', 'park'] and bench.gate.skills[-1] == 'park'

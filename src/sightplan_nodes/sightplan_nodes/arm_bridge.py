@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from sightplan_interfaces.srv import GetView, ResetWorld
 
 from sightplan.model import Action, Feedback, InputError, WorldError, param
-from sightplan_arm.config import RobotConfig, load_robot
+from sightplan_arm.config import RobotConfig
 from sightplan_nodes import conversions, names
 from sightplan_nodes.arm_side import ArmSide
 from sightplan_nodes.calls import ServiceCaller
@@ -59,13 +59,13 @@ class ArmBridge(WorldNode):
         super().__init__(names.ARM_BRIDGE, **node_arguments)
         self._settings = s = declare_settings(self, ArmBridgeSettings)
         self._side = ArmSide(self, keeps_stops=s.hardware == names.REAL)
-        robot = load_robot(self._side.settings.robot)
+        robot = self._side.robot
         self._choose_what_to_pass_on(robot)
         self._arm = RosArm(self, robot, s.hardware, self._relay_joints)
         self._camera = RosCamera(self, robot.camera, s.hardware, self._relay)
         self._pubs = {'image': self.image_pub, 'info': self.info_pub, 'depth': self.depth_pub}
-        gate, self._skills_of_arm = self._side.attach(s.domain, robot, self._arm, self._camera,
-                                    self._camera.image_age_s)
+        gate, self._skills_of_arm = self._side.attach(
+            s.domain, self._arm, self._camera, self._camera.image_age_s)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
         self._setup = (ServiceCaller(self, ResetWorld, service, service.rpartition('/')[0])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point
+from rcl_interfaces.msg import ParameterDescriptor
 from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import Confirm
@@ -27,7 +28,7 @@ from sightplan.model import (
     WorldError,
     param,
 )
-from sightplan_arm.config import RobotConfig
+from sightplan_arm.config import load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
@@ -38,6 +39,8 @@ from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.world_node import WorldNode
 
+ROBOT_HASH = 'robot_sha256'
+"""Parameter that tells records which robot it was."""
 TICK_S = 0.01
 _NO_BELIEF = Belief(frozenset(), {})
 CLOSE_S = 3.0
@@ -85,6 +88,9 @@ class ArmSide:
         Args:
             node: whose names they are.
             keeps_stops: whether stops are kept in a file if ``latch_file`` does not say.
+
+        Raises:
+            InputError: a setting or the robot's file is wrong.
         """
         self._node, self._keeps_stops = node, keeps_stops
         self.settings = declare_settings(node, ArmSettings)
@@ -92,7 +98,10 @@ class ArmSide:
         self._required = [name.strip() for name in self.settings.required.split(',')
                           if name.strip()]
         self._skill_options = parse_options(self.settings.skill_options, 'skill_options')
-        self._robot: RobotConfig | None = None
+        self.robot = load_robot(self.settings.robot)
+        node.declare_parameter(ROBOT_HASH, self.robot.sha256, ParameterDescriptor(
+            description="Hash of the robot's file and URDF", read_only=True),
+            ignore_override=True)
         self._gate: Gate | None = None
         self._skills: Skills | None = None
         self._episode_id = ''
@@ -120,13 +129,12 @@ class ArmSide:
         self._watchdog = threading.Thread(target=self._watch, name='watchdog of the arm',
                                           daemon=True)
 
-    def attach(self, domain: str, robot: RobotConfig, arm: Arm, camera: Camera,
+    def attach(self, domain: str, arm: Arm, camera: Camera,
                image_age_s: Callable[[], float] | None) -> tuple[Gate, Skills]:
         """Say what is moved, and begin to look after it.
 
         Args:
             domain: whose actions are carried out.
-            robot: its configuration.
             arm: only the gate commands it.
             camera: what looks.
             image_age_s: see Gate.
@@ -134,14 +142,14 @@ class ArmSide:
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
         """
-        latch = self._make_latch(robot)
+        latch, robot = self._make_latch(), self.robot
         kinematics = Kinematics(robot)
         gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s)
         skills = load_skills(domain, robot, arm, camera, gate, kinematics, **self._skill_options)
-        self._robot, self._skills = robot, skills
+        self._skills = skills
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
-        self._marker_pub.publish(MarkerArray(markers=[self._box(robot)]))
+        self._marker_pub.publish(MarkerArray(markers=[self._box()]))
         if latch is not None:
             follow = latch.follow
             latch.restore(gate)
@@ -252,13 +260,12 @@ class ArmSide:
 
     def publish_joints(self, state: JointState) -> None:
         """Publish a measurement of all joints."""
-        assert self._robot is not None
-        arm, gripper = self._robot.arm, self._robot.gripper
+        arm, gripper = self.robot.arm, self.robot.gripper
         part = state.opening_m / gripper.open_m
         finger = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
         n = len(gripper.joints)
         self.joints_pub.publish(JointStateMsg(
-            header=conversions.header(round(state.stamp_s * 1e9), self._robot.base_frame),
+            header=conversions.header(round(state.stamp_s * 1e9), self.robot.base_frame),
             name=[*arm.joints, *gripper.joints],
             position=[*map(float, state.positions), *[finger] * n],
             velocity=[*map(float, state.velocities), *[0.0] * n]))
@@ -317,12 +324,12 @@ class ArmSide:
                         f'the arm cannot be stopped: {type(second).__name__}: {second}'),
                         throttle_duration_sec=1.0)
 
-    def _make_latch(self, robot: RobotConfig) -> Latch | None:
+    def _make_latch(self) -> Latch | None:
         given = self.settings.latch_file
         if given == 'none' or (not given and not self._keeps_stops):
             return None
         path = (Path(given).expanduser() if given
-                else default_latch_file(robot.file, self._node.get_namespace()))
+                else default_latch_file(self.robot.file, self._node.get_namespace()))
         return Latch(path, lambda text: self._node.get_logger().fatal(conversions.text(text)))
 
     def _keep(self) -> None:
@@ -422,15 +429,15 @@ class ArmSide:
             seconds=list(report.seconds), cpu_seconds=list(report.cpu_seconds))
 
     def _show_plan(self, plan: PlannedMotion) -> None:
-        assert self._robot is not None
         marker = self._marker('plan', Marker.LINE_STRIP, (0.1, 0.8, 0.2))
         marker.scale.x = 0.004
         marker.points = [_point(place) for place in plan.path_m]
         marker.text = conversions.text(plan.what)
-        self._marker_pub.publish(MarkerArray(markers=[self._box(self._robot), marker]))
+        self._marker_pub.publish(MarkerArray(markers=[self._box(), marker]))
 
-    def _box(self, robot: RobotConfig) -> Marker:
-        low, high = robot.safety.box_min_m, robot.safety.box_max_m
+    def _box(self) -> Marker:
+        safety = self.robot.safety
+        low, high = safety.box_min_m, safety.box_max_m
         marker = self._marker('workspace', Marker.CUBE, (0.2, 0.4, 0.9), 0.15)
         middle, size = (low + high) / 2, high - low
         marker.pose.position = _point(middle)

@@ -65,7 +65,7 @@ from sightplan.runner import (
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.agent import check_truth
-from sightplan_nodes.arm_side import ArmSettings
+from sightplan_nodes.arm_side import ROBOT_HASH, ArmSettings
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
 from sightplan_nodes.goals import OneGoal
@@ -500,13 +500,14 @@ def world_options(world: str, graph: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 
 def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of robot, gate and skills that are not as they are by default.
+    """Which robot it is, and parameters of gate and skills that are not as they are by default.
 
     Where a stop is kept changes no result.
     """
     defaults = {**{field.name: field.default for field in settings_fields(ArmSettings)
                    if field.name != 'latch_file'},
                 **{f'gate.{field.name}': field.default for field in settings_fields(GateSettings)}}
+    defaults[ROBOT_HASH] = ''
     return {key: given[key] for key, default in defaults.items()
             if given.get(key, default) != default}
 

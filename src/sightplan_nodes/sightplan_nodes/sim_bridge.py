@@ -33,7 +33,6 @@ from sightplan.model import (
 )
 from sightplan.records.messages import Calibration
 from sightplan.runner import make_world
-from sightplan_arm.config import load_robot
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
@@ -227,12 +226,15 @@ class SimBridge(WorldNode):
         self._settings = declare_settings(self, SimBridgeSettings)
         self._camera = declare_settings(self, CameraSettings, prefix='camera.')
         size = {'width': self._camera.width, 'height': self._camera.height}
-        self._options = {**{key: value for key, value in size.items() if value},
-                         **parse_options(self._settings.world_options, 'world_options')}
+        given = parse_options(self._settings.world_options, 'world_options')
+        for name, remedy in _NOT_OPTIONS.items():
+            if name in given:
+                raise InputError(f'{names.SIM_BRIDGE}: {name} is none of its world_options: '
+                                 f'{remedy}')
+        self._options = {**{key: value for key, value in size.items() if value}, **given}
         self.exit_code: int | None = None
         if self._settings.execution == names.ARM:
             self._side: ArmSide | None = ArmSide(self)
-            load_robot(self._side.settings.robot)
         else:
             self._side = None
             _refuse_settings_of_arms(self)
@@ -380,7 +382,7 @@ class SimBridge(WorldNode):
                              f'another {names.SIM_BRIDGE} for {domain}')
         hardware = world.hardware
         world.gate, world.skills = self._side.attach(
-            domain, world.robot, hardware.arm, hardware.camera, hardware.camera.image_age_s)
+            domain, hardware.arm, hardware.camera, hardware.camera.image_age_s)
         self._hardware = SimulatedHardware(
             self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
         if self._settings.driven:
@@ -443,6 +445,13 @@ class SimBridge(WorldNode):
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         scene = episode.scene(episode.world.last_outcome())
         return lambda: (feedback, self._show(episode, scene))
+
+
+_NOT_OPTIONS = {
+    'execution': 'it is an argument of its own, execution:=...',
+    'robot': 'it is an argument of its own, robot:=...',
+    'rearm': 'here a stopped arm is re-armed by a person, through ~/rearm'}
+"""Settings of a world in process that this node decides, and why."""
 
 
 def _refuse_settings_of_arms(node: WorldNode) -> None:

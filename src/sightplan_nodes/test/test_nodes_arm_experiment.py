@@ -29,7 +29,8 @@ class ArmOthers(Others):
         finally:
             names.SIM_BRIDGE = before
         for name, value in (('robot', 'panda'), ('hardware', 'real'), ('gate.dry_run', True),
-                            ('gate.period_s', 0.01), ('latch_file', 'none')):
+                            ('gate.period_s', 0.01), ('latch_file', 'none'),
+                            ('robot_sha256', '12')):
             self.sim.declare_parameter(name, value)
         self.stopped_from = 10**6
 
@@ -101,7 +102,8 @@ def test_the_records_name_the_arm_and_what_is_not_the_default(run) -> None:
     others = ArmOthers()
     assert run(others)[0] == 0
     world = json.loads(others.started[0].identity_json)['world']
-    assert world == {'world': 'arm_bridge', 'hardware': 'real', 'gate.dry_run': True}
+    assert world == {'world': 'arm_bridge', 'hardware': 'real', 'gate.dry_run': True,
+                     'robot_sha256': '12'}
 
 
 def test_a_symbolic_world_is_recorded_as_ever() -> None:

@@ -47,17 +47,26 @@ def profiles(watcher: Node, world: str, parts: set[Part]) -> dict[Part, str]:
             for part in parts if part[0] in ends}
 
 
+def made(node: Node) -> set[tuple[str, str]]:
+    """Kind and name of what a node says that it made."""
+    name = node.get_name()
+    found = {('acts', f'/{names.EXECUTE_SKILL}')}
+    found |= {('publishes', end.topic_name) for end in node.publishers}
+    found |= {('subscribes', end.topic_name) for end in node.subscriptions}
+    found |= {('serves', end.service_name) for end in node.services}
+    return {(kind, what.replace(f'/{name}/', '/~/')) for kind, what in found
+            if not what.startswith(f'/{names.HARDWARE}/')}
+
+
 def seen(node: Node) -> tuple[set[Part], dict[Part, str]]:
     """The interface of a world, as another node sees it once it is all there, and its QoS."""
     watcher, name = Node('watcher'), node.get_name()
     with spinning(watcher, node):
-        eventually(lambda: ('acts', f'/{names.EXECUTE_SKILL}') in {
-            (kind, what) for kind, what, _ in interface(watcher, name)})
         last: list[set] = [set()]
 
         def settled() -> bool:
             before, last[0] = last[0], interface(watcher, name)
-            return bool(before) and before == last[0]
+            return before == last[0] and made(node) <= {part[:2] for part in before}
         eventually(settled)
         return last[0], profiles(watcher, name, last[0])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 
 import numpy as np
@@ -420,6 +421,7 @@ def code_of(**settings: object) -> int:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        gc.collect()  # a node that could not be made would stay on the graph
         if not rclpy.ok():
             rclpy.init()
 
@@ -427,6 +429,13 @@ def code_of(**settings: object) -> int:
 def test_a_wrong_robot_ends_the_node_at_once(capfd) -> None:
     assert code_of(execution='arm', robot='pandda') == 2
     assert 'pandda' in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(('option', 'remedy'), [
+    ('execution=arm', 'execution:='), ('robot=ur5e', 'robot:='), ('rearm=true', '~/rearm')])
+def test_what_the_node_decides_is_no_option_of_its_world(option, remedy, capfd) -> None:
+    assert code_of(world_options=option) == 2
+    assert remedy in capfd.readouterr().err
 
 
 @pytest.mark.parametrize('settings', [{'skill_options': 'sped=0.1'}, {'domain': 'blocksworl'}])

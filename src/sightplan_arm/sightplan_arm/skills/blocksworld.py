@@ -281,15 +281,17 @@ class BlocksworldSkills:
             raise WorldError('no episode: reset the world first')
         watch = Stopwatch(self._arm.now_s)
         try:
-            cause, message = self._carry_out(action, watch)
-            status = FeedbackStatus.EXECUTED
-        except _Refused as error:
-            cause, message = error.cause, error.message
-            illegal = cause in causes.ILLEGAL
-            status = FeedbackStatus.REJECTED if illegal else FeedbackStatus.EXECUTED
+            self._gate.check_armed()
+            try:
+                cause, message = self._carry_out(action, watch)
+            except _Refused as error:
+                cause, message = error.cause, error.message
+                self._gate.check_armed()  # meanwhile it may have been stopped
         except ArmStoppedError as error:
             self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
             raise
+        status = (FeedbackStatus.REJECTED if cause in causes.ILLEGAL
+                  else FeedbackStatus.EXECUTED)
         self.reports.append(watch.report(action, cause, message))
         return SkillResult(Feedback(status, message), self.reports[-1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -336,20 +335,20 @@ def make_world(clock_ns: Callable[[], int] | None = None,
     return BlocksworldWorld(chosen, clock_ns)
 
 
+_ROBOT_HASH = 'robot_sha256'
+
+
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
     """What changes results besides the settings themselves: the content of files they name.
 
     Args:
-        options: settings of the world, as for ``make_world``.
+        options: settings of the world, as for ``make_world``; a node that is the world adds the
+            hash itself, for its files may lie on another machine.
 
     Raises:
         InputError: a file cannot be read.
     """
-    if options.get('execution') != 'arm':
+    if options.get('execution') != 'arm' or _ROBOT_HASH in options:
         return {}
     from sightplan_arm.config import load_robot  # needs Pinocchio
-    robot = load_robot(str(options.get('robot', Settings().robot)))
-    digest = hashlib.sha256()
-    for file in (robot.file, robot.urdf):
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return {'robot_sha256': digest.hexdigest()[:12]}
+    return {_ROBOT_HASH: load_robot(str(options.get('robot', Settings().robot))).sha256}
