@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import math
@@ -67,6 +68,30 @@ class ArmConfig:
 
 
 @dataclass(frozen=True)
+class HandConfig:
+    """The gripper as boxes, pointing down: what the skills make room for.
+
+    Attributes:
+        half_width_m, half_length_m: of its body, across and along the line on which fingers open.
+        above_tip_m: height of the body's lower side above the tip; rather less than it is.
+        finger_half_width_m, finger_thickness_m: across and along that line.
+        below_tip_m: the fingers end so far below the tip.
+    """
+
+    half_width_m: float
+    half_length_m: float
+    above_tip_m: float
+    finger_half_width_m: float
+    finger_thickness_m: float
+    below_tip_m: float
+
+    @property
+    def fingers_m(self) -> float:
+        """So far the fingers hang below the body."""
+        return self.above_tip_m + self.below_tip_m
+
+
+@dataclass(frozen=True)
 class GripperConfig:
     """Two fingers that open symmetrically.
 
@@ -79,6 +104,7 @@ class GripperConfig:
         interface: ``topic``, ``action`` (GripperCommand), or ``auto``: the action where
             control_msgs is installed.
         settle_s: time that opening or closing takes at most.
+        hand: its size.
     """
 
     joints: tuple[str, ...]
@@ -90,6 +116,7 @@ class GripperConfig:
     action: str
     interface: str
     settle_s: float
+    hand: HandConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,7 +585,8 @@ def _gripper(section: _Section, model: Any) -> GripperConfig:
         trajectory_topic=section.topic('trajectory_topic'),
         action=section.topic('action'),
         interface=section.choice('interface', INTERFACES),
-        settle_s=section.number('settle_s', 0.05, 30.0))
+        settle_s=section.number('settle_s', 0.05, 30.0),
+        hand=_hand(section.section('hand')))
     section.done()
     known = [str(name) for name in model.names[1:]]
     there = [name for name in gripper.joints if name in known]
@@ -577,6 +605,13 @@ def _gripper(section: _Section, model: Any) -> GripperConfig:
     if gripper.joint_at_open == gripper.joint_at_closed:
         raise section.wrong('joint_at_open', 'is the same as joint_at_closed')
     return gripper
+
+
+def _hand(section: _Section) -> HandConfig:
+    hand = HandConfig(**{field.name: section.number(field.name, 0.0, 0.5)
+                         for field in dataclasses.fields(HandConfig)})
+    section.done()
+    return hand
 
 
 def _camera(section: _Section) -> CameraConfig:

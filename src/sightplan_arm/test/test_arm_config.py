@@ -66,6 +66,7 @@ def test_the_template_explains_every_field():
     for section in ('arm', 'gripper', 'camera', 'table', 'safety'):
         kind = getattr(config, f'{section.title()}Config')
         assert {field.name for field in fields(kind)} == PANDA[section].keys()
+    assert {field.name for field in fields(config.HandConfig)} == PANDA['gripper']['hand'].keys()
 
 
 @pytest.fixture
@@ -158,6 +159,9 @@ MISTAKES = [
     ('gripper.open_m', 0, 'from 0.001'),
     ('gripper.force_n', '20 N', 'must be a number'),
     ('gripper.action', '', 'must be a text'),
+    ('gripper.hand', 0.1, 'gripper.hand: must be a mapping'),
+    ('gripper.hand.half_width_m', 33.0, 'from 0 to 0.5'),
+    ('gripper.hand.half_with_m', 0.03, "is no field here; did you mean 'half_width_m'?"),
     ('camera.depth', 'x__y', 'no valid ROS name'),
     ('camera.depth_scale_m', 1000, 'from 1e-06 to 1'),
     ('camera.pose', [0, 0, 0], 'must be a mapping'),

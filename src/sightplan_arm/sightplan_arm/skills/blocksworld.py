@@ -40,7 +40,6 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
-from sightplan_arm.skills.hand import HAND
 from sightplan_arm.skills.motions import (
     Motion,
     NoRoomError,
@@ -663,8 +662,7 @@ def hand_yaw(cube: Cube, others: Sequence[Cube], robot: RobotConfig) -> float | 
 
 def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) -> bool:
     """Whether open fingers and hand keep clear of the other blocks, seen from above."""
-    side, opening = robot.table.block_m, robot.gripper.open_m
-    hand = HAND
+    side, opening, hand = robot.table.block_m, robot.gripper.open_m, robot.gripper.hand
     width, thickness = hand.finger_half_width_m, hand.finger_thickness_m
     fingers = [(cube.centre_m[:2] + sign * (opening + thickness) / 2
                 * np.array([-math.sin(yaw), math.cos(yaw)]), (width, thickness / 2))

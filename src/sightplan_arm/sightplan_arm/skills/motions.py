@@ -17,7 +17,6 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Clearance
-from sightplan_arm.skills.hand import HAND
 from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ class Ways:
         heights = self.kinematics.fk_many(
             np.linspace(way[0], way[-1], 20) if len(way) == 2 else way,
             (self.robot.tip_frame,))[:, 0, 2]
-        wanted = room_m + HAND.fingers_m  # ``Clearance`` knows no fingers
+        wanted = room_m + self.robot.gripper.hand.fingers_m  # ``Clearance`` knows no fingers
         return (float(heights.min()) > _LOW_M
                 and self.clearance.least_m(way, blocks, wanted) >= wanted)
 
