@@ -36,6 +36,7 @@ set +u
 # shellcheck source=scripts/env.sh
 . "$SIGHTPLAN_ROOT/scripts/env.sh" || exit 1
 case "${SIGHTPLAN_LAN_ADDRESS:+${1##*/}}" in
-  sightplan | discovery.sh) python "$SIGHTPLAN_ROOT/docker/wait_for_link.py" "$SIGHTPLAN_LAN_ADDRESS" ;;
+  '' | python*) ;; # healthchecks tell what is now
+  *) python "$SIGHTPLAN_ROOT/docker/wait_for_link.py" "$SIGHTPLAN_LAN_ADDRESS" ;;
 esac
 exec "$@"

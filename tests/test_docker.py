@@ -595,19 +595,27 @@ def test_the_services_of_one_machine_solve_an_episode(tmp_path, domain):
         engine.up()
         assert engine.wait('experiment') == 0, engine.said('experiment')
         check_run(tmp_path / 'one')
-        hang(engine, 'symbolic_planner')
-        assert engine.probe('symbolic_planner') == 1, 'healthy although it hangs'
+        with hanging(engine, 'symbolic_planner'):
+            assert engine.probe('symbolic_planner') == 1, 'healthy although it hangs'
         engine.down()
 
 
-def hang(engine: Machine, service: str) -> None:
-    """Stop the node of a service in its tracks."""
+@contextlib.contextmanager
+def hanging(engine: Machine, service: str) -> Iterator[None]:
+    """The node of a service, and what it has started, are stopped in their tracks meanwhile."""
     launcher = engine.processes[service].pid
+    found = []
     for entry in Path('/proc').iterdir():
         with contextlib.suppress(OSError, ValueError):
             if entry.name.isdigit() and f'SIGHTPLAN_PARENT_PID={launcher}'.encode() in (
                     entry / 'environ').read_bytes().split(b'\0'):
                 os.kill(int(entry.name), signal.SIGSTOP)
+                found.append(int(entry.name))
+    try:
+        yield
+    finally:
+        for pid in found:
+            os.kill(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager

@@ -187,7 +187,7 @@ class SafetyConfig:
             must stay inside.
         checked_frames: links of the URDF whose origins are checked.
         checked_points: more points that are checked, such as corners of the hand.
-        start_tolerance_rad: how far a motion may start from where the arm is.
+        start_tolerance_rad: how far from where the arm is a motion may start, or end.
         tracking_tolerance_rad: how far the arm may be from where the motion has it.
         state_timeout_s, image_timeout_s, heartbeat_timeout_s: ages at which the arm holds (wall
             clock).
@@ -608,7 +608,7 @@ def _gripper(section: _Section, model: Any) -> GripperConfig:
 
 
 def _hand(section: _Section) -> HandConfig:
-    hand = HandConfig(**{field.name: section.number(field.name, 0.0, 0.5)
+    hand = HandConfig(**{field.name: section.number(field.name, 0.002, 0.5)
                          for field in dataclasses.fields(HandConfig)})
     section.done()
     return hand

@@ -78,8 +78,12 @@ class Fingers:
         self.opening_m = state.opening_m
         if state.stamp_s - self._start_s >= self._settle_s:
             return True
-        recent = [m for s, m in self._seen if s >= state.stamp_s - self._STILL_S]
+        before = state.stamp_s - self._STILL_S
+        if self._seen[0][0] > before:
+            return False
+        # From the last one before: measurements may be far apart, and one alone stands still.
+        first = max(i for i, (s, _) in enumerate(self._seen) if s <= before)
+        recent = [m for _, m in self._seen[first:]]
         moved = max(abs(m - self._seen[0][1]) for _, m in self._seen) >= self._MOVED_M
-        return (state.stamp_s - self._seen[0][0] >= self._STILL_S
-                and max(recent) - min(recent) < self._STILL_M
+        return (max(recent) - min(recent) < self._STILL_M
                 and (moved or abs(state.opening_m - self._goal_m) <= self._THERE_M))

@@ -159,10 +159,12 @@ class OpenGate:
     def __init__(self, arm, dry_run=False):
         self.arm, self.dry_run, self.episodes = arm, dry_run, 0
         self.motions, self.skills = [], []
-        self.stop_at, self.stopped = '', False
+        self.stop_at, self.stopped, self.epoch = '', False, 0
+        self.limits = SimpleNamespace(check=lambda trajectory: None)
 
     def new_episode(self):
         self.episodes += 1
+        self.epoch += 1
 
     def check_armed(self):
         if self.stopped:
@@ -172,7 +174,8 @@ class OpenGate:
         return SimpleNamespace(dry_run=self.dry_run)
 
     @contextlib.contextmanager
-    def skill(self, what):
+    def skill(self, what, since=None):
+        assert since in (None, self.epoch)
         self.skills.append(what)
         yield
 

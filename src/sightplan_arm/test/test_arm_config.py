@@ -160,7 +160,7 @@ MISTAKES = [
     ('gripper.force_n', '20 N', 'must be a number'),
     ('gripper.action', '', 'must be a text'),
     ('gripper.hand', 0.1, 'gripper.hand: must be a mapping'),
-    ('gripper.hand.half_width_m', 33.0, 'from 0 to 0.5'),
+    ('gripper.hand.half_width_m', 33.0, 'from 0.002 to 0.5'),
     ('gripper.hand.half_with_m', 0.03, "is no field here; did you mean 'half_width_m'?"),
     ('camera.depth', 'x__y', 'no valid ROS name'),
     ('camera.depth_scale_m', 1000, 'from 1e-06 to 1'),

@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import sightplan_arm.gate
 from arm_doubles import FollowingArm, WallClock, brakes, way
 from sightplan.model import InputError, WorldError
 from sightplan_arm.gate import CAUSES, HOLDING, LATCHING, REFUSING, Gate, GateSettings, GateState
-from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
+from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
+from sightplan_arm.watchdog import Fingers
 
 
 class Bench:
@@ -575,6 +577,18 @@ def test_fingers_that_begin_late_are_waited_for(bench, late_s, start, goal, end)
         arm, '_goal_m', max(opening, 0.05)))
     assert bench.gate.grip(goal, 10.0, 'x') == pytest.approx(end, abs=1.1e-3)
     assert arm.opening_m == pytest.approx(end, abs=1.1e-3)
+
+
+def test_fingers_on_their_way_do_not_stand_because_measurements_are_rare():
+    measured = {}
+    arm = SimpleNamespace(state=lambda: measured['now'])
+    fingers = Fingers(10.0, 0.08, 5.0)
+    for stamp_s, opening_m, settled in (
+            (10.02, 0.05, False), (10.12, 0.053, False), (10.4, 0.063, False),
+            (10.55, 0.08, False), (10.6, 0.08, False), (10.7, 0.08, True)):
+        measured['now'] = JointState(stamp_s, np.zeros(7), np.zeros(7), opening_m)
+        assert fingers.settled(arm) is settled, stamp_s
+        assert fingers.settled(arm) is settled, 'the same once more'
 
 
 def test_fingers_that_do_not_move_are_given_up_when_their_time_is_over(bench):

@@ -301,7 +301,7 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
                     work()
             except BaseException as error:
                 wrong.append(repr(error))
-        return threading.Thread(target=run)
+        return threading.Thread(target=run, daemon=True)
 
     def follow():
         start = arm.posture.copy()

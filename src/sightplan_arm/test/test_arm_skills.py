@@ -398,6 +398,44 @@ def test_a_stop_while_the_skills_look_is_an_error_whatever_they_see():
         bench.move('r', 'c2')  # which is covered
 
 
+def test_a_motion_that_the_gate_would_refuse_later_is_not_begun():
+    """Else it would be refused with the block in the hand."""
+    bench = Bench('rg', '', 'b')
+
+    def check(trajectory):
+        away = np.abs(trajectory.positions[-1] - ROBOT.arm.park).max()
+        if bench.table.checked and away == 0.0:  # the last one, back home
+            raise ArmStoppedError('workspace', 'it would leave the box')
+        bench.table.checked += 1
+    bench.table.checked = 0
+    bench.gate.limits.check = check
+    assert bench.refused('g', 'c2') == ('unreachable', 'it would leave the box (workspace)')
+
+
+def test_a_skill_that_breaks_down_is_reported_too():
+    bench = Bench('rg', '', 'b')
+    look = bench.table.look
+
+    def blind(timeout_s=5.0):
+        if bench.table.stacks(3) != ['rg', '', 'b']:
+            raise WorldError('no picture came')
+        return look(timeout_s)
+    bench.table.look = blind
+    with pytest.raises(WorldError, match='no picture'):
+        bench.move('g', 'c2')
+    report = bench.skills.reports[-1]
+    assert (report.cause, report.message) == ('failed', 'no picture came')
+    assert report.phases[-1] == 'verify'
+
+
+def test_an_arm_beside_its_parking_place_is_parked_before_the_gate_would_call_it_a_jump():
+    bench = Bench('rg', '', 'b')
+    off = 0.6 * ROBOT.safety.start_tolerance_rad
+    bench.table.posture = ROBOT.arm.park + np.eye(len(ROBOT.arm.park))[0] * off
+    bench.skills.reset(bench.problem)
+    assert bench.gate.motions[-1] == 'park' and np.allclose(bench.table.posture, ROBOT.arm.park)
+
+
 def test_from_wherever_it_was_left_the_arm_goes_up_before_it_parks():
     bench = Bench('rg', '', 'b')
     bench.gate.stop_at = 'up from g'

@@ -73,7 +73,7 @@ class ArmBridge(WorldNode):
         self._as_given: ResetWorld.Request | None = None
         self._episode_id = ''
         self._closing = False
-        self.open(s.reset_timeout_s + s.startup_timeout_s)
+        self.open(s.reset_timeout_s)
 
     def close(self) -> None:
         """Hold the arm."""
@@ -114,9 +114,9 @@ class ArmBridge(WorldNode):
         response.episode_id = self._episode_id
         return response
 
-    def cancelled(self) -> None:
+    def cancelled(self, why: str) -> None:
         """Hold."""
-        self._side.cancelled()
+        self._side.cancelled(why)
 
     def _relay(self, part: str, data: bytes) -> None:
         if part in self._passed_on and self._pubs[part].get_subscription_count():
@@ -139,7 +139,6 @@ class ArmBridge(WorldNode):
 
     def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
         """Begin an episode with the table as it is, or as ``setup`` makes it."""
-        given, self._as_given = self._as_given, None
         if request.domain != self._settings.domain:
             raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
                              f'problem is of {request.domain}: start {names.ARM_BRIDGE} with '
@@ -148,10 +147,11 @@ class ArmBridge(WorldNode):
         self._episode_id = request.episode_id
         if self._setup is not None:
             self._side.let_go()  # of an arm that the simulator puts elsewhere
-            reply = self._setup(given or ResetWorld.Request(
+            reply = self._setup(self._as_given or ResetWorld.Request(
                 episode_id=request.episode_id, problem=request.problem),
                 self._settings.reset_timeout_s, self._check_closing)
             raise_error(reply, self._setup.server)
+            self._as_given = None  # once: a second reset of the episode leaves the table as it is
         self._wait_for_hardware()
         _, problem = conversions.read_problem(request)
         self._side.reset(request.episode_id, lambda: self._skills_of_arm.reset(problem))

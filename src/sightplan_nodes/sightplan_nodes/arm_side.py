@@ -163,8 +163,11 @@ class ArmSide:
         return gate, skills
 
     def detach(self) -> None:
-        """Leave the arm to others."""
+        """Leave the arm to others; a skill of our own is broken off."""
         self._detached = True
+        self.cancelled('others command the arm')
+        with self._acts:
+            self._acts.wait_for(lambda: not self._acting, CLOSE_S)
         self._closing.set()
         if self._gate is not None:
             self._gate.close()
@@ -205,21 +208,26 @@ class ArmSide:
 
         Raises:
             StoppedError: the arm was stopped, and nobody has re-armed it.
+            CancelledError: nobody waits for the reset any more.
             WorldError: something is not ready; says what.
         """
         self.check_not_stopped()
-        self._episode_id = episode_id
+        with self._belief_lock:  # one of the old episode is taken before, or not at all
+            self._episode_id = episode_id
         with self._moving(self._node.by_agent):
+            self._node.check_cancelled()
             begin()
 
     def let_go(self) -> None:
         """Let others move the arm until the next reset.
 
         Raises:
-            WorldError: it does not come to rest, or was stopped.
+            StoppedError: the arm was stopped, and nobody has re-armed it.
+            WorldError: it does not come to rest.
         """
         gate, _ = self._there()
-        gate.end_episode()
+        with _told():
+            gate.end_episode()
 
     def check_not_stopped(self) -> None:
         """Raise StoppedError if the arm was stopped, and nobody has re-armed it."""
@@ -253,10 +261,10 @@ class ArmSide:
             for report in skills.reports[before:]:
                 self._report_pub.publish(self._report_to_msg(report))
 
-    def cancelled(self) -> None:
-        """Hold: whoever asked for the action wants no more of it."""
+    def cancelled(self, why: str) -> None:
+        """Hold: whoever asked for the action or reset wants no more of it."""
         if self._gate is not None and self._acting:
-            self._gate.hold('cancelled', 'the action was cancelled')
+            self._gate.hold('cancelled', why)
 
     def publish_joints(self, state: JointState) -> None:
         """Publish a measurement of all joints."""
@@ -292,10 +300,8 @@ class ArmSide:
             gate.require(self._required if by_agent else [])
             self._acting = True
         try:
-            yield
-        except ArmStoppedError as error:
-            kind = StoppedError if error.latched else WorldError
-            raise kind(f'{error} ({error.cause})') from error
+            with _told():
+                yield
         finally:
             with self._acts:
                 self._acting = False
@@ -353,12 +359,12 @@ class ArmSide:
         if self._detached:
             response.message = _OTHERS
             return response
+        self._stop_asked = message  # first: an arm that is made at this moment sees it
         gate = self._gate
-        if gate is None:
-            self._stop_asked = message
-        else:
+        if gate is not None:
             gate.stop('stop_request', message)
             self._keep()
+            self._stop_asked = ''
         self._node.get_logger().warning('stopped on request')
         response.success, response.message = True, 'stopped; ~/rearm ends it'
         return response
@@ -452,6 +458,16 @@ class ArmSide:
         red, green, blue = colour
         marker.color = ColorRGBA(r=red, g=green, b=blue, a=opacity)
         return marker
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell what the gate refuses in the core's words."""
+    try:
+        yield
+    except ArmStoppedError as error:
+        kind = StoppedError if error.latched else WorldError
+        raise kind(f'{error} ({error.cause})') from error
 
 
 def _point(place: Any) -> Point:

@@ -81,6 +81,7 @@ _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
 into files of its own in process: here the bags have it."""
 
 
+_STATUS_COMES_S = 2.0
 _HARDWARE = f'{names.HARDWARE}/{names.SIM_BRIDGE}'
 
 
@@ -441,15 +442,16 @@ class ExperimentNode(Node):
         Raises:
             CancelledError: cancelled meanwhile.
         """
-        told = False
+        told, sure_s = False, time.monotonic() + _STATUS_COMES_S
         topic = names.arm_status(self._world)
         for _ in _ticks(self._settings.startup_timeout_s, self._cancelled):
             arm = self._arm
-            if arm is not None and arm.state != msg.ArmStatus.STOPPED:
-                return told  # otherwise it is not the arm's gate that refuses
-            if not self.count_publishers(topic):
+            stopped = arm is not None and arm.state == msg.ArmStatus.STOPPED
+            if not stopped and (told or time.monotonic() > sure_s):
+                return told and arm is not None  # else it is not the arm's gate that refuses
+            if told and not self.count_publishers(topic):
                 return False
-            if not told and arm is not None:
+            if not told and stopped:
                 told = True
                 self._say(f'{said}. Waiting up to {self._settings.startup_timeout_s:g} s for a '
                           f'person to re-arm it: {self._how_to_rearm()}')

@@ -420,9 +420,14 @@ def _printable(text: str) -> str:
 
 
 def _print(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # the terminal is closed
+    try:
         sys.stdout.write(text)
         sys.stdout.flush()
+    except ValueError:  # closed
+        pass
+    except OSError:  # the terminal is gone; what is left in the buffer would fail again at the end
+        with contextlib.suppress(OSError, ValueError), open(os.devnull, 'w') as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def main(args: Sequence[str] | None = None) -> None:

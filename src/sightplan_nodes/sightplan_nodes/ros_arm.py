@@ -231,7 +231,6 @@ class RosArm:
 
         One whose stamp is not new says nothing: who repeats himself does not measure any more.
         """
-        self._relay(message)
         came, stamp_s = time.monotonic(), _seconds(message.header.stamp)
         stamp_s = stamp_s or came
         with self._lock:
@@ -257,6 +256,7 @@ class RosArm:
                 if oldest.stamp_s < self._stamp_s:  # the driver was started anew
                     self._last_now_s = -math.inf
                 self._stamp_s, self._came_s = oldest.stamp_s, oldest.came_s
+        self._relay(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,10 +291,10 @@ class SimBridge(WorldNode):
         """Whether others move the arm: then pictures are live."""
         return self._hardware is not None and self._hardware.driven
 
-    def cancelled(self) -> None:
+    def cancelled(self, why: str) -> None:
         """Hold the arm, if there is one: what else is under way comes to its end."""
         if self._side is not None:
-            self._side.cancelled()
+            self._side.cancelled(why)
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
         """What was in view at a world time."""

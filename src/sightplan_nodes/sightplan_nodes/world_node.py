@@ -15,7 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import GetView, ResetWorld
 
-from sightplan.model import Action, CancelledError, Feedback, WorldError
+from sightplan.model import Action, CancelledError, DeadlineError, Feedback, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.goals import OneGoal
@@ -52,6 +52,7 @@ class WorldNode(Node):
         self.depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._goal = OneGoal()
         self._unwanted = threading.Event()  # whether the goal was cancelled
+        self._given_up = threading.Event()  # whether nobody waits for the last reset any more
         self._given: ResetWorld.Request | None = None
         self.by_agent = False
 
@@ -104,13 +105,15 @@ class WorldNode(Node):
         """What to keep of a request that gives the whole problem of an episode."""
         return request
 
-    def cancelled(self) -> None:
-        """The action under way shall not go on; it may come to its end all the same."""
+    def cancelled(self, why: str) -> None:
+        """The action or reset under way shall not go on; it may come to its end all the same."""
 
     def check_cancelled(self) -> None:
-        """Raise CancelledError if the action that the worker sees to was cancelled."""
+        """Raise CancelledError if nobody waits any more for what the worker sees to."""
         if self._unwanted.is_set():
             raise CancelledError('the action was cancelled before it began')
+        if self._given_up.is_set():
+            raise CancelledError('the reset was given up before the arm was to move')
 
     # The callbacks, in the executor's thread.
 
@@ -132,10 +135,17 @@ class WorldNode(Node):
 
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
+        given_up = threading.Event()
+
+        def begin() -> Callable[[ResetWorld.Response], None]:
+            self._given_up = given_up
+            return self.build(self._whole(request))
         try:
-            fill = await self.worker.call(lambda: self.build(self._whole(request)),
-                                          self._reset_timeout_s)
+            fill = await self.worker.call(begin, self._reset_timeout_s)
         except Exception as error:
+            if isinstance(error, DeadlineError) and self._given_up is given_up:
+                given_up.set()
+                self.cancelled('the reset took too long and was given up')
             self.get_logger().error(
                 conversions.text(f'reset to {request.problem!r} failed: {error}'))
             return fill_error(response, error)
@@ -158,7 +168,7 @@ class WorldNode(Node):
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         self._unwanted.set()  # before: an action that begins at this moment sees it
-        self.cancelled()
+        self.cancelled('the action was cancelled')
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:

@@ -48,7 +48,7 @@ class Skills(Protocol):
         """Carry out one action.
 
         Returns:
-            REJECTED, and nothing moved, if the action is not one of the domain's with known
+            REJECTED, and no block moved, if the action is not one of the domain's with known
             objects, or the camera shows that its preconditions do not hold (``report.ILLEGAL``).
             Else EXECUTED, also if nothing moved because the robot could not or would not: the
             report has the cause, and the agent finds out by looking.

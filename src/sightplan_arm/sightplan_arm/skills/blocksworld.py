@@ -93,7 +93,7 @@ class SkillSettings:
 
 
 class _Refused(Exception):
-    """The action is not begun, or not gone on with: nothing has been moved by it."""
+    """The action is not begun, or not gone on with: no block has been moved by it."""
 
     def __init__(self, cause: str, message: str) -> None:
         super().__init__(message)
@@ -289,6 +289,9 @@ class BlocksworldSkills:
         except ArmStoppedError as error:
             self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
             raise
+        except Exception as error:
+            self.reports.append(watch.report(action, causes.FAILED, str(error)))
+            raise
         status = (FeedbackStatus.REJECTED if cause in causes.ILLEGAL
                   else FeedbackStatus.EXECUTED)
         self.reports.append(watch.report(action, cause, message))
@@ -298,13 +301,14 @@ class BlocksworldSkills:
 
     def _carry_out(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
         block, column = self._check_action(action)
+        epoch = self._gate.epoch
         try:
             self._check_fingers()
         except WorldError as error:
             raise _Refused(causes.OCCUPIED, str(error)) from error
         self._park(watch)
         task, moves = self._prepare(block, column, watch)
-        with self._gate.skill(str(action)):
+        with self._gate.skill(str(action), since=epoch):
             cause, message = self._move(task, moves, watch)
             for _ in range(self._settings.regrasps):
                 if cause != causes.MISSED_GRASP:
@@ -329,10 +333,15 @@ class BlocksworldSkills:
             task = self._perceive(block, column)
         with watch.phase('plan'):
             try:
-                return task, self._planner.plan(task)
+                moves = self._planner.plan(task)
+                for motion in (*moves.fetch, *moves.bring, *moves.leave, *moves.escape):
+                    self._gate.limits.check(motion.trajectory)  # not with a block in the hand
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise _Refused(cause, str(error)) from error
+            except ArmStoppedError as error:
+                raise _Refused(causes.UNREACHABLE, f'{error} ({error.cause})') from error
+            return task, moves
 
     def _perceive(self, block: str, column: str) -> Task:
         """Look, and look again before something odd is taken for true: a hand may have been there.
@@ -535,7 +544,8 @@ class BlocksworldSkills:
         """Get out of the camera's view, straight up first, with open fingers; if need be."""
         with watch.phase('park'):
             route = Route(self._planner.ways, self._arm_state().positions)
-            if np.abs(route.posture - self._robot.arm.park).max() > 0.01:
+            away = float(np.abs(route.posture - self._robot.arm.park).max())
+            if away > 0.5 * self._robot.safety.start_tolerance_rad:  # all else begins there
                 self._rise(route)
                 route.joints('park', 'park', self._robot.arm.park)
         gripper = self._robot.gripper

@@ -12,6 +12,7 @@ from sightplan.model import Action, Feedback
 DONE = 'done'
 DRY_RUN = 'dry_run'
 STOPPED = 'stopped'
+FAILED = 'failed'
 MISSED_GRASP = 'missed_grasp'
 DROPPED = 'dropped'
 MISPLACED = 'misplaced'
@@ -27,13 +28,14 @@ NO_ROOM = 'no_room'
 UNREACHABLE = 'unreachable'
 OCCUPIED = 'occupied'
 
-CAUSES = (DONE, DRY_RUN, STOPPED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN, NOT_FOUND,
-          UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM, UNREACHABLE,
-          OCCUPIED)
+CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN,
+          NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM,
+          UNREACHABLE, OCCUPIED)
 """What can become of an action.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
-broke off a motion. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
+broke off a motion. ``failed``: camera, arm or fingers broke down; as with ``stopped`` the action
+ended in an error. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
 motion that went wrong; ``disturbed``: the block is where it should be, something else is not where
 it was. The others say why nothing moved: ``unknown`` action or object; ``not_found``: the block is
 not seen; ``unclear``: what is seen cannot be, or something is there of which it is not known what
