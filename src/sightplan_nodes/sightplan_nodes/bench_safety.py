@@ -71,6 +71,7 @@ _PARKING_S = 1.0
 _BARRAGE_S = (0.3, 1.2)
 _CLEAN_EVERY = 20
 _EXECUTED = 1  # as in Step.msg
+_UNANSWERED = 3  # calls one after the other: that node will not answer any more
 
 
 @dataclass(frozen=True)
@@ -365,8 +366,8 @@ class Trials:
 
     def _repeat(self, what: str, count: int, trial: Callable[[], Any],
                 keep: Callable[[Any], None]) -> None:
-        from sightplan.model import SightplanError
-        pace, made, failed = Pace(), 0, 0
+        from sightplan.model import DeadlineError, SightplanError
+        pace, made, failed, unanswered = Pace(), 0, 0, 0
         while made < count:
             self._bench.expecting = False
             before = self._bench.breaks.copy()
@@ -374,15 +375,16 @@ class Trials:
                 result = trial()
             except (_NotMade, SightplanError) as error:
                 failed += 1
+                unanswered = unanswered + 1 if isinstance(error, DeadlineError) else 0
                 self._ready, self._running = False, None
                 self.results.failed[f'{what}: {error}'[:160]] += 1
                 dead = self._processes.dead()
-                if dead or failed > 10 + count // 2:
+                if dead or unanswered == _UNANSWERED or failed > 10 + count // 2:
                     gone = f'; dead: {", ".join(dead)}' if dead else ''
                     raise BrokenGraphError(f'{what}: {failed} trials could not be made{gone}; the '
                                            f'last: {error}') from error
             else:
-                made += 1
+                made, unanswered = made + 1, 0
                 keep(result)
                 self._note(result)
                 if made % 10 == 0 or made == count:
@@ -396,6 +398,7 @@ class Trials:
     def _kill(self, kind: str) -> Kill:
         bench = self._bench
         running = self._go()
+        next_one = self._rng.choice(self._actions() or self._model.actions)
         self._await_motion(running, self._rng.uniform(0.0, _LONGEST_WAIT_S))
         bench.expecting = True
         since_s = time.monotonic()
@@ -406,19 +409,20 @@ class Trials:
         self._ready, self._running = False, None
         time.sleep(_AFTER_S * self._patience)
         cause = bench.status.cause
-        if not _fails(running):
-            raise _NotMade('the action came to its end before it was to be broken off')
+        broken = _fails(running)
         if kind == 'camera':  # its process does not come back without the rest of the hardware
-            refused = _fails(bench.begin(bench.execute, self._action()))
+            refused = _fails(bench.begin(bench.execute, next_one))
             until_s = time.monotonic()
             self._restart(HARDWARE, bench.measured_age_s)
             self._request = None
         else:
             self._restart(kind, lambda: bench.beat_age_s(kind))
-            refused = _fails(bench.begin(bench.execute, self._action()))
+            refused = _fails(bench.begin(bench.execute, next_one))
             time.sleep(self._settle_s)
             until_s = time.monotonic()
         still_ms, moved_again, travel = self._standstill(since_s, until_s)
+        if not (broken and cause) and still_ms <= LIMIT_MS:  # whatever was killed is back by now
+            raise _NotMade('the motion came to its end before it was to be broken off')
         commands = [at for at in list(bench.commands) if since_s < at < until_s]
         signs = list(bench.pictures if kind == 'camera' else bench.beats[kind])
         sign = max((at for at in signs if at < since_s + _AFTER_S * self._patience), default=0.0)
