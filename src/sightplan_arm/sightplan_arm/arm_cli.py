@@ -339,7 +339,7 @@ def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> N
                   file=sys.stderr, flush=True)
         try:
             moves = planner.plan(task)
-            for motion in (*moves.fetch, *moves.bring, *moves.leave, *moves.escape):
+            for motion in moves.all:
                 limits.check(motion.trajectory)
                 count += 1
         except NoRoomError as error:

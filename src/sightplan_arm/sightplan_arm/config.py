@@ -27,6 +27,9 @@ INTERFACES = ('auto', 'topic', 'action')
 BRAKING_S = 0.08
 """So long may braking from the greatest velocity take at most [s]."""
 
+ROBOT_HASH = 'robot_sha256'
+"""What records call ``RobotConfig.sha256``."""
+
 _URDFS = Path(__file__).with_name('urdf')
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')

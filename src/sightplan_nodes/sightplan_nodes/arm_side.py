@@ -28,7 +28,7 @@ from sightplan.model import (
     WorldError,
     param,
 )
-from sightplan_arm.config import load_robot
+from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
@@ -39,8 +39,6 @@ from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.world_node import WorldNode
 
-ROBOT_HASH = 'robot_sha256'
-"""Parameter that tells records which robot it was."""
 TICK_S = 0.01
 _NO_BELIEF = Belief(frozenset(), {})
 CLOSE_S = 3.0

@@ -62,10 +62,11 @@ from sightplan.runner import (
     select_problems,
     session,
 )
+from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.agent import check_truth
-from sightplan_nodes.arm_side import ROBOT_HASH, ArmSettings
+from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
 from sightplan_nodes.goals import OneGoal

@@ -143,6 +143,11 @@ class Moves:
     leave: tuple[Motion, ...]
     escape: tuple[Motion, ...]
 
+    @property
+    def all(self) -> tuple[Motion, ...]:
+        """The motions of all four."""
+        return (*self.fetch, *self.bring, *self.leave, *self.escape)
+
 
 class MovePlanner:
     """Plans all motions of a move before any is made.
@@ -334,7 +339,7 @@ class BlocksworldSkills:
         with watch.phase('plan'):
             try:
                 moves = self._planner.plan(task)
-                for motion in (*moves.fetch, *moves.bring, *moves.leave, *moves.escape):
+                for motion in moves.all:
                     self._gate.limits.check(motion.trajectory)  # not with a block in the hand
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE

@@ -335,9 +335,6 @@ def make_world(clock_ns: Callable[[], int] | None = None,
     return BlocksworldWorld(chosen, clock_ns)
 
 
-_ROBOT_HASH = 'robot_sha256'
-
-
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
     """What changes results besides the settings themselves: the content of files they name.
 
@@ -348,7 +345,9 @@ def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: a file cannot be read.
     """
-    if options.get('execution') != 'arm' or _ROBOT_HASH in options:
+    if options.get('execution') != 'arm':
         return {}
-    from sightplan_arm.config import load_robot  # needs Pinocchio
-    return {_ROBOT_HASH: load_robot(str(options.get('robot', Settings().robot))).sha256}
+    from sightplan_arm.config import ROBOT_HASH, load_robot  # needs Pinocchio
+    if ROBOT_HASH in options:
+        return {}
+    return {ROBOT_HASH: load_robot(str(options.get('robot', Settings().robot))).sha256}
