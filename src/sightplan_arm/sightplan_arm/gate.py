@@ -37,11 +37,12 @@ stop_request       a person or a program asked for a stop                  latch
 ================== ======================================================= ======== ========
 
 *Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
-state becomes HOLDING. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED.
-While it is held or stopped, commands are refused with the cause that began it. Braking is the one
-motion that is let through in every state, for it only slows down; an arm that is measured to move
-on after it is braked again until it stands. The gripper keeps what it does: dropping a thing is
-worse than holding it.
+state becomes HOLDING. A skill under way counts as one motion: between two of its motions it is
+held, too. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED. While it is
+held or stopped, commands are refused with the cause that began it. Braking is the one motion that
+is let through in every state, for it only slows down; an arm that is measured to move on after it
+is braked again until it stands. The gripper keeps what it does: dropping a thing is worse than
+holding it.
 
 Proven to stay in the workspace is the planned way alone. Braking keeps to the joints' limits and
 nearly to the way (all joints slow down evenly), but where a way bends the checked points leave it
@@ -242,7 +243,8 @@ class Gate:
         """Bracket the motions of one skill, planned already.
 
         With ``confirm`` = ``skill``, the operator is asked once, at the beginning. Motions are
-        refused as ``outdated`` if an episode has begun since.
+        refused as ``outdated`` if an episode has begun since. Once begun, a skill whose next
+        motion is refused for what would have held one leaves the arm held.
 
         Args:
             what: it is, for the operator.
@@ -264,6 +266,12 @@ class Gate:
                 self._ask(what, epoch)
             skill.confirmed = True
             yield
+        except ArmStoppedError as error:
+            with self._lock:
+                if skill.confirmed and error.cause in HOLDING and epoch == self._epoch:
+                    self._break(error)
+            self._notifier.wake()
+            raise
         finally:
             self._local.skill = _Skill()
 

@@ -531,6 +531,36 @@ def test_a_standing_arm_that_loses_a_heartbeat_is_not_held(bench):
     assert bench.gate.status().ready
 
 
+def test_a_heartbeat_lost_between_the_motions_of_a_skill_holds(bench):
+    def move():
+        with bench.gate.skill('a move'):
+            bench.gate.grip(0.0, 10.0, 'close')
+            bench.gate.require(['agent'])
+            bench.follow()
+    assert bench.error(move).cause == bench.gate.status().cause == 'heartbeat'
+    bench.gate.require([])
+    assert bench.gate.status().state is GateState.HOLDING
+    assert bench.error(bench.follow).cause == 'heartbeat'
+    bench.gate.new_episode()
+    bench.follow()
+
+
+def test_a_skill_that_is_refused_at_its_beginning_or_is_out_of_date_holds_nothing(bench):
+    bench.gate.require(['agent'])
+    with pytest.raises(ArmStoppedError) as raised, bench.gate.skill('early'):
+        raise AssertionError('the skill has begun')
+    assert raised.value.cause == 'heartbeat'
+    assert bench.gate.status().state is GateState.ARMED
+    bench.gate.beat('agent')
+
+    def late():
+        with bench.gate.skill('late'):
+            bench.gate.new_episode()
+            raise ArmStoppedError('heartbeat', 'of the last episode')
+    bench.error(late)
+    assert bench.gate.status().state is GateState.ARMED
+
+
 def test_an_arm_measured_outside_its_box_is_stopped_at_rest_and_not_driven(bench):
     bench.arm.offset_rad[0] = -3.5
     bench.pass_time(0.02)

@@ -282,9 +282,8 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
     clock = WallClock()
     arm = SleepyArm(panda, clock)
     gate = Gate(arm, panda, panda_kinematics, clock=clock)
-    wrong, over = [], threading.Event()
+    wrong, over, gone_home, stopped_for_good = [], *(threading.Event() for _ in range(3))
     counts = {'sent': 0, 'stopped': 0, 'arrived': 0}
-    stopped_for_good = threading.Event()
 
     def judge(trajectory):
         if trajectory is not None and brakes(trajectory, panda):
@@ -294,10 +293,10 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
             wrong.append('sent while nothing may move')
     arm.on_command = judge
 
-    def forever(work):
+    def forever(work, until=over):
         def run():
             try:
-                while not over.is_set():
+                while not until.is_set():
                     work()
             except BaseException as error:
                 wrong.append(repr(error))
@@ -327,9 +326,8 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
     def release():
         time.sleep(0.002)
         try:
-            if not stopped_for_good.is_set():
-                gate.rearm('a person')
-                gate.new_episode()
+            gate.rearm('a person')
+            gate.new_episode()
         except ArmStoppedError:
             pass
 
@@ -338,7 +336,8 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
         gate.tick()
         gate.status()
         time.sleep(0.0005)
-    threads = [forever(work) for work in (follow, follow, grip, stop, release, tick)]
+    releaser = forever(release, gone_home)
+    threads = [releaser, *(forever(work) for work in (follow, follow, grip, stop, tick))]
     heard = []
     gate.on_status(heard.append)
     for thread in threads:
@@ -346,17 +345,16 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
     deadline = time.monotonic() + 60.0
     while (min(counts.values()) < 10 and not wrong and time.monotonic() < deadline):
         time.sleep(0.05)
-    releaser = threads[4]
-    stopped_for_good.set()  # as the person goes home; what was released before may still begin
+    gone_home.set()
+    releaser.join(30.0)  # what was released may still begin, until the stop
     gate.stop()
-    time.sleep(0.05)
+    stopped_for_good.set()
     sent = counts['sent']
     time.sleep(0.1)
     over.set()
     for thread in threads:
         thread.join(30.0)
     assert not any(thread.is_alive() for thread in threads), 'a deadlock'
-    assert not releaser.is_alive()
     assert not wrong, wrong[:3]
     assert min(counts.values()) >= 10, counts
     assert counts['sent'] == sent
