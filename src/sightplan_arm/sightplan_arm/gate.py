@@ -457,6 +457,11 @@ class Gate:
             self._beats.required = set(nodes)
         self._notifier.wake()
 
+    def unheard(self) -> list[str]:
+        """Nodes that motions need and of which not one heartbeat has come."""
+        with self._lock:
+            return self._beats.unheard()
+
     # --- the watchdog -------------------------------------------------------------------------
 
     def tick(self) -> None:

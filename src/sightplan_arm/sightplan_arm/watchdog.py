@@ -33,6 +33,10 @@ class Beats:
             ways += [(other, node) for other in self.needs.get(node, ())]
         return found
 
+    def unheard(self) -> list[str]:
+        """Needed nodes of which not one heartbeat has come."""
+        return [node for node, _ in self.silent(math.inf) if node not in self.last_s]
+
 
 def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, delay_s: float,
               ) -> float:

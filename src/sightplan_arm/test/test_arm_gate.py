@@ -531,6 +531,21 @@ def test_a_standing_arm_that_loses_a_heartbeat_is_not_held(bench):
     assert bench.gate.status().ready
 
 
+def test_nodes_that_were_never_heard_are_told_from_those_that_fell_silent(bench):
+    gate = bench.gate
+    assert gate.unheard() == []
+    gate.require(['agent'])
+    assert gate.unheard() == ['agent']
+    gate.beat('agent', ['grounder', 'planner'])
+    gate.beat('grounder', ['model'])
+    assert gate.unheard() == ['planner', 'model']
+    gate.beat('planner')
+    gate.beat('model')
+    bench.clock.now += 1000.0
+    assert gate.unheard() == []
+    assert bench.error(bench.follow).cause == 'heartbeat'
+
+
 def test_a_heartbeat_lost_between_the_motions_of_a_skill_holds(bench):
     def move():
         with bench.gate.skill('a move'):

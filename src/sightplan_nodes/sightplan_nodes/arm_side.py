@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.01
 _NO_BELIEF = Belief(frozenset(), {})
+BEATS_COME_S = 5.0
+"""So long an action or reset waits for the first heartbeat of a node that was just started [s].
+
+Nodes that answer calls may still be unknown to others: Fast DDS announces them every 3 s."""
 CLOSE_S = 3.0
 """So long the node waits at its end for the skill under way [s]."""
 
@@ -298,6 +303,7 @@ class ArmSide:
             gate.require(self._required if by_agent else [])
             self._acting = True
         try:
+            self._await_first_beats(gate)
             with _told():
                 yield
         finally:
@@ -305,6 +311,13 @@ class ArmSide:
                 self._acting = False
                 gate.require([self._ending()] if self._leaving else [])
                 self._acts.notify_all()
+
+    def _await_first_beats(self, gate: Gate) -> None:
+        """Give nodes that were never heard some time; what fell silent is not waited for."""
+        end_s = time.monotonic() + BEATS_COME_S
+        while gate.unheard() and time.monotonic() < end_s and not self._leaving:
+            self._node.check_cancelled()
+            time.sleep(TICK_S)
 
     def _ending(self) -> str:
         """Somebody whose heartbeat never comes: needed by all motions once the node closes."""

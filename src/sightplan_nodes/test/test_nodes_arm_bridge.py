@@ -205,6 +205,24 @@ def test_without_the_agent_nothing_moves(bench) -> None:
         assert b.driver.followed == []
 
 
+def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
+    with bench() as b:
+        b.client.give()
+        b.heartbeats.close()
+        b.heartbeats = Heartbeats(b.agent, lambda: [names.GROUNDER])
+        thread, results = b.client.later()
+        time.sleep(0.5)
+        assert b.driver.followed == []
+        grounder = Node(names.GROUNDER)
+        beats = Heartbeats(grounder)
+        try:
+            thread.join(LIMIT_S)
+            assert (results[0].error_msg, results[0].status) == ('', msg.Step.EXECUTED)
+        finally:
+            beats.close()
+            grounder.destroy_node()
+
+
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
     with bench({'heartbeat': 0.5}) as b:
         b.client.give()
