@@ -15,6 +15,7 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import FinishRun, StartRun
@@ -47,6 +48,7 @@ from sightplan_nodes.work import Worker
 JUDGED, ALL, NONE = 'judged', 'all', 'none'
 
 _FLUSH_BYTES = 8 * 2**20
+_CAMERA_COMES_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +272,11 @@ class MetricsRecorder(Node):
         for node, topic in names.SPENDING.items():
             self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
                                      callback_group=group)
+        self._cameras: dict[str, Subscription] = {}
         if self._settings.image_policy != NONE:
-            for topic in self._images:
-                self.create_subscription(Image, topic, self._image_taker(topic), qos.SENSOR,
-                                         raw=True, callback_group=group)
+            self._cameras = {topic: self.create_subscription(
+                Image, topic, self._image_taker(topic), qos.SENSOR, raw=True,
+                callback_group=group) for topic in self._images}
             self.create_subscription(CameraInfo, names.CAMERA_INFO, self._take_info, qos.SENSOR,
                                      raw=True, callback_group=group)
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
@@ -361,8 +364,17 @@ class MetricsRecorder(Node):
             identity, session = json.loads(request.identity_json), json.loads(request.session_json)
         except ValueError as error:
             raise InputError(f'identity or session of the run is not JSON: {error}') from error
+        if 'graph' in session:  # which has a world, whose first picture shall not be missed
+            self._wait_for_camera()
         return self._open(request.out or self._settings.out, identity, session, request.resume,
                           request.retry_errors)
+
+    def _wait_for_camera(self) -> None:
+        """Give a camera time to be found: Fast DDS announces what was just started every 3 s."""
+        camera, end_s = self._cameras.get(names.CAMERA_IMAGE), time.monotonic() + _CAMERA_COMES_S
+        while (camera is not None and not camera.get_publisher_count()
+               and time.monotonic() < end_s and not self._closing):
+            time.sleep(0.02)
 
     def _open(self, out: str, identity: dict[str, Any], session: dict[str, Any], resume: bool,
               retry_errors: bool = False) -> tuple[RunStore, set[str]]:

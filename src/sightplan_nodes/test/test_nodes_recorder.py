@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -106,8 +107,9 @@ class Agent(Node):
         self._start = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
         self._finish = ServiceCaller(self, FinishRun, names.FINISH_RUN, names.METRICS_RECORDER)
 
-    def start(self, out: Path, identity: object = None, **changes: object) -> list[str]:
-        request = StartRun.Request(out=str(out), resume=True, session_json='{}',
+    def start(self, out: Path, identity: object = None, session: str = '{}',
+              **changes: object) -> list[str]:
+        request = StartRun.Request(out=str(out), resume=True, session_json=session,
                                    identity_json=json.dumps(identity or {'seed': 1}), **changes)
         reply = self._start(request, LIMIT_S)
         raise_error(reply, names.METRICS_RECORDER)
@@ -514,6 +516,20 @@ def test_runs_are_opened_closed_and_resumed(bench: Callable) -> None:
         assert b.agent.start(b.out) == ['e/1']
         with pytest.raises(InputError, match='JSON'):
             raise_error(b.agent._start(StartRun.Request(), LIMIT_S), 'metrics_recorder')
+
+
+def test_the_run_of_a_graph_begins_when_its_camera_is_found(tmp_path: Path) -> None:
+    out = tmp_path / 'run'
+    agent, recorder = Agent(), MetricsRecorder(parameter_overrides=parameters(out=str(out)))
+    with spinning(agent, recorder):
+        begun = threading.Thread(target=agent.start, args=(out, None, '{"graph": {}}'))
+        begun.start()
+        time.sleep(1.0)
+        assert begun.is_alive()
+        world = World()
+        begun.join(3.0)
+        assert not begun.is_alive()
+        world.destroy_node()
 
 
 def test_errors_are_repeated_when_asked(bench: Callable) -> None:
