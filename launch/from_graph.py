@@ -23,8 +23,8 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from sightplan.agent import method_names
-from sightplan.graph import load_graph
-from sightplan.up import PARENT_VARIABLE, transport_environment
+from sightplan.graphs.graph import load_graph
+from sightplan.graphs.up import PARENT_VARIABLE, transport_environment
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 

@@ -1,6 +1,8 @@
 """Write the lock files requirements/wheels.txt, jazzy.txt and cuda.txt.
 
-    python scripts/lock.py [--python311 EXE] [--python312 EXE]
+    python scripts/lock.py [--python311 EXE] [--python312 EXE] [--keep]
+
+With ``--keep``, what is locked already keeps its version, and only what is missing is resolved.
 
 pip itself resolves the ``*.in`` files, once per Python, without installing anything (its
 ``--report``; ``pip freeze`` would also list the ROS wheels' internal packages, which are not on
@@ -31,8 +33,8 @@ LOCKS = {
 }
 
 
-def resolve(python: str, inputs: tuple[str, ...]) -> dict[str, str]:
-    """Names (normalised) and versions that pip would install."""
+def resolve(python: str, inputs: tuple[str, ...], kept: str = '') -> dict[str, str]:
+    """Names (normalised) and versions that pip would install; ``kept``: a lock that holds."""
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / 'venv'
         report = Path(folder) / 'report.json'
@@ -41,6 +43,7 @@ def resolve(python: str, inputs: tuple[str, ...]) -> dict[str, str]:
                '--quiet']
         subprocess.run([*pip, '--upgrade', 'pip', 'setuptools<81', 'wheel'], check=True)
         subprocess.run([*pip, '--dry-run', '--ignore-installed', '--report', str(report),
+                        *(('-c', str(FOLDER / kept)) if kept else ()),
                         *(part for name in inputs for part in ('-r', str(FOLDER / name)))],
                        check=True)
         found = {}
@@ -68,13 +71,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--python311', default='python3.11', metavar='EXE')
     parser.add_argument('--python312', default='python3.12', metavar='EXE')
+    parser.add_argument('--keep', action='store_true', help='keep the versions of today')
     args = parser.parse_args()
     executables = {'3.11': args.python311, '3.12': args.python312}
     cuda: dict[str, str] = {}
     for lock, (inputs, pythons) in LOCKS.items():
         resolved = {}
         for python in pythons:
-            found = resolve(executables[python], inputs)
+            found = resolve(executables[python], inputs, lock if args.keep else '')
             cuda |= {name: version for name, version in found.items() if CUDA.fullmatch(name)}
             resolved[python] = {name: found[name] for name in found.keys() - cuda.keys()}
         write(lock, f'Exact versions for Python {" and ".join(pythons)}, from {", ".join(inputs)}',

@@ -36,8 +36,8 @@ LIBRARIES_ELSEWHERE = ('numpy', 'yaml', 'rich', 'PIL')
 
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
-    'torch': ('sightplan.vlm.backends', 'sightplan.bench_models', 'sightplan.bench_grounding'),
-    'transformers': ('sightplan.vlm.backends', 'sightplan.bench_models'),
+    'torch': ('sightplan.vlm.backends', 'sightplan_bench'),
+    'transformers': ('sightplan.vlm.backends', 'sightplan_bench'),
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
     'openai': ('sightplan.vlm.backends',),
@@ -72,6 +72,13 @@ PACKAGES = {
         ('sightplan.model', 'sightplan.domains', 'sightplan_arm'), ('numpy', 'yaml')),
     'sightplan_nodes': (
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
+        ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
+         'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
+         'geometry_msgs', 'trajectory_msgs', 'visualization_msgs',
+         'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
+    ),
+    'sightplan_bench': (
+        ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_nodes', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
          'geometry_msgs', 'trajectory_msgs', 'visualization_msgs',

@@ -38,10 +38,10 @@ from compose_testing import (
     read,
     services,
 )
-from sightplan.graph import load_graph
+from sightplan.graphs.graph import load_graph
+from sightplan.graphs.up import reserved_domain
 from sightplan.records import RunStore
 from sightplan.records.bag_reading import open_bag
-from sightplan.up import reserved_domain
 from sightplan_nodes.operator_console import OperatorConsoleSettings
 
 COMPOSE = sorted(file.name for file in DOCKER.glob('compose*.yaml'))
@@ -121,7 +121,7 @@ def test_every_service_is_confined_healthy_and_patient(name, service):
     assert re.fullmatch(r'[1-9]\d*:[1-9]\d*', content['user']), 'root'
     assert (content['network_mode'], content['ipc']) == ('host', 'host'), 'shared memory of DDS'
     assert 'ports' not in content
-    assert float(content['stop_grace_period'].removesuffix('s')) > 4 + 6 + 5, 'see sightplan.up'
+    assert float(content['stop_grace_period'].removesuffix('s')) > 4 + 6 + 5, 'graphs/up.py'
     assert content['restart'] in ('no', 'on-failure:3', 'unless-stopped')
     health = content['healthcheck']
     assert health.keys() == {'test', 'interval', 'timeout', 'retries', 'start_period',

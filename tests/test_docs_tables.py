@@ -7,7 +7,8 @@ import pytest
 
 import docs_tables
 from docs_tables import DOCS, backend, command, entries, fits, results, weights_gib
-from sightplan import cli, run_cli
+from sightplan import cli
+from sightplan.commands import run as run_cli
 
 ENTRIES = {entry['name']: entry for entry in entries()}
 PAGES = ('models.md', 'performance.md')
@@ -34,7 +35,7 @@ def test_the_tables_are_up_to_date(page):
 
 @pytest.mark.parametrize('name', results())
 def test_recorded_results_may_be_used(name):
-    from sightplan.bench_grounding import failures
+    from sightplan_bench.grounding import failures
     run = results()[name]
     assert run['bench'] == 'grounding' and run['commit']
     assert not failures(run)

@@ -60,6 +60,7 @@ NOT_IMPORTED = {
     # declared although no module imports it
     'sightplan': set(),
     'sightplan_arm': set(),
+    'sightplan_bench': set(),
     'sightplan_nodes': {'sightplan_sim'},  # found by its entry point
     'sightplan_sim': set(),
 }
@@ -90,8 +91,8 @@ def locked_names(lock):
 
 
 def test_the_workspace_has_the_packages_of_the_design():
-    assert PACKAGES == ['sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
-                        'sightplan_nodes', 'sightplan_sim']
+    assert PACKAGES == ['sightplan', 'sightplan_arm', 'sightplan_bench', 'sightplan_bringup',
+                        'sightplan_interfaces', 'sightplan_nodes', 'sightplan_sim']
 
 
 @pytest.mark.parametrize('package', PACKAGES)

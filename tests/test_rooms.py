@@ -71,7 +71,7 @@ def test_a_forbidden_import_is_found(tmp_path, module, text):
     ('sightplan/domains/library.py', 'import unified_planning.io\nfrom ..model import Atom'),
     ('sightplan/agent/loop.py', 'from sightplan.planning import symbolic'),
     ('sightplan/metrics/scorer.py', 'import sightplan.suites, sightplan.agent'),
-    ('sightplan/cli.py', 'from sightplan.runner import run\nimport rich'),
+    ('sightplan/cli.py', 'from sightplan.runs.runner import run\nimport rich'),
     ('sightplan_sim/blocksworld/world.py', 'import pybullet\nfrom sightplan.domains import x'),
     ('sightplan_nodes/agent.py',
      'import rclpy, sightplan_sim\nfrom sightplan_interfaces.msg import X'),
@@ -84,7 +84,7 @@ def test_what_the_table_allows_passes(tmp_path, module, text):
 
 
 @pytest.mark.parametrize('module', ['sightplan.model', 'sightplan.cli', 'sightplan.vlm.api',
-                                    'sightplan.agent', 'sightplan.runner'])
+                                    'sightplan.agent', 'sightplan.runs.runner'])
 def test_heavy_libraries_are_loaded_only_when_used(module):
     code = (f'import sys, {module}; '
             f'print(*sorted({set(rooms.HEAVY) | {"rclpy", "sightplan_sim"}} & set(sys.modules)))')

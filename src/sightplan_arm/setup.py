@@ -25,6 +25,5 @@ setup(
     entry_points={
         'sightplan.skills': ['blocksworld = sightplan_arm.skills.blocksworld:make_skills'],
         'sightplan.commands': ['arm = sightplan_arm.arm_cli:add_parser'],
-        'sightplan.benches': ['gate = sightplan_arm.bench_gate:add_parser'],
     },
 )

@@ -25,6 +25,5 @@ setup(
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': [f'{node} = {NAME}.{node}:main' for node in NODES],
-        'sightplan.benches': ['safety = sightplan_nodes.bench_safety:add_parser'],
     },
 )

@@ -38,7 +38,7 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
 @pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])
 def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     """The same seeds give the same results and, but for times, the same bags on both."""
-    from sightplan.runner import RunSettings, run
+    from sightplan.runs.runner import RunSettings, run
     options = {'table': 'gpt-4.1'}
     graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
                   f'method:={method}', 'failure_probability:=0.2', 'seed:=5')

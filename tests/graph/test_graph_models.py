@@ -11,7 +11,7 @@ import pytest
 from graph_testing import LIMIT_S, read_bag, result, script
 from rosbags.rosbag2 import Reader
 
-from sightplan.runner import RunSettings, run
+from sightplan.runs.runner import RunSettings, run
 
 
 def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sightplan.agent import method_names
-from sightplan.graph import load_graph
+from sightplan.graphs.graph import load_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))

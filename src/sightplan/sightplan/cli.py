@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
 import sightplan
-from sightplan.plugins import COMMANDS, add_plugins
+from sightplan.commands.plugins import COMMANDS, add_plugins
 
-SUBCOMMANDS = (
-    'sightplan.run_cli', 'sightplan.sweep_cli', 'sightplan.up', 'sightplan.problems_cli',
-    'sightplan.prompts_cli', 'sightplan.estimate_cli', 'sightplan.calibrate_cli',
-    'sightplan.constraints_cli', 'sightplan.failures_cli', 'sightplan.replay_cli',
-    'sightplan.label_cli', 'sightplan.report_cli', 'sightplan.doctor', 'sightplan.bench')
+SUBCOMMANDS = tuple(f'sightplan.commands.{name}' for name in (
+    'run', 'sweep', 'up', 'problems', 'prompts', 'estimate', 'calibrate', 'constraints',
+    'failures', 'replay', 'label', 'report', 'doctor'))
 """Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code.
 
-Other packages add theirs by entry points: ``sightplan.plugins``.
+Other packages add theirs by entry points: ``sightplan.commands.plugins``.
 """
 
 
@@ -34,8 +31,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('-v', '--verbose', action='store_true', help='log what happens')
     subparsers = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     for name in SUBCOMMANDS:
-        if importlib.util.find_spec(name) is not None:
-            importlib.import_module(name).add_parser(subparsers)
+        importlib.import_module(name).add_parser(subparsers)
     add_plugins(subparsers, COMMANDS)
     return parser
 

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from doubles import EventList, MemoryWorld, SearchPlanner, spec_of
-from sightplan import runner
 from sightplan.agent import make_policy, needs_grounder, run_episode
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import BackendGrounder
@@ -17,7 +16,8 @@ from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import Asked, ProposalStatus, Proposed, StopReason, Verdict
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runner import RunSettings, run
+from sightplan.runs import runner
+from sightplan.runs.runner import RunSettings, run
 from sightplan.vlm.api import make_backend
 from tiny_models import make_tiny_vlm
 

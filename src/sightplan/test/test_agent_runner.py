@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
-from sightplan import cli, run_cli, runner
+from sightplan import cli
+from sightplan.commands import run as run_cli
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     BackendError,
@@ -28,7 +29,8 @@ from sightplan.model import (
 )
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runner import RunSettings, episode_specs, run, select_problems
+from sightplan.runs import runner
+from sightplan.runs.runner import RunSettings, episode_specs, run, select_problems
 from sightplan.suites import MethodRules, load_suite
 from sightplan.vlm.api import make_backend
 
@@ -446,7 +448,7 @@ KILLED = """
 import sys, time
 sys.path.insert(0, {here!r})
 from doubles import MemoryWorld, SearchPlanner
-from sightplan.runner import RunSettings, run
+from sightplan.runs.runner import RunSettings, run
 class Slow(MemoryWorld):
     def execute(self, action):
         time.sleep(.03)

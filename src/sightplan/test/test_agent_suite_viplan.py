@@ -12,7 +12,7 @@ from sightplan.metrics import EpisodeScorer, sem
 from sightplan.metrics.intervals import mean_over
 from sightplan.model import InputError, Privileged
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.runner import RunSettings, episode_specs, select_problems
+from sightplan.runs.runner import RunSettings, episode_specs, select_problems
 from sightplan.suites import load_suite, read_suite, suite_for, suite_names
 from sightplan.vlm.backends._confusion import table_names
 

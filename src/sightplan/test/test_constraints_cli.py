@@ -7,10 +7,10 @@ import json
 import pytest
 
 from doubles import MemoryWorld
-from sightplan import runner
 from sightplan.cli import main
 from sightplan.domains import load_domain
 from sightplan.grounding.constraints import read_constraints
+from sightplan.runs import runner
 
 DOMAIN = load_domain('blocksworld')
 FEW = ('--problems', '3', '--rollouts', '1', '--steps', '15')

@@ -8,8 +8,8 @@ from collections import namedtuple
 
 import pytest
 
-from sightplan import doctor
-from sightplan.doctor import Check, Site
+from sightplan.commands import doctor
+from sightplan.commands.doctor import Check, Site
 
 
 def site(root=None, *, python=(3, 11, 7), **environ):

@@ -5,6 +5,7 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
+import failures_study
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,16 +14,15 @@ from rosbags.typesys import Stores, get_typestore
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
 from sightplan.agent import make_policy, run_episode
 from sightplan.cli import main
-from sightplan.failures_cli import rules_table
+from sightplan.commands.failures import rules_table
 from sightplan.metrics import RULES, EpisodeScorer, wilson
 from sightplan.model import EpisodeStarted, InfrastructureError, Observation, Observed
 from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
 from sightplan.records.pictures import bag_image
-from sightplan.report import failures_study
 from sightplan.report.failures_picture import captioned, for_document, shown_answers
-from sightplan.runner import RunSettings, run
+from sightplan.runs.runner import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
 GOAL = ('incolumn r,c2', 'incolumn g,c2', 'on g,r', 'clear g')
@@ -411,7 +411,7 @@ def test_a_failure_on_ros_is_shown_from_its_bag(bag, tmp_path, capsys):
 
 def test_the_documented_rules_are_those_of_the_code():
     text = (Path(__file__).parents[3] / 'docs' / 'failures.md').read_text()
-    assert rules_table() in text, 'run python -m sightplan.report.failures_study --out docs'
+    assert rules_table() in text, 'run python docs/studies/failures_study.py --out docs'
 
 
 @pytest.fixture

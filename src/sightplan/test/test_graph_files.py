@@ -6,7 +6,7 @@ import pytest
 
 from sightplan.agent import method_names, needs_model, needs_planner
 from sightplan.domains import domain_names
-from sightplan.graph import load_graph
+from sightplan.graphs.graph import load_graph
 from sightplan.model import InputError
 from sightplan.vlm import backend_names
 

@@ -6,7 +6,8 @@ import types
 
 import pytest
 
-from sightplan import cli, plugins
+from sightplan import cli
+from sightplan.commands import plugins
 
 
 @pytest.fixture
@@ -35,12 +36,6 @@ def test_a_command_of_another_package_runs(installed, capsys):
     assert 'say hello' in cli.make_parser().format_help()
     assert cli.main(['greet', 'arm']) == 3
     assert capsys.readouterr().out == 'hello arm\n'
-
-
-def test_a_bench_of_another_package_runs(installed, capsys):
-    installed('sightplan.benches', greet=greet)
-    assert cli.main(['bench', 'greet', 'gate']) == 3
-    assert capsys.readouterr().out == 'hello gate\n'
 
 
 def fails(subparsers):

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from replay_doubles import hidden_run, recorded_run, without_truth
+from sightplan.commands.run import read_options
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (
@@ -32,7 +33,6 @@ from sightplan.replay.estimates import (
     estimate,
     flat_rows,
 )
-from sightplan.run_cli import read_options
 
 ALL = [Estimating(name) for name in ESTIMATORS]
 

@@ -15,12 +15,13 @@ import pytest
 import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan import cli, runner, sweeps
+from sightplan import cli, sweeps
 from sightplan.domains import load_domain
 from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
+from sightplan.runs import runner
 from sightplan.sweeps import How, engines, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.calibrations import calibration_runs, learn
 from sightplan.sweeps.cells import calibration_file

@@ -12,22 +12,22 @@ import pytest
 import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan import runner
-from sightplan.bench_sweep import (
+from sightplan.domains import load_domain
+from sightplan.metrics.canonical import canonical
+from sightplan.model import InputError, SpendingCapError, Usage, WorldError
+from sightplan.records import RunStore
+from sightplan.records.answers_reading import read_answers
+from sightplan.runs import runner
+from sightplan.sweeps import How, parse_sweep, run_sweep
+from sightplan.sweeps.schedule import DEATHS, Job, Schedule
+from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
+from sightplan_bench.sweep import (
     command,
     killed_sweep,
     plain_sweep,
     workers_of,
     write_sweep,
 )
-from sightplan.domains import load_domain
-from sightplan.metrics.canonical import canonical
-from sightplan.model import InputError, SpendingCapError, Usage, WorldError
-from sightplan.records import RunStore
-from sightplan.records.answers_reading import read_answers
-from sightplan.sweeps import How, parse_sweep, run_sweep
-from sightplan.sweeps.schedule import DEATHS, Job, Schedule
-from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
 
 INSIDE = How(1, engine=InsideEngine)
 
@@ -181,7 +181,7 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
 
 def test_results_do_not_depend_on_what_was_made_before(tmp_path):
     """The same worker, one after another, backwards, and each with everything anew."""
-    from sightplan.runner import OpenRun, RunSettings, make_planner, make_world
+    from sightplan.runs.runner import OpenRun, RunSettings, make_planner, make_world
     for method in ('ground', 'belief'):
         def settings(name, method=method):
             return RunSettings(method=method, backend='noisy_oracle', split='simple', episodes=3,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightplan.graph import Argument, NodeSpec, find_graph, graph_files, load_graph
+from sightplan.graphs.graph import Argument, NodeSpec, find_graph, graph_files, load_graph
 from sightplan.model import InputError
 
 TEXT = '''

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sightplan.model import InfrastructureError, InputError
-from sightplan.up import (
+from sightplan.graphs.up import (
     PROFILE,
     command,
     describe_exit,
@@ -24,6 +23,7 @@ from sightplan.up import (
     reserved_domain,
     transport_environment,
 )
+from sightplan.model import InfrastructureError, InputError
 
 LIMIT_S = 60.0
 
@@ -260,7 +260,7 @@ def test_domains_are_reserved_and_given_back() -> None:
 
 
 def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sightplan import up as module
+    from sightplan.graphs import up as module
     with reserved_domain() as domain:
         monkeypatch.setattr(module, '_DOMAINS', range(domain, domain + 1))
         with pytest.raises(InfrastructureError, match='no ROS domain'), reserved_domain():
@@ -269,7 +269,7 @@ def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_parameters_are_written_as_ros_reads_them(prefix: Path,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    from sightplan.graph import NodeSpec
+    from sightplan.graphs.graph import NodeSpec
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
     node = NodeSpec('p', 'waits', 'n', {'a': 1, 'b': 1.0, 'c': True, 'd': '1', 'e': ''})
     assert command(node, {})[4:] == ['-p', 'a:=1', '-p', 'b:=1.0', '-p', 'c:=true', '-p',

@@ -44,7 +44,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.records import RunStore
-from sightplan.runner import RunSettings, identity, run, select_problems
+from sightplan.runs.runner import RunSettings, identity, run, select_problems
 from sightplan.vlm.api import TextRequest, YesNoRequest, backend_settings, make_backend
 
 pytest.importorskip('openai')
@@ -1152,7 +1152,7 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
 
 def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
                                          monkeypatch: Any) -> None:
-    from sightplan import runner
+    from sightplan.runs import runner
     monkeypatch.setattr(runner, 'make_world', lambda name, options: MemoryWorld())
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     with FakeServer(in_turn(chat(f'No {KEY}'))) as server:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_doubles import way
-from sightplan_arm import bench_gate, limits
-from sightplan_arm.bench_gate import Chain, Judge, Trial, run_chunk
+from sightplan_arm import limits
 from sightplan_arm.gate import CAUSES
 from sightplan_arm.geometry import hand_down, rotation_from_rpy
 from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
 from sightplan_arm.limits import Limits, Spline, reaches
+from sightplan_bench import gate as bench_gate
+from sightplan_bench.gate import Chain, Judge, Trial, run_chunk
 
 LIMIT = ('position_limit', 'velocity_limit', 'acceleration_limit')
 

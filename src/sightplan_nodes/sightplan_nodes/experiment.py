@@ -39,6 +39,7 @@ from sightplan.agent import (
     needs_visual_planner,
     policy_settings,
 )
+from sightplan.commands.run import ProgressBar, show
 from sightplan.domains import Domain
 from sightplan.model import (
     CancelledError,
@@ -53,8 +54,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.records import RunStore
-from sightplan.run_cli import ProgressBar, show
-from sightplan.runner import (
+from sightplan.runs.runner import (
     RunSettings,
     default_out,
     episode_specs,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sightplan.commands.run import read_options
 from sightplan.model import InputError
-from sightplan.run_cli import read_options
 
 
 def parse_options(text: str, source: str, settings: type | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sightplan.model import InputError
-from sightplan.runner import RunSettings, asks_for_reasons, problems_sha256, select_problems
+from sightplan.runs.runner import RunSettings, asks_for_reasons, problems_sha256, select_problems
 from sightplan.suites import suite_for
 
 Fields = tuple[tuple[str, Any], ...]

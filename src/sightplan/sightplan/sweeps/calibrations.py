@@ -15,7 +15,7 @@ from sightplan.grounding.observation_model import problem_key, read_observation_
 from sightplan.model import InputError
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
-from sightplan.runner import RunSettings, answering_prompt, episode_specs, select_problems
+from sightplan.runs.runner import RunSettings, answering_prompt, episode_specs, select_problems
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
 from sightplan.vlm.api import backend_reads_prompt
 

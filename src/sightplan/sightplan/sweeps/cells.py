@@ -32,7 +32,7 @@ from sightplan.agent import (
 )
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Privileged, settings_fields
-from sightplan.runner import (
+from sightplan.runs.runner import (
     RunSettings,
     identity,
     privileged,

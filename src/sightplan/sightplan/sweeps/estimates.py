@@ -29,7 +29,7 @@ from sightplan.agent import needs_grounder, needs_model, needs_visual_planner, p
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem
 from sightplan.records import RunStore
-from sightplan.runner import (
+from sightplan.runs.runner import (
     RunSettings,
     asks_for_reasons,
     budget,

@@ -19,7 +19,7 @@ from typing import Any
 
 from sightplan.model import InputError
 from sightplan.records import RunStore
-from sightplan.runner import RunSettings
+from sightplan.runs.runner import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
 
 _PR_SET_PDEATHSIG = 1

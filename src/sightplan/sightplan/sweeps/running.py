@@ -30,7 +30,13 @@ from sightplan.model import CancelledError, InputError, SightplanError, Usage
 from sightplan.records import RunStore
 from sightplan.records.run_store import StorageError
 from sightplan.records.whole_files import replacing
-from sightplan.runner import RunSettings, episode_specs, ordered, select_problems, write_summary
+from sightplan.runs.runner import (
+    RunSettings,
+    episode_specs,
+    ordered,
+    select_problems,
+    write_summary,
+)
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
 from sightplan.sweeps.cells import Calibration, Cell, Sweep, slug
 from sightplan.sweeps.engines import Engine, LocalEngine, Worker, WorkerDiedError

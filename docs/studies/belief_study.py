@@ -1,0 +1,183 @@
+"""Regenerates the tables and plots of ``docs/belief.md`` from the run directories of its sweeps.
+
+Use::
+
+    sightplan sweep config/sweeps/belief.yaml --out runs/belief
+    sightplan sweep config/sweeps/belief_ablations.yaml --out runs/belief
+    sightplan sweep config/sweeps/belief_embedded.yaml --out runs/belief
+    python docs/studies/belief_study.py runs/belief --out docs --measure-cost --fuzz 10000
+
+The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
+``<!-- end -->``. One for which there are no results is left as it is, and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import belief_results as tables
+from belief_results import Results, read_results, values
+
+from sightplan.model import InputError
+
+DOCUMENT = 'belief.md'
+PLOTS = 'belief'
+COST = 'cost.json'
+FUZZ = 'fuzz.json'
+_DONE, _FAULTS, _USAGE = 0, 1, 2
+_BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python docs/studies/belief_study.py',
+        description='Regenerate tables and plots of docs/belief.md from run directories.')
+    parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
+                        help='directory of one or more sweeps')
+    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: docs)')
+    parser.add_argument('--measure-cost', action='store_true',
+                        help=f'time estimates on this machine first, into RUNS/{COST}')
+    parser.add_argument('--fuzz', type=int, default=0, metavar='N',
+                        help=f'estimate from so many cases of odd evidence first, into '
+                             f'RUNS/{FUZZ}; exit code {_FAULTS} if a state is impossible')
+    parser.add_argument('--seed', type=int, default=0, help='of --fuzz (default: 0)')
+    arguments = parser.parse_args(argv)
+    faults: list[str] = []
+    try:
+        if arguments.fuzz:
+            from sightplan_bench.belief_cost import fuzz
+            found = fuzz(arguments.fuzz, arguments.seed)
+            faults = found['faults']
+            _store(arguments.runs[0] / FUZZ, found)
+        if arguments.measure_cost:
+            from sightplan_bench.belief_cost import measure
+            _store(arguments.runs[0] / COST, measure())
+        for line in regenerate(arguments.runs, arguments.out):
+            print(line)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    for fault in faults:
+        print(f'{parser.prog}: {fault}', file=sys.stderr)
+    return _FAULTS if faults else _DONE
+
+
+def _store(path: Path, measured: object) -> None:
+    try:
+        path.write_text(json.dumps(measured, indent=1) + '\n', 'utf-8')
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written ({error.strerror}); name the directory of '
+                         f'the sweeps') from error
+
+
+def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
+    """Write plots, and tables into the document.
+
+    Args:
+        runs: directories of sweeps.
+        out: holds the document.
+
+    Returns:
+        what was written, and what was left as it is.
+
+    Raises:
+        InputError: there are no runs, or the document is missing or has an unknown table.
+    """
+    results = read_results(runs)
+    costs = [entry for folder in runs if (folder / COST).is_file()
+             for entry in json.loads((folder / COST).read_text('utf-8'))]
+    fuzzed = next((json.loads((folder / FUZZ).read_text('utf-8')) for folder in runs
+                   if (folder / FUZZ).is_file()), None)
+    document = out / DOCUMENT
+    try:
+        before = document.read_text('utf-8')
+    except OSError as error:
+        raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
+                         f'that has it') from error
+    made = make_tables(results, costs, fuzzed)
+    after = fill(before, made, str(document))
+    document.write_text(after, 'utf-8')
+    said = [f'{document}: tables {", ".join(made)}']
+    left = [name for name in names_of(before) if name not in made]
+    if left:
+        said.append(f'{document}: left as they are, for want of results: {", ".join(left)}')
+    folder = out / PLOTS
+    folder.mkdir(parents=True, exist_ok=True)
+    return said + [f'{path}' for path in make_plots(results, costs, folder)]
+
+
+def make_tables(results: Results, costs: Sequence[Mapping[str, Any]],
+                fuzzed: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """All tables for which there are results, by name."""
+    made: dict[str, str] = {'origin': tables.origin(results)}
+    if results.main:
+        made['overview'] = tables.overview(results)
+        for failure in values(results.main, lambda c: c.failure):
+            made[f'success-{failure:g}'] = tables.success(results, failure)
+            made[f'effort-{failure:g}'] = tables.effort(results, failure)
+        methods = values(results.main, lambda c: c.method)
+        if {'belief', 'ground'} <= set(methods):
+            made['questions'] = tables.fewer_questions(results)
+        if 'belief' in methods:
+            made['reliability'] = tables.reliability_table(results)
+    if results.embedded:
+        made['embedded'] = tables.embedded(results)
+    if results.ablations:
+        made['ablations'] = tables.ablations(results)
+    if costs:
+        made['cost'] = tables.cost_table(costs)
+    if fuzzed:
+        made['fuzz'] = tables.fuzz_table(fuzzed)
+    return made
+
+
+def make_plots(results: Results, costs: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Draw all plots for which there are results."""
+    import belief_plots as plots
+    drawn: list[Path] = []
+    if results.main:
+        drawn.append(plots.plot_success(results, folder / 'success.png'))
+        if any(cell.model for cell in results.main):
+            drawn.append(plots.plot_questions(results, folder / 'questions.png'))
+        if any(cell.method == 'belief' for cell in results.main):
+            drawn.append(plots.plot_reliability(results, folder / 'reliability.png'))
+    if results.ablations:
+        drawn.append(plots.plot_ablations(results, folder / 'ablations.png'))
+    if costs:
+        drawn.append(plots.plot_cost(costs, folder / 'cost.png'))
+    return drawn
+
+
+def names_of(document: str) -> list[str]:
+    """Names of the tables that a document has room for."""
+    return [match.group(2) for match in _BLOCK.finditer(document)]
+
+
+def fill(document: str, made: Mapping[str, str], source: str = DOCUMENT) -> str:
+    """The document with new tables in the places of the old ones.
+
+    Raises:
+        InputError: there is no place for a table.
+    """
+    missing = [name for name in made if name not in names_of(document)]
+    if missing:
+        raise InputError(f'{source}: has no place for {", ".join(missing)}; add '
+                         f'"<!-- table {missing[0]} -->" and "<!-- end -->" on lines of their own')
+
+    def put(match: re.Match[str]) -> str:
+        head, name, end = match.groups()
+        return f'{head}\n{made[name]}\n\n{end}' if name in made else match.group(0)
+
+    return _BLOCK.sub(put, document)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

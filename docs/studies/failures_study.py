@@ -1,0 +1,126 @@
+"""Regenerates the tables and the picture of ``docs/failures.md`` from run directories.
+
+Use::
+
+    python docs/studies/failures_study.py RUNS --out docs --picture RUN EPISODE
+
+The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
+``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from belief_study import fill
+
+from sightplan.commands.failures import rules_table
+from sightplan.metrics import Cause, wilson
+from sightplan.model import InputError
+from sightplan.records import RunStore
+from sightplan.records.evidence import failure_picture
+from sightplan.report.failures import Column, matching, read_columns, run_folders
+from sightplan.report.failures_picture import for_document
+
+DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
+_DONE, _USAGE = 0, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python docs/studies/failures_study.py',
+        description='Regenerate the tables and the picture of docs/failures.md.')
+    parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
+                        help='run directories; without any, only the rules are written')
+    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+                        help=f'where {DOCUMENT} is (default: docs)')
+    parser.add_argument('--picture', nargs=2, metavar=('RUN', 'EPISODE'),
+                        help='the failed episode whose picture is the example')
+    arguments = parser.parse_args(argv)
+    try:
+        regenerate(arguments.runs, arguments.out)
+        if arguments.picture:
+            run, episode = arguments.picture
+            _write_picture(Path(run), episode, arguments.out / PICTURE)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def regenerate(runs: Sequence[Path], out: Path) -> None:
+    """Write the tables into the document.
+
+    Args:
+        runs: directories of runs.
+        out: holds the document.
+
+    Raises:
+        InputError: there are no runs, or the document is missing or has no place for a table.
+    """
+    made = {'rules': rules_table()}
+    if runs:
+        columns = read_columns(runs)
+        made |= {'runs': runs_table(run_folders(runs), columns), 'causes': causes_table(columns)}
+    document = out / DOCUMENT
+    try:
+        text = document.read_text('utf-8')
+    except OSError as error:
+        raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
+                         f'that has it') from error
+    document.write_text(fill(text, made, str(document)), 'utf-8')
+
+
+def runs_table(folders: Sequence[Path], columns: Sequence[Column]) -> str:
+    """What was run, a row for each column, which is named by a letter."""
+    by_name = {folder.name: RunStore(folder) for folder in folders}
+    head = ('', 'method', 'model', 'split', 'seed', 'world fails', 'episodes', 'solved', 'failed',
+            'commit')
+    rows = ['| ' + ' | '.join(head) + ' |', '|---' * len(head) + '|']
+    for number, column in enumerate(columns):
+        info = by_name[column.run].run_info()
+        identity, session = info['identity'], info['sessions'][-1]
+        rows.append('| ' + ' | '.join((
+            _letter(number), f'`{column.method}`', column.model or '-', column.split,
+            str(identity['seed']), f'{identity["failure_probability"]:g}', str(column.episodes),
+            str(column.solved), str(len(column.failed)),
+            str(session.get('commit') or 'unknown')[:12])) + ' |')
+    return '\n'.join(rows)
+
+
+def causes_table(columns: Sequence[Column]) -> str:
+    """Causes by column: count, share of the failed, and its interval."""
+    counts = [column.counts() for column in columns]
+    rows = ['| cause | ' + ' | '.join(_letter(n) for n in range(len(columns))) + ' |',
+            '|---|' + '---|' * len(columns)]
+    for cause in Cause:
+        if any(cause.value in own for own in counts):
+            cells = []
+            for column, own in zip(columns, counts, strict=True):
+                k, n = own.get(cause.value, 0), len(column.failed)
+                low, high = wilson(k, n)
+                cells.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '')
+            rows.append(f'| `{cause.value}` | ' + ' | '.join(cells) + ' |')
+    return '\n'.join(rows)
+
+
+def _letter(number: int) -> str:
+    return chr(ord('A') + number)
+
+
+def _write_picture(run: Path, episode: str, path: Path) -> None:
+    _, failed = matching(read_columns([run]), episode=episode)[0]
+    data = failure_picture(failed.folder, failed.line)
+    if data is None:
+        raise InputError(f'{run}: episode {episode} has no picture; run it where the world draws '
+                         f'pictures')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(for_document(data))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The sub-commands of ``sightplan``: one module each, over one frame."""

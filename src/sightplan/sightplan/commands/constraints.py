@@ -1,0 +1,338 @@
+"""``sightplan constraints``: propose the rules of a domain, and check them."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.grounding.rollouts import (
+    RolloutSettings,
+    draw_problems,
+    model_states,
+    world_states,
+)
+from sightplan.model import (
+    InfrastructureError,
+    InputError,
+    Problem,
+    TruthSource,
+    check_settings,
+    settings_fields,
+)
+
+if TYPE_CHECKING:
+    from sightplan.grounding.constraint_learning import Count, Learned, LearnedRule, Sample
+    from sightplan.grounding.constraints import Constraints, Rule
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+
+_EXAMPLES = """\
+examples:
+  sightplan constraints learn --domain blocksworld --out proposal.yaml
+  sightplan constraints check --domain blocksworld
+  sightplan constraints check --domain blocksworld --world --constraints proposal.yaml --json
+
+exit codes: 0 done; 1 a rule is broken, or its rate of violation is not the declared one;
+2 bad usage.
+"""
+
+_ABOUT_CHECK = """\
+Count how often the rules of constraints.yaml apply and how often they are broken, in random
+rollouts of the PDDL model and, with --world, in the true states of the world while it carries out
+random legal actions. A hard rule must never be broken. A soft rule's violation_rate must lie in
+the 95 % interval (Wilson) of what is measured: in the world if there is one, else in the model.
+Then all states that the rules allow in the smallest problem are counted, and those that actions
+can reach there.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan constraints`` with its own sub-commands."""
+    parser = subparsers.add_parser(
+        'constraints', help='propose and check the rules that tell possible states',
+        description='Propose and check the rules of a domain (constraints.yaml): which joint '
+                    'states of its atoms are possible.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='constraints_command', required=True,
+                                     metavar='COMMAND')
+
+    def add(name: str, main: Callable[[argparse.Namespace], int], about: str, description: str,
+            ) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name, help=about, description=description)
+        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
+                             help='domain (default: %(default)s)')
+        command.add_argument('--split', action='append', metavar='SPLIT',
+                             help='draw problems of this split only (may be repeated)')
+        for field in settings_fields(RolloutSettings):
+            if name == 'learn' or field.name != 'min_support':
+                command.add_argument(f'--{field.name.replace("_", "-")}', type=field.type,
+                                     default=field.default, metavar='N',
+                                     help=f'{field.description} (default: {field.default})')
+        command.add_argument('--json', action='store_true',
+                             help='print one JSON object instead of text')
+        command.set_defaults(main=lambda arguments: _run(main, arguments))
+        return command
+
+    command = add('learn', learn_rules, 'propose rules from random rollouts of the PDDL model',
+                  'Propose rules from random rollouts of the PDDL model. What is proposed must '
+                  'be reviewed: chance may have hidden what is possible.')
+    command.add_argument('--out', type=Path, metavar='FILE',
+                         help='write the proposal there (default: standard output)')
+
+    command = add('check', check_rules, 'check rules on rollouts of the model and the world',
+                  _ABOUT_CHECK)
+    command.add_argument('--constraints', type=Path, metavar='FILE',
+                         help="check these rules (default: the domain's constraints.yaml)")
+    command.add_argument('--world', action='store_true',
+                         help='check the true states of the installed world, too')
+    command.add_argument('--failure-probability', type=float, default=0.1, metavar='P',
+                         help='chance that the world bungles a legal action '
+                         '(default: %(default)s)')
+    command.add_argument('--limit', type=int, default=5000, metavar='N',
+                         help='stop counting possible states there (default: %(default)s)')
+
+
+def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes a message and an exit code."""
+    try:
+        return main(arguments)
+    except InputError as error:
+        code, message = _USAGE, str(error)
+    except InfrastructureError as error:
+        code, message = _FAILED, f'{type(error).__name__}: {error}'
+    print(f'sightplan constraints: {message}', file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress on standard error: a bar on a terminal, a line per stage elsewhere."""
+    from rich.console import Console
+    from rich.progress import Progress
+    console = Console(file=sys.stderr)
+    stages: dict[str, Any] = {}
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        def report(what: str, done: int, total: int) -> None:
+            if what not in stages:
+                stages[what] = bar.add_task(what, total=total)
+                if not console.is_terminal:
+                    print(f'{what}: {total}', file=sys.stderr, flush=True)
+            bar.update(stages[what], completed=done)
+
+        yield report
+
+
+def learn_rules(arguments: argparse.Namespace) -> int:
+    """Propose rules; returns the exit code."""
+    from sightplan.grounding.constraint_learning import learn, to_yaml
+    if arguments.out is not None and arguments.out.exists():
+        raise InputError(f'--out {arguments.out}: there is such a file (rules are reviewed by a '
+                         'person, so nothing is overwritten: name another file)')
+    domain = load_domain(arguments.domain)
+    settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
+                               arguments.seed, arguments.min_support)
+    splits = _splits(arguments, domain)
+    with _progress() as progress:
+        learned = learn(domain, splits, settings, progress)
+    text = to_yaml(learned, f'random rollouts of {domain.name} ({", ".join(splits)}; '
+                            f'seed {settings.seed})')
+    if arguments.out is not None:
+        try:
+            arguments.out.write_text(text, encoding='utf-8')
+        except OSError as error:
+            raise InputError(f'--out {arguments.out}: cannot be written: {error}') from error
+    for item in learned.rejected:
+        print(f'only held-out states break: {item.rule.name} ({item.held_out.broken} of '
+              f'{item.held_out.cases} cases)', file=sys.stderr)
+    print(f'{learned.candidates} candidates, {learned.unbroken} unbroken, '
+          f'{len(learned.rejected)} broken by held-out states, {learned.redundant} that follow '
+          f'from others, {len(learned.rules)} rules in {learned.seconds:.1f} s'
+          + (f': {arguments.out}' if arguments.out else ''), file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(_learned_json(domain, settings, learned, arguments.out)))
+    elif arguments.out is None:
+        print(text, end='')
+    return _DONE
+
+
+def _learned_json(domain: Domain, settings: RolloutSettings, learned: Learned, out: Path | None,
+                  ) -> dict[str, Any]:
+    from sightplan.grounding.constraints import form
+
+    def rules(items: Sequence[LearnedRule]) -> list[dict[str, Any]]:
+        return [{'name': item.rule.name, **form(item.rule),
+                 'training': dataclasses.asdict(item.training),
+                 'held_out': dataclasses.asdict(item.held_out)} for item in items]
+
+    return {
+        'domain': domain.name, 'out': str(out) if out else None,
+        'settings': dataclasses.asdict(settings), 'rules': rules(learned.rules),
+        'rejected': rules(learned.rejected), 'candidates': learned.candidates,
+        'unbroken': learned.unbroken, 'redundant': learned.redundant,
+        'training_states': learned.training_states, 'held_out_states': learned.held_out_states,
+        'seconds': learned.seconds}
+
+
+def _splits(arguments: argparse.Namespace, domain: Domain) -> tuple[str, ...]:
+    splits = tuple(dict.fromkeys(arguments.split or domain.splits))
+    for split in splits:
+        domain.split_folder(split)  # complains about an unknown one
+    return splits
+
+
+def check_rules(arguments: argparse.Namespace) -> int:
+    """Check rules; returns the exit code."""
+    from sightplan.grounding.constraint_learning import Sample, completeness
+    from sightplan.grounding.constraints import read_constraints
+    start = time.monotonic()
+    settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
+                               arguments.seed)
+    check_settings(settings, 'constraints')
+    if not 0.0 <= arguments.failure_probability <= 1.0:
+        raise InputError(f'--failure-probability {arguments.failure_probability} is not in [0, 1]')
+    if arguments.limit < 1:
+        raise InputError(f'--limit {arguments.limit} is not positive')
+    domain = load_domain(arguments.domain)
+    constraints = read_constraints(domain, arguments.constraints)
+    if not constraints.rules:
+        raise InputError(f'{constraints.source}: there are no rules to check (write some, or let '
+                         '"sightplan constraints learn" propose them)')
+    splits = _splits(arguments, domain)
+    rng = random.Random(f'check/{settings.seed}')
+    problems, _ = draw_problems(domain, splits, settings.problems, rng)
+    with _progress() as progress:
+        def sampled(what: str, states: Callable[[Problem], Any]) -> list[Sample]:
+            samples = []
+            for number, problem in enumerate(problems):
+                progress(what, number, len(problems))
+                samples.append(Sample.of(problem, domain.schema, states(problem)))
+            return samples
+
+        model = sampled('problems in the model', lambda problem: model_states(
+            problem, settings.rollouts, settings.steps, rng))
+        world = None
+        if arguments.world:
+            with _open_world(domain) as states:
+                world = sampled('problems in the world', lambda problem: states(
+                    problem, settings, rng, arguments.failure_probability))
+        progress('possible states', 0, 1)
+        smallest = min((problem for split in splits for problem in domain.split_problems(split)),
+                       key=lambda problem: len(domain.model(problem).atoms))
+        complete = completeness(constraints, domain.schema, smallest, arguments.limit)
+    rows = [_checked(rule, model, world) for rule in constraints.rules]
+    good = all(row['ok'] for row in rows)
+    report = {
+        'domain': domain.name, 'constraints': constraints.source, 'sha256': constraints.sha256,
+        'settings': {**dataclasses.asdict(settings), 'splits': splits},
+        'states': {'model': sum(len(s.values) for s in model),
+                   'world': None if world is None else sum(len(s.values) for s in world)},
+        'rules': rows,
+        'completeness': {**dataclasses.asdict(complete), 'exact': complete.exact},
+        'ok': good, 'seconds': time.monotonic() - start}
+    _show(report, constraints, sys.stderr if arguments.json else sys.stdout)
+    if arguments.json:
+        print(json.dumps(report))
+    return _DONE if good else _FAILED
+
+
+@contextmanager
+def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
+    """Yields a function that gives the true states of the world, for a problem."""
+    from sightplan.runs.runner import make_world
+    world = make_world(domain.name)
+    try:
+        if not isinstance(world, TruthSource):
+            raise InputError(f'the world of domain {domain.name} offers no ground truth (leave '
+                             'out --world)')
+        yield lambda problem, settings, rng, failures: world_states(
+            world, world, problem, settings.rollouts, settings.steps, rng, failures)
+    finally:
+        close = getattr(world, 'close', None)
+        if callable(close):
+            close()
+
+
+def _checked(rule: Rule, model: Sequence[Sample], world: Sequence[Sample] | None,
+             ) -> dict[str, Any]:
+    """A rule's line of the report."""
+    from sightplan.grounding.constraint_learning import count_all, find_violation
+    declared = rule.violation_rate
+    counts: dict[str, dict[str, Any] | None] = {'model': _counted(count_all(rule, model)),
+                                                'world': None}
+    if world is not None:
+        counts['world'] = _counted(count_all(rule, world))
+    found = [count for count in counts.values() if count is not None]
+    measured = found[-1]
+    example = None
+    if not any(count['cases'] for count in found):
+        verdict, good = 'not seen', True
+    elif not declared:
+        good = not any(count['broken'] for count in found)
+        verdict = 'holds' if good else 'broken'
+        violation = find_violation(rule, [*model, *(world or ())])
+        if violation is not None:
+            example = {'problem': violation.problem,
+                       'atoms': {str(atom): true for atom, true in violation.atoms.items()}}
+    else:
+        good = measured['low'] <= declared <= measured['high']
+        verdict = 'fits' if good else 'off'
+    return {'name': rule.name, 'violation_rate': declared, **counts, 'ok': good,
+            'verdict': verdict, 'example': example}
+
+
+def _counted(count: Count) -> dict[str, Any]:
+    from sightplan.metrics import wilson
+    low, high = wilson(count.broken, count.cases)
+    return {'cases': count.cases, 'broken': count.broken,
+            'rate': count.broken / count.cases if count.cases else None, 'low': low, 'high': high}
+
+
+def _show(report: dict[str, Any], constraints: Constraints, stream: Any) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+    console = Console(file=stream)
+    states = ', '.join(f'{number} states of the {where}'
+                       for where, number in report['states'].items() if number is not None)
+    table = Table(title=f'{constraints.source}\n{states}', title_justify='left', box=SIMPLE,
+                  pad_edge=False)
+    table.add_column('rule', overflow='fold')
+    table.add_column('declared', justify='right', no_wrap=True)
+    places = [where for where, number in report['states'].items() if number is not None]
+    for where in places:
+        table.add_column(where, justify='right', no_wrap=True)
+    table.add_column('95 %', no_wrap=True)
+    table.add_column('verdict', no_wrap=True)
+    for row in report['rules']:
+        cells = [row['name'], f'{row["violation_rate"]:g}' if row['violation_rate'] else 'never']
+        cells += [f'{row[where]["broken"]}/{row[where]["cases"]}' for where in places]
+        low, high = row[places[-1]]['low'], row[places[-1]]['high']
+        cells.append(f'{low:.4f}-{high:.4f}' if low else f'< {high:.4f}')
+        cells.append(row['verdict'] if row['ok'] else row['verdict'].upper())
+        table.add_row(*map(escape, cells))
+    console.print(table)
+    for row in report['rules']:
+        if row['example'] is not None:
+            atoms = ', '.join(f'{"" if true else "not "}{atom}'
+                              for atom, true in row['example']['atoms'].items())
+            console.print(f'"{row["name"]}" is broken in {row["example"]["problem"]}: {atoms}',
+                          markup=False, highlight=False)
+    complete = report['completeness']
+    allowed, reachable = (
+        f'{"at least " if complete[key] >= complete["limit"] else ""}{complete[key]}'
+        for key in ('allowed', 'reachable'))
+    forbidden = f'; they forbid {complete["forbidden"]} of these' if complete['forbidden'] else ''
+    console.print(f'{complete["problem"]}: the rules allow {allowed} states, {reachable} can '
+                  f'be reached from its start{forbidden}',
+                  markup=False, highlight=False)

@@ -1,0 +1,433 @@
+"""``sightplan doctor``: what of the machine and the installation works, and what to do if not.
+
+Every check is a function that takes a Site and returns a Check. Libraries that are large, or that
+might take the whole process down when they are broken, are tried in processes of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import SightplanError
+
+PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
+            'sightplan_nodes', 'sightplan_sim')
+"""The packages of the workspace."""
+
+PYTHONS = ((3, 11), (3, 12))
+"""Versions of Python for which the requirements are locked."""
+
+MIB = 2**20
+SHARED_MEMORY_MIB = 512
+"""Seven nodes with a segment of 32 MiB each, twice."""
+
+DISK_MIB = 2048
+"""Room for the bags of some runs."""
+
+_TRIAL_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check found.
+
+    Attributes:
+        name: what was checked.
+        ok: whether it will do.
+        detail: what was found.
+        remedy: what to do, or what could be better; '' when there is nothing to do.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the checks look.
+
+    Attributes:
+        environ: environment variables.
+        root: checkout of the repository; None when installed without one.
+        python: version of Python, as in ``sys.version_info[:3]``.
+        trial_timeout_s: limit of each trial in a process of its own [s].
+    """
+
+    environ: Mapping[str, str]
+    root: Path | None
+    python: tuple[int, int, int] = sys.version_info[:3]
+    trial_timeout_s: float = _TRIAL_TIMEOUT_S
+
+    @classmethod
+    def here(cls) -> Site:
+        """This process's environment and the checkout that this module belongs to."""
+        root = Path(__file__).resolve().parents[4]
+        return cls(os.environ, root if (root / 'src' / 'sightplan_interfaces').is_dir() else None)
+
+    @property
+    def build_command(self) -> str:
+        """How to build the workspace."""
+        if self.root is not None and (self.root / 'Makefile').is_file():
+            return f"run 'make build' in {self.root}"
+        return "run 'colcon build' in the workspace and source its install/setup.bash"
+
+    def prefixes(self) -> dict[str, Path]:
+        """Where each package that ROS 2 can see is installed; the first prefix counts."""
+        found: dict[str, Path] = {}
+        for prefix in self.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+            index = Path(prefix) / 'share' / 'ament_index' / 'resource_index' / 'packages'
+            if prefix and index.is_dir():
+                for marker in index.iterdir():
+                    found.setdefault(marker.name, Path(prefix))
+        return found
+
+    def trial(self, code: str) -> tuple[bool, str]:
+        """Run Python code in a process of its own.
+
+        Returns:
+            Whether it ended well, and the last line it printed (of the errors, if not).
+        """
+        try:
+            done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
+                                  env=dict(self.environ), timeout=self.trial_timeout_s,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return False, f'no end within {self.trial_timeout_s:.0f} s'
+        text = done.stdout if done.returncode == 0 else done.stderr
+        lines = text.strip().splitlines() or [f'exit code {done.returncode}']
+        return done.returncode == 0, lines[-1]
+
+
+def check_python(site: Site) -> Check:
+    """The interpreter has locked requirements."""
+    version = '.'.join(map(str, site.python))
+    wanted = ' or '.join('.'.join(map(str, python)) for python in PYTHONS)
+    if site.python[:2] not in PYTHONS:
+        return Check('python', False, f'{version} at {sys.executable}',
+                     f'the locked requirements are for Python {wanted}')
+    return Check('python', True, f'{version} at {sys.executable}')
+
+
+def check_ros(site: Site) -> Check:
+    """A node can be made."""
+    ok, said = site.trial(
+        'import rclpy; rclpy.init(); rclpy.create_node("sightplan_doctor"); '
+        'print(rclpy.__file__, rclpy.get_rmw_implementation_identifier())')
+    distribution = site.environ.get('ROS_DISTRO', '')
+    prefix = site.prefixes().get('rclpy')
+    wheels = prefix is not None and not (prefix / 'setup.sh').is_file()
+    where = f'{distribution or "unknown distribution"}, ' + (
+        f'wheels in {prefix}' if wheels else f'installed in {prefix}')
+    if ok and distribution != 'jazzy':
+        return Check('ros', False, where, 'this workspace is made for ROS 2 Jazzy')
+    if ok:
+        return Check('ros', True, f'{where}, {said.split()[-1]}')
+    middleware = site.environ.get('RMW_IMPLEMENTATION', '')
+    if wheels and middleware not in ('', 'rmw_fastrtps_cpp'):
+        return Check('ros', False, f'RMW_IMPLEMENTATION is {middleware}',
+                     'the wheels hold rmw_fastrtps_cpp only: unset RMW_IMPLEMENTATION')
+    if 'rclpy' in said and 'No module' in said:
+        return Check('ros', False, 'rclpy cannot be imported', f'{site.build_command} and use '
+                     '.venv/bin/sightplan, or source /opt/ros/jazzy/setup.bash')
+    return Check('ros', False, f'{where}: {said}', 'see the message')
+
+
+def _python_file(interface: Path) -> str:
+    """The generated module of an interface file, ``AnswerArray.msg`` to ``_answer_array.py``."""
+    words = re.sub(r'([a-z0-9])([A-Z])', r'\1_\2', interface.stem)
+    return f'_{words.lower()}.py'
+
+
+def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
+    """What was edited since the build, as far as it can be told."""
+    if site.root is None:
+        return []
+    if any(site.root.glob('install/.built-*')) and shutil.which('make'):
+        # The Makefile goes by contents, not by times; it knows what it built.
+        plan = subprocess.run(['make', '--dry-run', 'build'], cwd=site.root, text=True,
+                              capture_output=True, check=False,
+                              env={'PATH': site.environ.get('PATH', os.defpath)})
+        return ['the last make build'] if 'scripts/' in plan.stdout else []
+    stale = []
+    for kind in ('msg', 'srv', 'action'):
+        for interface in sorted((site.root / 'src' / 'sightplan_interfaces' / kind).iterdir()):
+            generated = list(prefix.glob(f'lib/python3.*/site-packages/sightplan_interfaces/'
+                                         f'{kind}/{_python_file(interface)}'))
+            if not generated or generated[0].stat().st_mtime < interface.stat().st_mtime:
+                stale.append(interface.name)
+    return stale
+
+
+def check_workspace(site: Site) -> Check:
+    """All packages are built, and from the present sources."""
+    prefixes = site.prefixes()
+    missing = [package for package in PACKAGES if package not in prefixes]
+    if missing:
+        return Check('workspace', False, f'not built: {", ".join(missing)}', site.build_command)
+    libraries = prefixes['sightplan_nodes'] / 'lib' / 'sightplan_nodes'
+    stale = [point.name for point in
+             importlib.metadata.distribution('sightplan_nodes').entry_points.select(
+                 group='console_scripts')
+             if not (libraries / point.name).is_file()]
+    stale += _stale_interfaces(site, prefixes['sightplan_interfaces'])
+    if stale:
+        return Check('workspace', False, f'older than its sources: {", ".join(stale)}',
+                     site.build_command)
+    return Check('workspace', True, f'{len(PACKAGES)} packages in '
+                 f'{prefixes["sightplan_nodes"].parent}')
+
+
+def check_interfaces(site: Site) -> Check:
+    """The generated messages can be imported together with their libraries."""
+    ok, said = site.trial(
+        'from rclpy.type_support import check_for_type_support as check\n'
+        'from sightplan_interfaces.action import RunEpisode\n'
+        'from sightplan_interfaces.msg import AnswerArray\n'
+        'from sightplan_interfaces.srv import Ground\n'
+        'for kind in (RunEpisode, AnswerArray, Ground): check(kind)\n'
+        'print("messages, services and actions load")')
+    return Check('interfaces', ok, said, '' if ok else site.build_command)
+
+
+def check_launch(site: Site) -> Check:
+    """Whether ``ros2 launch`` is there; ``sightplan up`` does without."""
+    if 'ros2launch' in site.prefixes():
+        return Check('launch', True, 'ros2 launch is there')
+    return Check('launch', True, "no ros2 launch; 'sightplan up' starts the same graphs")
+
+
+def check_transport(site: Site) -> Check:
+    """Graphs stay on this machine and camera images get through."""
+    from sightplan.graphs.up import transport_environment
+    try:
+        variables = {**site.environ, **transport_environment(site.environ)}
+    except SightplanError as error:
+        return Check('transport', False, str(error), 'see the message')
+    profile = variables.get('FASTRTPS_DEFAULT_PROFILES_FILE') \
+        or variables.get('FASTDDS_DEFAULT_PROFILES_FILE')
+    reach = variables.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
+    if profile is None:
+        return Check('transport', True, f'discovery range {reach}, no Fast DDS profile',
+                     'images may be lost; unset ROS_AUTOMATIC_DISCOVERY_RANGE for the profile of '
+                     'this workspace')
+    return Check('transport', True, f'profile {profile}, discovery range {reach}')
+
+
+def check_domain_id(site: Site) -> Check:
+    """ROS_DOMAIN_ID is free or usable."""
+    given = site.environ.get('ROS_DOMAIN_ID', '')
+    if not given:
+        return Check('domain id', True, 'not set: sightplan up takes a free one for each graph')
+    if not (given.isascii() and given.isdecimal()) or int(given) > 232:
+        return Check('domain id', False, f'ROS_DOMAIN_ID is {given!r}',
+                     'unset it, or set a number from 0 to 101')
+    if int(given) > 101:
+        return Check('domain id', True, f'ROS_DOMAIN_ID is {given}', 'above 101 its ports may '
+                     'clash with others of this machine')
+    return Check('domain id', True, f'ROS_DOMAIN_ID is {given}: every graph uses it')
+
+
+def check_simulator(site: Site) -> Check:
+    """PyBullet is there and hands images over as arrays."""
+    ok, said = site.trial(
+        'import importlib.metadata, pybullet\n'
+        'client = pybullet.connect(pybullet.DIRECT)\n'
+        'print(importlib.metadata.version("pybullet"), pybullet.isNumpyEnabled())')
+    if not ok:
+        return Check('simulator', False, f'PyBullet: {said}', _requirements(site))
+    version, numpy = said.split()
+    if numpy != '1':
+        return Check('simulator', False, f'PyBullet {version} without NumPy support, eight times '
+                     'slower', "build it again after NumPy: pip install numpy 'setuptools<81', "
+                     'then pip install --no-build-isolation --no-cache-dir --force-reinstall '
+                     f'--no-deps pybullet=={version}')
+    return Check('simulator', True, f'PyBullet {version} with NumPy support')
+
+
+def check_kinematics(site: Site) -> Check:
+    """Pinocchio computes where an arm's hand is."""
+    ok, said = site.trial(
+        'import pinocchio\n'
+        'model = pinocchio.buildSampleModelManipulator()\n'
+        'data = model.createData()\n'
+        'pinocchio.forwardKinematics(model, data, pinocchio.neutral(model))\n'
+        'print(pinocchio.__version__)')
+    if ok:
+        return Check('kinematics', True, f'Pinocchio {said}')
+    if 'buildSampleModelManipulator' in said:
+        return Check('kinematics', False, f'Pinocchio: {said}', 'this is another library of that '
+                     'name: pip uninstall pinocchio, then pip install pin')
+    return Check('kinematics', False, f'Pinocchio: {said}', _requirements(site))
+
+
+def _requirements(site: Site) -> str:
+    if site.root is not None and (site.root / 'Makefile').is_file():
+        return site.build_command
+    return 'install the requirements (requirements/jazzy.txt)'
+
+
+def check_solvers(site: Site) -> Check:
+    """The solvers of the belief load and solve."""
+    ok, said = site.trial(
+        'import importlib.metadata as metadata, numpy\n'
+        'from sightplan.grounding.solver import WorldSolver\n'
+        'from sightplan.grounding.theory import Group, Theory\n'
+        'from sightplan.model import Atom\n'
+        'theory = Theory((Atom("p"), Atom("q")), (), (Group((0, 1), True),))\n'
+        'worlds = WorldSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
+        'assert len(worlds.scores) == 2, worlds\n'
+        'print(*(f"{name} {metadata.version(name)}" for name in ("ortools", "clingo")), sep=", ")')
+    return Check('solvers', ok, said, '' if ok else _requirements(site))
+
+
+def check_torch(site: Site) -> Check:
+    """Torch and transformers load; says whether they can use a GPU."""
+    ok, said = site.trial(
+        'import torch, transformers\n'
+        'name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"\n'
+        'print(f"torch {torch.__version__}, transformers {transformers.__version__}, {name}")')
+    if not ok:
+        return Check('torch and GPU', False, said, _requirements(site))
+    if said.endswith('no GPU') and shutil.which('nvidia-smi', path=site.environ.get('PATH')):
+        return Check('torch and GPU', True, said, 'there seems to be an NVIDIA GPU, but this '
+                     'torch cannot use it: check the driver (nvidia-smi), or install a CUDA build '
+                     'of torch; the embedded model needs none')
+    return Check('torch and GPU', True, said)
+
+
+def check_model(site: Site) -> Check:
+    """The folders of the embedded models are complete."""
+    from sightplan.vlm.backends.embedded import shipped_domains, shipped_folder
+    checks = [check_model_folder(shipped_folder(domain)) for domain in shipped_domains()]
+    if not checks:
+        return check_model_folder(shipped_folder())
+    bad = [check for check in checks if not check.ok]
+    return bad[0] if bad else Check(checks[0].name, True, ', '.join(c.detail for c in checks))
+
+
+def check_model_folder(folder: Path) -> Check:
+    """A transformers folder holds configuration, tokenizer, image processor and real weights."""
+    name = 'embedded model'
+    remedy = 'restore the folder from the repository, or train the model again (make train)'
+    missing = [file for file in ('config.json', 'tokenizer.json', 'model.safetensors')
+               if not (folder / file).is_file()]
+    if not any((folder / file).is_file()
+               for file in ('processor_config.json', 'preprocessor_config.json')):
+        missing.append('processor_config.json')
+    if missing:
+        return Check(name, False, f'{folder} lacks {", ".join(missing)}', remedy)
+    weights = folder / 'model.safetensors'
+    with weights.open('rb') as file:
+        header = int.from_bytes(file.read(8), 'little')
+    size = weights.stat().st_size
+    if not 0 < header < size - 8:
+        return Check(name, False, f'{weights} is no safetensors file ({size} bytes)', remedy)
+    return Check(name, True, f'{folder.name}, {size / MIB:.1f} MiB')
+
+
+def check_planner(site: Site) -> Check:
+    """Fast Downward solves a problem."""
+    ok, said = site.trial(
+        'from sightplan.domains import domain_names, load_domain\n'
+        'from sightplan.model import PlanningTask\n'
+        'from sightplan.planning.symbolic import FastDownwardPlanner\n'
+        'domain = load_domain(domain_names()[0])\n'
+        'problem = domain.split_problems(sorted(domain.splits)[0])[0]\n'
+        'planner = FastDownwardPlanner()\n'
+        'text = domain.write_problem(problem)\n'
+        'result = planner.plan(PlanningTask(domain.pddl, text), 60)\n'
+        'planner.close()\n'
+        'print(f"Fast Downward: {problem.name} {result.status.value} {result.message}".strip())\n'
+        'raise SystemExit(result.status.value != "solved")')
+    return Check('planner', ok, said, '' if ok else _requirements(site))
+
+
+def _free_mib(folder: Path) -> int:
+    return shutil.disk_usage(folder).free // MIB
+
+
+def check_shared_memory(site: Site) -> Check:
+    """Images travel through shared memory."""
+    folder = Path('/dev/shm')  # noqa: S108  # where Linux keeps it
+    if not folder.is_dir():
+        return Check('shared memory', False, f'{folder} is missing', 'mount a tmpfs there')
+    free = _free_mib(folder)
+    if free < SHARED_MEMORY_MIB:
+        return Check('shared memory', False, f'{free} MiB free in {folder}',
+                     f'{SHARED_MEMORY_MIB} MiB are needed: end what uses it, remove leftovers '
+                     "with 'fastdds shm clean', or start the container with --shm-size=1g")
+    return Check('shared memory', True, f'{free} MiB free')
+
+
+def check_disk(site: Site) -> Check:
+    """There is room for recordings where the command runs."""
+    folder = Path.cwd()
+    free = _free_mib(folder)
+    if free < DISK_MIB:
+        return Check('disk', False, f'{free} MiB free at {folder}',
+                     'bags of a run take up to some hundred MiB: make room, or use --out')
+    return Check('disk', True, f'{free} MiB free at {folder}')
+
+
+CHECKS: tuple[Callable[[Site], Check], ...] = (
+    check_python, check_ros, check_workspace, check_interfaces, check_launch, check_transport,
+    check_domain_id, check_simulator, check_kinematics, check_planner, check_solvers, check_model,
+    check_torch, check_shared_memory, check_disk)
+
+
+def _run(check: Callable[[Site], Check], site: Site) -> Check:
+    name = check.__name__.removeprefix('check_').replace('_', ' ')
+    try:
+        return check(site)
+    except Exception as error:  # a doctor that falls ill helps nobody
+        return Check(name, False, f'{type(error).__name__}: {error}', 'the check itself broke')
+
+
+def run_checks(site: Site | None = None) -> list[Check]:
+    """Run all checks, several at a time; in the order of CHECKS."""
+    place = site or Site.here()
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda check: _run(check, place), CHECKS))
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan doctor``."""
+    parser = subparsers.add_parser(
+        'doctor', help='check the installation and say what to do',
+        description='Check Python, ROS 2, the build, the simulator, the planner, the models, the '
+                    'GPU and the machine, and say what to do about what will not work.',
+        epilog='exit codes: 0 all well; 1 something will not work; 2 bad usage.')
+    parser.add_argument('--json', action='store_true', help='print one JSON object')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print what was found; 0 if all is well, else 1."""
+    checks = run_checks()
+    ok = all(check.ok for check in checks)
+    if arguments.json:
+        print(json.dumps({'ok': ok, 'checks': [dataclasses.asdict(check) for check in checks]}))
+        return 0 if ok else 1
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        print(f'{"ok  " if check.ok else "FAIL"}  {check.name:{width}}  {check.detail}')
+        if check.remedy:
+            print(f'{"":{width + 6}}  -> {check.remedy}')
+    failed = sum(not check.ok for check in checks)
+    print('all is well' if ok else f'{failed} of {len(checks)} checks failed')
+    return 0 if ok else 1

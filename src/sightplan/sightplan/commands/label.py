@@ -1,0 +1,246 @@
+"""``sightplan label``: labels by hand for recorded pictures, in a local web page."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.progress import Pace
+from sightplan.model import AskPurpose, InputError, SightplanError
+
+if TYPE_CHECKING:
+    from sightplan.labelling import LabelFile
+    from sightplan.labelling.server import LabelServer
+    from sightplan.labelling.tasks import Tasks
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_PORTS = range(65536)
+_MOST_COMPLAINTS = 8  # that are printed; damaged bags have one or more each
+
+_EXAMPLES = """\
+examples:
+  sightplan label runs/arm/bags
+  sightplan label runs/arm --out ann.jsonl --who ann --sample 300
+  sightplan label runs/arm --predicate on --purpose effect --limit 20
+  sightplan label --summary ann.jsonl bob.jsonl
+  sightplan replay runs/arm --labels ann.jsonl --labels bob.jsonl
+
+A page in the browser shows each picture with the questions that were asked about it; y, n, u
+label, Enter goes on, ? shows all keys. Each label is on the disk before it is shown as saved.
+Ctrl-C ends; the same command goes on. What models answered stays hidden, so that it does not sway
+you (--show-answers), and ground truth is never read. The page is served to this machine alone.
+
+exit codes: 0 done; 1 interrupted while bags were read, or failed; 2 bad usage, no pictures with
+questions, or a malformed file.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan label``."""
+    parser = subparsers.add_parser(
+        'label', help='label the pictures of bags by hand, in a local web page',
+        description='Show recorded pictures with the questions asked about them, and take labels.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('bags', nargs='*', metavar='BAG_OR_FOLDER',
+                        help='bag, run, sweep, or a folder of these')
+    parser.add_argument('--out', default='labels.jsonl', metavar='FILE',
+                        help='file that labels are added to (default: labels.jsonl)')
+    parser.add_argument('--who', default='', metavar='NAME',
+                        help='who labels (default: your login name); others have labels of '
+                             'their own')
+    parser.add_argument('--purpose', action='append', default=[], metavar='NAME',
+                        choices=[purpose.value for purpose in AskPurpose],
+                        help='only questions asked for this purpose (repeatable): '
+                             + ', '.join(purpose.value for purpose in AskPurpose))
+    parser.add_argument('--predicate', action='append', default=[], metavar='NAME',
+                        help='only questions about this predicate (repeatable)')
+    parser.add_argument('--sample', type=int, default=0, metavar='N',
+                        help='N questions drawn at random, as many of each predicate and answer '
+                             'of the models')
+    parser.add_argument('--seed', type=int, default=0, metavar='S', help='of the draw')
+    parser.add_argument('--limit', type=int, default=0, metavar='N', help='only N pictures')
+    parser.add_argument('--show-answers', action='store_true',
+                        help='show what models answered; your labels are then less independent')
+    parser.add_argument('--port', type=int, default=0, metavar='N',
+                        help='port of the page (default: any free one)')
+    parser.add_argument('--no-browser', action='store_true',
+                        help='only print the address of the page')
+    parser.add_argument('--summary', nargs='+', default=[], metavar='FILE',
+                        help='count the labels in files, and how far people agree; no page')
+    parser.add_argument('--json', action='store_true',
+                        help='print the result as one JSON object, the last line of standard '
+                             'output')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Label or count; returns the exit code."""
+    try:
+        if arguments.summary:
+            return _summarise(arguments)
+        _check(arguments)
+        return _label(arguments)
+    except InputError as error:
+        print(f'sightplan label: {error}', file=sys.stderr)
+        return _USAGE
+    except SightplanError as error:
+        print(f'sightplan label: {error}', file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        print('sightplan label: interrupted', file=sys.stderr)
+        return _FAILED
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not arguments.bags:
+        raise InputError('name at least one bag or a folder with bags (or --summary FILE)')
+    for name in ('sample', 'limit'):
+        if getattr(arguments, name) < 0:
+            raise InputError(f'--{name} {getattr(arguments, name)}: must be 0 (all) or more')
+    if arguments.port not in _PORTS:
+        raise InputError(f'--port {arguments.port}: must be 0 (any free one) to {_PORTS[-1]}')
+    if not arguments.who:
+        with contextlib.suppress(KeyError, OSError):
+            arguments.who = getpass.getuser()
+    if not arguments.who.isprintable():
+        raise InputError(f'--who {arguments.who!r}: must be a name on one line')
+
+
+def _summarise(arguments: argparse.Namespace) -> int:
+    from sightplan.labelling import read_labels
+    if arguments.bags:
+        raise InputError('--summary reads files of labels alone; leave the bags out')
+    summary = read_labels(arguments.summary).summary()
+    _complain(summary['complaints'])
+    if arguments.json:
+        print(json.dumps(summary, allow_nan=False))
+    else:
+        _show_summary(summary)
+    return _DONE
+
+
+def _show_summary(summary: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    console = Console()
+    console.print(f'{summary["labels"]} labels on {summary["questions"]} questions about '
+                  f'{summary["images"]} pictures; {summary["decided"]} questions are decided')
+    for title, key in (('labels by predicate', 'predicates'), ('labels by person', 'people')):
+        table = Table(title=title, title_justify='left')
+        table.add_column('')
+        for heading in ('yes', 'no', 'unclear'):
+            table.add_column(heading, justify='right')
+        for name, counts in summary[key].items():
+            table.add_row(Text(name or '(not named)'), *map(str, counts.values()))
+        console.print(table)
+    if summary['agreement']:
+        table = Table(title="agreement of people; kappa: Cohen's", title_justify='left')
+        table.add_column('')
+        for heading in ('n', 'alike', 'kappa'):
+            table.add_column(heading, justify='right')
+        for pair in summary['agreement']:
+            kappa = '-' if pair['kappa'] is None else f'{pair["kappa"]:.3f}'
+            table.add_row(Text(f'{pair["first"] or "(not named)"}, '
+                               f'{pair["second"] or "(not named)"}'),
+                          str(pair['n']), str(pair['agreed']), kappa)
+        console.print(table)
+
+
+def _label(arguments: argparse.Namespace) -> int:
+    from sightplan.labelling import LabelFile
+    from sightplan.labelling.server import LabelServer
+    from sightplan.labelling.session import LabellingSession
+    tasks = _tasks(arguments)
+    file = LabelFile(arguments.out)
+    try:
+        _complain((*file.complaints, *tasks.complaints))
+        session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
+        with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
+                                                           tasks.questions)) as server:
+            print(f'{tasks.questions} questions about {len(tasks.images)} pictures; '
+                  f'{session.labelled} labelled by {arguments.who or "you"} already\n'
+                  f'open {server.url}\nCtrl-C ends', file=sys.stderr, flush=True)
+            _serve(server, browser=not arguments.no_browser)
+        _report(arguments, tasks, file, session.labelled)
+    finally:
+        file.close()
+    return _DONE
+
+
+def _complain(complaints: Sequence[str]) -> None:
+    for complaint in complaints[:_MOST_COMPLAINTS]:
+        print(f'sightplan label: {complaint}', file=sys.stderr)
+    if len(complaints) > _MOST_COMPLAINTS:
+        print(f'sightplan label: ... and {len(complaints) - _MOST_COMPLAINTS} more such lines',
+              file=sys.stderr)
+
+
+def _tasks(arguments: argparse.Namespace) -> Tasks:
+    from sightplan.labelling.tasks import choose, collect_bags
+    pace = Pace()
+
+    def progress(done: int, of: int) -> None:
+        if sys.stderr.isatty() or done == of:
+            left = '' if done == of else f', ETA {pace.time_left(done, of - done)}'
+            print(f'\r[{done}/{of}] bags read{left}   ', end='\n' if done == of else '',
+                  file=sys.stderr, flush=True)
+    return choose(collect_bags(arguments.bags, progress),
+                  [AskPurpose(name) for name in arguments.purpose], arguments.predicate,
+                  arguments.sample, arguments.seed, arguments.limit)
+
+
+class _Counter:
+    """Shows on a terminal how many questions are labelled."""
+
+    def __init__(self, labelled: Callable[[], int], of: int) -> None:
+        self._labelled, self._of = labelled, of
+
+    def __call__(self) -> None:
+        if sys.stderr.isatty():
+            print(f'\r[{self._labelled()}/{self._of}] labelled ', end='', file=sys.stderr,
+                  flush=True)
+
+
+def _serve(server: LabelServer, browser: bool) -> None:
+    import threading
+    import webbrowser
+    with _interrupts() as interrupted:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        if browser and (sys.platform == 'darwin' or os.environ.get('DISPLAY')
+                        or os.environ.get('WAYLAND_DISPLAY')):
+            webbrowser.open(server.url)
+        interrupted.wait()
+        server.shutdown()
+        thread.join()
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[Any]:
+    """An event that Ctrl-C and SIGTERM set."""
+    import signal
+    import threading
+    event = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: event.set()) for number in numbers]
+    try:
+        yield event
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _report(arguments: argparse.Namespace, tasks: Tasks, file: LabelFile, labelled: int) -> None:
+    print(f'\n{labelled} of {tasks.questions} questions are labelled: {file.path}',
+          file=sys.stderr)
+    if arguments.json:
+        print(json.dumps({'labelled': labelled, 'questions': tasks.questions,
+                          'images': len(tasks.images), 'who': arguments.who,
+                          'file': str(file.path)}))

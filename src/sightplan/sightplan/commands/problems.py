@@ -1,0 +1,492 @@
+"""``sightplan problems``: list, generate, show and picture planning problems."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import Domain, domain_names, load_domain, read_folder
+from sightplan.model import (
+    EpisodeSpec,
+    InfrastructureError,
+    InputError,
+    PlanningResult,
+    PlanningStatus,
+    PlanningTask,
+    Problem,
+    ProblemError,
+    TruthSource,
+    World,
+    WorldError,
+    check_settings,
+    settings_fields,
+    user_path,
+)
+from sightplan.model.settings import SettingField
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_SHORTEST = 'astar(blind())'  # exact for every domain without action costs
+_PLAN_TIMEOUT_S = 30.0
+_MOST_PICTURES = 400
+_LARGEST_PICTURE = 2048
+_LARGEST_SHEET_MP = 100
+
+_EXAMPLES = """\
+examples:
+  sightplan problems list
+  sightplan problems list --problems my_problems/ --domain-file my_domain.pddl
+  sightplan problems show simple/problem_03
+  sightplan problems show my_problems/first.pddl --json
+  sightplan problems generate --blocks 4 --columns 3 --count 10 --seed 7 --out my_problems
+  sightplan problems pictures --split all --count 20 --out starts.png
+
+exit codes: 0 done; 1 a problem cannot be used, or has no plan; 2 bad usage.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan problems`` with its own sub-commands."""
+    parser = subparsers.add_parser(
+        'problems', help='list, generate, show and picture planning problems',
+        description='List, generate, show and picture planning problems.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='problems_command', required=True, metavar='COMMAND')
+
+    def add(name: str, main: Callable[[argparse.Namespace], int], about: str,
+            ) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name, help=about, description=about[0].upper() + about[1:] + '.')
+        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
+                             help='domain (default: %(default)s)')
+        command.add_argument('--json', action='store_true',
+                             help='print one JSON object instead of text')
+        command.set_defaults(main=lambda arguments: _run(main, arguments))
+        return command
+
+    def add_folder(command: argparse.ArgumentParser) -> None:
+        command.add_argument('--problems', type=Path, metavar='DIR',
+                             help='a folder with *.pddl files instead of the splits')
+        command.add_argument('--domain-file', type=Path, metavar='FILE',
+                             help='domain file of the same vocabulary that the problems are for')
+
+    command = add('list', list_problems, 'list the splits, or check the files of a folder')
+    command.add_argument('--split', help='only this split')
+    add_folder(command)
+
+    command = add('generate', generate_problems, 'draw new problems from a seed')
+    command.add_argument('--split', help='as this split of the benchmark is drawn, instead of '
+                         'the sizes below')
+    for flag, field in _generator_fields().items():
+        command.add_argument(flag, dest=f'generator_{field.name}', type=field.type,
+                             metavar='NAME' if field.choices else 'N',
+                             help=f'{field.description} ({_values(field)}; default: '
+                             f'{field.default})')
+    command.add_argument('--count', type=int, default=10, metavar='K',
+                         help='number of problems (default: %(default)s)')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='first seed (default: %(default)s)')
+    command.add_argument('--out', type=Path, required=True, metavar='DIR',
+                         help='folder for the files; it is made')
+
+    command = add('show', show_problem, 'draw a problem and find a shortest plan')
+    command.add_argument('problem', help='SPLIT/NAME, such as simple/problem_03, or a file')
+    command.add_argument('--domain-file', type=Path, metavar='FILE',
+                         help='domain file of the same vocabulary that the problem is for')
+    command.add_argument('--image', type=Path, metavar='PNG',
+                         help='write a picture of the start, as the camera sees it')
+    command.add_argument('--backend', metavar='NAME',
+                         help='with --image: ask this vision-language model every question about '
+                         'the picture, and write its answers beside it')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='with --image: seed of the look (default: %(default)s)')
+
+    command = add('pictures', picture_problems, 'draw how many problems begin, on one sheet')
+    command.add_argument('--split', help='a split, or all of them: "all" (the default)')
+    add_folder(command)
+    command.add_argument('--count', type=int, default=20, metavar='K',
+                         help='number of problems, chosen evenly (default: %(default)s)')
+    command.add_argument('--out', type=Path, required=True, metavar='PNG',
+                         help='file for the sheet; its folder must exist')
+    command.add_argument('--columns', type=int, default=5, metavar='N',
+                         help='pictures in a row (default: %(default)s)')
+    command.add_argument('--size', type=int, default=320, metavar='PX',
+                         help='width of a picture on the sheet (default: %(default)s)')
+    command.add_argument('--seed', type=int, default=0, metavar='S',
+                         help='seed of the looks (default: %(default)s)')
+    command.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the simulated world (repeatable)')
+    command.add_argument('--overview', action='store_true',
+                         help='look from above instead of through the camera')
+
+
+def _generator_fields() -> dict[str, SettingField]:
+    """Command-line flag and field of every setting of the domains' generators."""
+    fields: dict[str, SettingField] = {}
+    for name in domain_names():
+        module = load_domain(name).part('generator')
+        for field in settings_fields(module.Settings) if module else ():
+            fields.setdefault(f'--{field.name.replace("_", "-")}', field)
+    return fields
+
+
+def _values(field: SettingField) -> str:
+    return ', '.join(field.choices) if field.choices else f'{field.low} to {field.high}'
+
+
+def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes a message and an exit code."""
+    try:
+        return main(arguments)
+    except ProblemError as error:
+        code, message = _FAILED, str(error)
+    except InputError as error:
+        code, message = _USAGE, str(error)
+    except InfrastructureError as error:
+        code, message = _FAILED, f'{type(error).__name__}: {error}'
+    print(f'sightplan problems: {message}', file=sys.stderr)
+    return code
+
+
+def list_problems(arguments: argparse.Namespace) -> int:
+    """List problems with their sizes and optimal lengths; returns the exit code."""
+    domain = load_domain(arguments.domain, arguments.domain_file)
+    errors: list[ProblemError] = []
+    if arguments.problems is not None:
+        problems, errors = read_folder(domain, arguments.problems)
+        groups = {str(arguments.problems): problems}
+    elif arguments.domain_file is not None:
+        raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
+    else:
+        names = domain.splits if arguments.split is None else (arguments.split,)
+        groups = {name: domain.split_problems(name) for name in names}
+    if arguments.json:
+        print(json.dumps({
+            'domain': domain.name,
+            'splits': {name: [_entry(p) for p in problems] for name, problems in groups.items()},
+            'errors': [str(error) for error in errors]}))
+    else:
+        for name, problems in groups.items():
+            print(f'{domain.name} {name}: {len(problems)} problems')
+            for problem in problems:
+                sizes = ', '.join(f'{n} {kind}{"s" * (n != 1)}'
+                                  for kind, n in _sizes(problem).items())
+                length = 'unknown' if problem.optimal_length is None else problem.optimal_length
+                print(f'  {problem.name}  {sizes}, shortest plan: {length}')
+    for error in errors:
+        print(f'sightplan problems: {error}', file=sys.stderr)
+    return _FAILED if errors else _DONE
+
+
+def _sizes(problem: Problem) -> dict[str, int]:
+    return dict(Counter(problem.objects.values()))
+
+
+def _entry(problem: Problem) -> dict[str, Any]:
+    return {'name': problem.name, 'sizes': _sizes(problem),
+            'optimal_length': problem.optimal_length, 'file': problem.source}
+
+
+def generate_problems(arguments: argparse.Namespace) -> int:
+    """Write a folder of new problems; returns the exit code."""
+    domain = load_domain(arguments.domain)
+    generator = domain.generator
+    if arguments.count < 1:
+        raise InputError('--count must be at least 1')
+    given = {field.name: getattr(arguments, f'generator_{field.name}')
+             for field in _generator_fields().values()}
+    given = {name: value for name, value in given.items() if value is not None}
+    if arguments.split is not None:
+        if arguments.split not in generator.SPLITS:
+            raise InputError(f'--split {arguments.split!r} is unknown (choose one of '
+                             f'{", ".join(generator.SPLITS)})')
+        if given:
+            raise InputError(f'--split {arguments.split} sets all sizes '
+                             f'(leave out {", ".join(given)})')
+        settings, seeds = draw_split(domain, arguments.split)
+    else:
+        unknown = given.keys() - {field.name for field in settings_fields(generator.Settings)}
+        if unknown:
+            raise InputError(f'the generator of {domain.name} has no setting '
+                             f'{", ".join(sorted(unknown))} (leave it out)')
+        settings = generator.Settings(**given)
+        check_settings(settings, 'sightplan problems generate')
+        seeds = list(generator.generate(domain, settings, arguments.count, arguments.seed))
+    count = generator.write_folder(domain, arguments.out, settings, seeds)
+    if arguments.json:
+        print(json.dumps({'domain': domain.name, 'out': str(arguments.out),
+                          'settings': dataclasses.asdict(settings),
+                          'problems': [_entry(problem) | {
+                              'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
+                              for seed, problem in seeds]}))
+    else:
+        print(f'{count} problems in {arguments.out}')
+    return _DONE
+
+
+def draw_split(domain: Domain, name: str) -> tuple[Any, list[tuple[int, Problem]]]:
+    """Draw a split of the benchmark again: the generator's settings, seeds and problems.
+
+    The lengths of the default planner's plans decide with which candidates are kept.
+
+    Raises:
+        PlannerError: the planner could not be started.
+    """
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    split = domain.generator.SPLITS[name]
+    with FastDownwardPlanner() as planner:
+        def accept(problem: Problem) -> bool:
+            task = PlanningTask(domain.pddl, domain.write_problem(problem))
+            result = planner.plan(task, _PLAN_TIMEOUT_S)
+            return (result.status is PlanningStatus.SOLVED
+                    and bool(split.accepts(problem, len(result.plan))))
+
+        return split.settings, list(domain.generator.generate(
+            domain, split.settings, split.count, accept=accept))
+
+
+def find_problem(domain: Domain, name: str) -> Problem:
+    """A problem by ``SPLIT/NAME`` or by its file.
+
+    Raises:
+        InputError: there is none.
+        ProblemError: the file cannot be used.
+    """
+    split, _, stem = name.partition('/')
+    if split in domain.splits and stem and not Path(name).is_file():
+        for problem in domain.split_problems(split):
+            if problem.name == stem:
+                return problem
+        raise InputError(f'{name}: no such problem (see "sightplan problems list")')
+    if not Path(name).is_file():
+        raise InputError(f'{name}: no such file, nor a problem such as {domain.splits[0]}/NAME '
+                         '(see "sightplan problems list")')
+    return domain.read_problem(Path(name))
+
+
+def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
+    """A shortest plan, by the domain's own exact search if it has one, else by the planner.
+
+    Raises:
+        PlannerError: the planner could not be started.
+    """
+    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+    exact = getattr(domain.part('generator'), 'optimal_plan', None)
+    if exact is not None:
+        with contextlib.suppress(InputError):  # it cannot read this problem: ask the planner
+            plan = exact(problem)
+            if plan is not None:
+                return PlanningResult(PlanningStatus.SOLVED, plan)
+    with FastDownwardPlanner(PlannerSettings(search=_SHORTEST)) as planner:
+        return planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)),
+                            _PLAN_TIMEOUT_S)
+
+
+def show_problem(arguments: argparse.Namespace) -> int:
+    """Draw a problem, with its goal in words and a shortest plan; returns the exit code."""
+    domain = load_domain(arguments.domain, arguments.domain_file)
+    problem = find_problem(domain, arguments.problem)
+    if arguments.backend and not arguments.image:
+        raise InputError('--backend goes with --image: name the file for the picture')
+    if arguments.image:
+        write_picture(domain, problem, arguments.image, arguments.backend, arguments.seed)
+    result = shortest_plan(domain, problem)
+    solved = result.status is PlanningStatus.SOLVED
+    views = _views(domain, problem)
+    if arguments.json:
+        print(json.dumps({
+            **_entry(problem), 'domain': domain.name,
+            'optimal_length': len(result.plan) if solved else problem.optimal_length,
+            'objects': dict(problem.objects),
+            'init': [str(atom) for atom in sorted(problem.init)],
+            'goal': [str(literal) for literal in problem.goal],
+            'goal_text': domain.goal_text(problem), 'drawings': views,
+            'planning': result.status.value, 'message': result.message,
+            'plan': [str(action) for action in result.plan] if solved else None}))
+    else:
+        print(f'{domain.name} {problem.name} ({problem.source})\n')
+        print(_side_by_side(views))
+        print(f'\n{domain.goal_text(problem)}\n')
+        if solved:
+            print(f'a shortest plan, {len(result.plan)} actions:')
+            for number, action in enumerate(result.plan, start=1):
+                print(f'{number:3}  {action}')
+        else:
+            print(f'no plan: {result.status.value} ({result.message})')
+    return _DONE if solved else _FAILED
+
+
+def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | None,
+                  seed: int) -> None:
+    """Write what the camera sees at the start, with a model's answers beside it if one is named.
+
+    Raises:
+        InputError: unknown backend, no world shows this domain, or the file cannot be written.
+        WorldError: the world cannot show the problem.
+        BackendError: the model cannot answer.
+    """
+    from sightplan.grounding import BackendGrounder
+    from sightplan.report.picture import draw_answers, save_png
+    from sightplan.runs.runner import make_world
+    from sightplan.vlm.api import make_backend, resolved_options
+    world = make_world(domain.name)
+    world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
+    observation = world.observe()
+    picture = observation.image
+    if picture is None:
+        raise InputError(f'the world of {domain.name} has no camera')
+    if backend:
+        truth = world if isinstance(world, TruthSource) else None
+        questions = [domain.question(atom) for atom in domain.model(problem).atoms]
+        options = resolved_options(backend, {}, seed, domain=domain.name)
+        answers = BackendGrounder(make_backend(backend, options, truth)).ground(
+            observation, questions)
+        true_atoms = truth.state() if truth is not None else None
+        picture = draw_answers(picture, questions, answers, true_atoms)
+    try:
+        save_png(str(path), picture)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written: {error}') from error
+    print(f'picture: {path}', file=sys.stderr)
+
+
+def picture_problems(arguments: argparse.Namespace) -> int:
+    """Write a sheet with the first look at evenly chosen problems; returns the exit code.
+
+    A problem that the world cannot show gets an empty cell, and the exit code says so.
+    """
+    from sightplan.commands.run import read_options
+    from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
+    from sightplan.report.picture import save_png
+    from sightplan.runs.runner import ALL_SPLITS, RunSettings, make_world, select_problems
+    out = _check_sheet(arguments)
+    domain, pairs, errors = select_problems(RunSettings(
+        domain=arguments.domain, split=arguments.split or ALL_SPLITS,
+        problems=str(arguments.problems or ''), domain_file=str(arguments.domain_file or '')))
+    options = read_options(arguments.world_option, None, '--world-option')
+    count = min(arguments.count, len(pairs))
+    megapixels = count * arguments.size ** 2 / 1e6
+    if megapixels > _LARGEST_SHEET_MP:
+        raise InputError(f'{count} pictures of {arguments.size} pixels make a sheet of '
+                         f'{megapixels:.0f} megapixels, more than {_LARGEST_SHEET_MP} '
+                         '(lower --count or --size)')
+    chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
+    cells, failed = [], [str(error) for error in errors]
+    with contextlib.ExitStack() as stack:
+        world = make_world(domain.name, options)
+        close = getattr(world, 'close', None)
+        if callable(close):
+            stack.callback(close)
+        look = _looker(world, domain, arguments)
+        for number, (split, problem) in enumerate(chosen, 1):
+            name = f'{split}/{problem.name}' if split else problem.name
+            print(f'{number}/{count} {name}', file=sys.stderr)
+            try:
+                world.reset(EpisodeSpec(name, problem, 'picture', split, arguments.seed))
+                words, image = look()
+                cells.append(Picture(name, words, shrunk(image, arguments.size)))
+            except WorldError as error:
+                failed.append(f'{name}: {error}')
+                cells.append(Picture(name, f'cannot be shown: {error}'))
+    try:
+        save_png(str(out), draw_sheet(cells, arguments.columns, arguments.size))
+    except OSError as error:
+        raise InputError(f'{out}: cannot be written: {error}') from error
+    if arguments.json:
+        print(json.dumps({'domain': domain.name, 'out': str(out), 'errors': failed,
+                          'problems': [{'name': cell.title, 'text': cell.text,
+                                        'shown': cell.image is not None} for cell in cells]}))
+    else:
+        print(f'{len(cells)} pictures in {out}')
+    for message in failed:
+        print(f'sightplan problems: {message}', file=sys.stderr)
+    return _FAILED if failed else _DONE
+
+
+def _check_sheet(arguments: argparse.Namespace) -> Path:
+    """What ``pictures`` was given, before any work is done; returns the sheet's path."""
+    for flag, high in (('count', _MOST_PICTURES), ('columns', _MOST_PICTURES),
+                       ('size', _LARGEST_PICTURE)):
+        value = getattr(arguments, flag)
+        if not 1 <= value <= high:
+            raise InputError(f'--{flag} {value} must be at least 1 and at most {high}')
+    if not 0 <= arguments.seed < 2**32:
+        raise InputError(f'--seed {arguments.seed} must be in [0, 2**32)')
+    if arguments.problems is not None and arguments.split is not None:
+        raise InputError('--split and --problems exclude each other (leave one out)')
+    if arguments.domain_file is not None and arguments.problems is None:
+        raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
+    out = user_path(str(arguments.out))
+    if out.suffix.lower() != '.png':
+        raise InputError(f'--out {out} must end in .png')
+    if not out.parent.is_dir():
+        raise InputError(f'--out {out}: there is no folder {out.parent} (make it first)')
+    if out.is_dir():
+        raise InputError(f'--out {out} is a folder (name a file in it)')
+    return out
+
+
+def _looker(world: World, domain: Domain, arguments: argparse.Namespace,
+            ) -> Callable[[], tuple[str, NDArray[np.uint8]]]:
+    """What gives words and picture of the world as it is now.
+
+    Raises:
+        InputError: the world has no such picture.
+    """
+    if not getattr(world, 'pictures', True):
+        raise InputError(f'the world of {domain.name} draws no pictures with these options '
+                         '(leave out --world-option pictures=none)')
+    overview: Callable[[int], NDArray[np.uint8]] | None = (
+        getattr(world, 'overview', None) if arguments.overview else None)
+    if arguments.overview and overview is None:
+        raise InputError(f'the world of {domain.name} has no view from above '
+                         '(leave out --overview)')
+
+    def look() -> tuple[str, NDArray[np.uint8]]:
+        observation = world.observe()
+        image = observation.image if overview is None else overview(arguments.size)
+        if image is None:
+            raise InputError(f'the world of {domain.name} has no camera')
+        visible = observation.visible_objects
+        words = '' if visible is None else f'in view: {", ".join(visible) or "no object"}'
+        return words, image
+
+    return look
+
+
+def _views(domain: Domain, problem: Problem) -> dict[str, str]:
+    """Start and goal as text: drawn by the domain where it can, else the facts."""
+    drawing = domain.part('drawing')
+    goal = frozenset(literal.atom for literal in problem.goal if literal.positive)
+    views = {}
+    for name, facts in (('start', problem.init), ('goal', goal)):
+        try:
+            if drawing is None:
+                raise InputError('this domain draws nothing')
+            views[name] = drawing.draw(problem, facts)
+        except InputError:
+            views[name] = '\n'.join(str(atom) for atom in sorted(facts))
+    return views
+
+
+def _side_by_side(views: Mapping[str, str]) -> str:
+    blocks = []
+    for name, text in views.items():
+        lines = text.splitlines()
+        width = max(len(line) for line in [name, *lines])
+        blocks.append((name.ljust(width), [line.ljust(width) for line in lines], width))
+    height = max(len(lines) for _, lines, _ in blocks)
+    rows = [[title for title, _, _ in blocks]]
+    padded = [[' ' * width] * (height - len(lines)) + lines for _, lines, width in blocks]
+    rows.extend([list(cells) for cells in itertools.zip_longest(*padded)])
+    return '\n'.join('  ' + '     '.join(cells).rstrip() for cells in rows)

@@ -1,0 +1,229 @@
+"""``sightplan sweep``: the command line of sweeps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.progress import EpisodeBar, duration
+from sightplan.commands.run import stop_flag
+from sightplan.model import InputError
+
+if TYPE_CHECKING:
+    from sightplan.sweeps import Sweep, Tick
+    from sightplan.sweeps.engines import Engine
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_RUNNING_SHOWN = 2
+_FAILURES_SHOWN = 3
+
+_EXAMPLES = """\
+examples:
+  sightplan sweep config/sweeps/smoke.yaml
+  sightplan sweep config/sweeps/belief.yaml --dry-run
+  sightplan sweep config/sweeps/belief.yaml --out runs/belief --only method=belief split=hard
+  sightplan sweep config/sweeps/belief.yaml --engine ray --ray-address auto --jobs 64
+
+Every finished episode is on disk at once. The same command again does what is missing, no more.
+docs/sweeps.md tells more.
+
+exit codes: 0 all episodes are done; 1 some are not; 2 bad usage, or the directory is in use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan sweep``."""
+    parser = subparsers.add_parser(
+        'sweep', help='run many experiments described by one file',
+        description='Run every episode of a sweep file that is not done yet, by several workers.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('file', type=Path, metavar='FILE', help='sweep file, see config/sweeps')
+    parser.add_argument('--out', type=Path, metavar='DIR',
+                        help='directory of all its runs (default: runs/NAME)')
+    parser.add_argument('--set', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
+                        help='fields of "base" that are to be other than in the file, such as '
+                             'backend=transformers backend_options.model=DIR')
+    parser.add_argument('--jobs', type=int, default=0, metavar='N',
+                        help='number of workers (default: one per CPU)')
+    parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
+                        help='only cells with this value of an axis or a field (several values '
+                             'with commas)')
+    parser.add_argument('--dry-run', '--status', action='store_true',
+                        help='run nothing: say how far the sweep is, what it will take by what '
+                             'was measured so far or by a rough rule, and which run directories '
+                             'belong to none of its cells; both names do the same')
+    parser.add_argument('--retries', type=int, default=2, metavar='N',
+                        help='how often an episode that ended in an error of the machinery is '
+                             'tried again (default: %(default)s)')
+    parser.add_argument('--patience', type=int, metavar='N',
+                        help='after so many errors of one model in a row, leave its runs for the '
+                             'next command; 0: never (default: 5, or twice the workers if that '
+                             'is more)')
+    parser.add_argument('--max-tokens', type=int, default=0, metavar='N',
+                        help='stop when models have taken so many tokens, in and out, in all runs '
+                             "of the sweep together (default: the file's max_tokens, if any)")
+    parser.add_argument('--max-cost-usd', type=float, default=0.0, metavar='USD',
+                        help='likewise, when they have cost so much')
+    parser.add_argument('--engine', choices=('local', 'ray'), default='local',
+                        help='workers are processes of this machine, or Ray actors ("make '
+                             'extras"); all machines need DIR under the same path')
+    parser.add_argument('--ray-address', default='', metavar='ADDRESS',
+                        help='of a running Ray cluster, or auto (default: one is started here)')
+    parser.add_argument('--graph', action='store_true',
+                        help='each worker runs its episodes on ROS 2, as "sightplan up '
+                             'experiment", in a ROS domain of its own')
+    parser.add_argument('--json', action='store_true',
+                        help='print the result as one JSON object, the last line of standard '
+                             'output; all else goes to standard error')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run, show, report; returns the exit code."""
+    from sightplan.sweeps import How, read_sweep, run_sweep
+    from sightplan.sweeps.schedule import CAP_OF_RUN
+    try:
+        for name, least in (('jobs', 0), ('retries', 0), ('max_tokens', 0), ('max_cost_usd', 0),
+                            ('patience', 0)):
+            if (getattr(arguments, name) or 0) < least:
+                raise InputError(f'--{name.replace("_", "-")} {getattr(arguments, name)}: must be '
+                                 f'{least} or more')
+        if not math.isfinite(arguments.max_cost_usd):
+            raise InputError(f'--max-cost-usd {arguments.max_cost_usd}: must be a number, 0 for '
+                             f"the file's")
+        sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
+        out = arguments.out or Path('runs') / sweep.name
+        if arguments.dry_run:
+            return _plan(sweep, out, arguments)
+        with stop_flag() as stop, SweepProgress() as progress:
+            how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
+                      arguments.max_cost_usd, arguments.patience,
+                      lambda workers: _engine(arguments, workers, stop))
+            result = run_sweep(sweep, out, how, progress, stop)
+    except InputError as error:
+        print(f'sightplan sweep: {error}', file=sys.stderr)
+        return _USAGE
+    except KeyboardInterrupt:
+        print('sightplan sweep: interrupted; finished episodes are kept', file=sys.stderr)
+        return _FAILED
+    _show(result, sys.stderr if arguments.json else sys.stdout)
+    if result['stopped_by']:
+        where = (f' (settings of the backend stand in {arguments.file}, as backend_options.NAME)'
+                 if result['stopped_kind'] == CAP_OF_RUN else '')
+        print(f'sightplan sweep: {result["stopped_by"]}{where}', file=sys.stderr)
+    if result['interrupted']:
+        print('sightplan sweep: broken off; the same command goes on from there', file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(result, allow_nan=False), flush=True)
+    complete = result['done'] == result['episodes'] and not (
+        result['failures'] or result['failed_infrastructure'] or result['duplicates'])
+    return _DONE if complete else _FAILED
+
+
+def _engine(arguments: argparse.Namespace, workers: int,
+            stopped: Callable[[], bool]) -> Engine:
+    if arguments.engine == 'ray':
+        from sightplan.sweeps.ray_engine import RayEngine
+        return RayEngine(workers, arguments.ray_address, stopped)
+    from sightplan.sweeps import LocalEngine
+    return LocalEngine()
+
+
+def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
+    """Say what is left to do."""
+    from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
+    jobs = arguments.jobs or default_jobs()
+    left, others = estimate(sweep, out), leftovers(sweep, out)
+    figures = left.as_json()
+    seconds = left.total.seconds / jobs
+    result = {**status(sweep, out), 'missing': left.missing, 'jobs': jobs,
+              'calibrations': len(sweep.calibrations),
+              'guessed': left.missing - left.measured, 'basis': left.basis,
+              **{name: figure['value'] for name, figure in figures.items()},
+              'seconds': round(seconds, 1), 'hours': round(seconds / 3600, 4),
+              'estimate': figures, 'leftovers': others, 'failures': damaged(sweep, out)}
+    stream = sys.stderr if arguments.json else sys.stdout
+    for cell in sweep.cells:
+        labels = ', '.join(f'{key} {value}' for key, value in cell.labels.items())
+        print(f'{cell.name}: {cell.episodes} episodes ({labels})', file=stream)
+    total = left.total
+    print(f'{len(sweep.cells)} cells, {sweep.episodes} episodes, {left.missing} missing; '
+          f'{len(sweep.calibrations)} calibrations', file=stream)
+    cost = ('' if not total.prompt_tokens else ' at a cost that is not known (no price)'
+            if total.cost_usd is None else f' for {total.cost_usd:.2f} USD')
+    basis = {'measured': 'measured on episodes of the same kind',
+             'guessed': 'guessed by a rough rule, see docs/sweeps.md',
+             'partly measured': f'{left.missing - left.measured} of {left.missing} episodes '
+                                f'guessed by a rough rule, see docs/sweeps.md'}[left.basis]
+    if left.missing:
+        print(f'they will take about {total.questions:,.0f} questions, '
+              f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
+              f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
+              f'({basis})', file=stream)
+    _show_failures(result['failures'], stream)
+    if others:
+        print(f'{len(others)} other run directories in {out} belong to no cell of this sweep '
+              f'(made by another version, or with what was changed since): {", ".join(others)}',
+              file=stream)
+    if arguments.json:
+        print(json.dumps(result, allow_nan=False), flush=True)
+    return _DONE
+
+
+def _show(result: Mapping[str, Any], stream: Any) -> None:
+    print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
+          f'{result["cells"]} cells are done ({result["new"]} new, '
+          f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
+          f'{result["failed_infrastructure"]} could not be scored; '
+          f'results: {result["out"]}', file=stream)
+    _show_failures(result['failures'], stream)
+
+
+def _show_failures(found: Sequence[Mapping[str, Any]], stream: Any) -> None:
+    by_error: dict[str, list[Mapping[str, Any]]] = {}
+    for failure in found:
+        by_error.setdefault(failure['error'], []).append(failure)
+    for error, failures in by_error.items():
+        where = ', '.join(_place(failure) for failure in failures[:_FAILURES_SHOWN])
+        more = len(failures) - _FAILURES_SHOWN
+        print(f'failed: {where}{f" and {more} more" if more > 0 else ""}{": " if where else ""}'
+              f'{error}', file=stream)
+
+
+def _place(failure: Mapping[str, Any]) -> str:
+    """Cell and episodes that a failure is about."""
+    from sightplan.sweeps.running import some_of
+    episodes = failure.get('episodes', [failure['episode']] if 'episode' in failure else [])
+    return ' '.join(part for part in (failure.get('cell', ''), some_of(episodes)) if part)
+
+
+class SweepProgress(EpisodeBar):
+    """Progress on standard error: a bar on a terminal, a line per finished run elsewhere."""
+
+    def begin(self, what: str, episodes: int, done: int) -> None:
+        """Open a bar."""
+        super().begin(what, episodes, done)
+        self.say(f'{what}: {episodes - done} of {episodes} to do')
+
+    def tick(self, tick: Tick) -> None:
+        """Advance."""
+        shown = ', '.join(tick.running[:_RUNNING_SHOWN])
+        more = len(tick.running) - _RUNNING_SHOWN
+        parts = [f'{tick.failed} failed' if tick.failed else '']
+        if tick.spent is not None:
+            cost = tick.spent.cost_usd
+            tokens = tick.spent.prompt_tokens + tick.spent.completion_tokens
+            parts.append(f'{tokens:,} tokens' + ('' if cost is None else f', {cost:.2f} USD'))
+        parts.append(shown + (f' and {more} more' if more > 0 else ''))
+        self.update(tick.done, '; '.join(part for part in parts if part))
+
+    def finished(self, name: str, error: str) -> None:
+        """Say that a run is over."""
+        if error or self.plain:
+            self.say(f'[{self.done}/{self.total}] {name}: {error or "done"}, '
+                     f'ETA {self.time_left}')

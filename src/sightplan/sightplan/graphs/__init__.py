@@ -1,0 +1,1 @@
+"""Graph files, and running a graph with all its processes."""

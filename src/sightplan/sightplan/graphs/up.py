@@ -1,0 +1,398 @@
+"""``sightplan up``: start a graph's nodes as processes, without ``ros2 launch``.
+
+Each node is a process in a session of its own, so that a Ctrl-C in the terminal reaches ``up``
+alone, which then stops the nodes in a sensible order. When one node ends unasked the others are
+stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to be told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph, graph_files
+from sightplan.model import InfrastructureError, InputError, config_folders
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
+"""Tells a node whose end must be its own, too."""
+
+PROFILE = 'fastdds_loopback.xml'
+_PROFILE_VARIABLES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
+_RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+_DOMAIN = 'ROS_DOMAIN_ID'
+_DOMAINS = range(1, 102)
+_PORT_BASE = 32768  # where ROS's own domain_coordinator reserves domains, too
+
+_TURN_S = 4.0  # before the next node is asked to stop
+_PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
+_COLOURS = (36, 32, 33, 35, 34, 31)
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan up``."""
+    parser = subparsers.add_parser(
+        'up', help='start a graph of ROS 2 nodes and stop it again',
+        description='Start all nodes of a graph, each as a process, and stop them all when one '
+                    'ends, or on Ctrl-C. The same graphs work with "ros2 launch '
+                    'sightplan_bringup NAME.launch.py".',
+        epilog='examples:\n'
+               '  sightplan up experiment\n'
+               '  sightplan up experiment split:=hard backend:=noisy_oracle '
+               'backend_options:=table=gpt-4.1\n'
+               '  sightplan up experiment --show-args\n'
+               '  ROS_DOMAIN_ID=7 sightplan up experiment backend:=embedded --only grounder\n\n'
+               'Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID '
+               '(set it yourself to choose).\n\n'
+               'exit codes: 0 done; 1 a node failed; 2 bad usage.',
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('graph', metavar='GRAPH',
+                        help='name of a graph, or path of a graph file (installed: '
+                             f'{", ".join(graph_files()) or "none"})')
+    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
+                        help='arguments of the graph')
+    parser.add_argument('-s', '--show-args', action='store_true',
+                        help='list the arguments of the graph and end')
+    parser.add_argument('--only', metavar='NODE', action='append', default=[],
+                        help='start this node of the graph, whatever the method needs (repeat for '
+                             'more); the others run elsewhere, for example in containers')
+    parser.add_argument('--json', action='store_true',
+                        help='with --show-args: as JSON; else: the last line of standard output '
+                             'is one object with exit code and what ended the graph')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Start a graph and wait for its end; returns the exit code."""
+    try:
+        graph = find_graph(arguments.graph)
+        if arguments.show_args:
+            _show_arguments(graph, arguments.json)
+            return DONE
+        values = graph.values(arguments.arguments)
+        graph = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+        with contextlib.ExitStack() as stack:
+            environment = graph_environment(os.environ, stack)
+            commands = [command(node, values) for node in graph.nodes]
+            run = _Run(graph, commands, environment)
+            code = run.until_end()
+    except InputError as error:
+        sys.stderr.write(f'sightplan up: {error}\n')
+        return USAGE
+    except InfrastructureError as error:
+        sys.stderr.write(f'sightplan up: {error}\n')
+        return FAILED
+    if arguments.json:
+        sys.stdout.write(json.dumps({
+            'graph': graph.name, 'exit_code': code, 'ended_by': run.ended_by,
+            'reason': run.reason, 'ros_domain_id': int(environment[_DOMAIN])}) + '\n')
+        sys.stdout.flush()
+    return code
+
+
+def _show_arguments(graph: Graph, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({'graph': graph.name, 'arguments': [
+            {'name': a.name, 'type': a.type.__name__, 'default': a.default,
+             'description': a.description, 'choices': a.choices}
+            for a in graph.arguments]}) + '\n')
+        return
+    lines = [graph.description.strip(), '', 'Arguments (NAME:=VALUE):']
+    for argument in graph.arguments:
+        lines.append(f"\n    '{argument.name}':")
+        lines.append(f'        {argument.description}'
+                     + (f'. One of: {", ".join(argument.choices)}' if argument.choices else ''))
+        lines.append(f"        (default: '{argument.default}')")
+    sys.stdout.write('\n'.join(lines) + '\n')
+
+
+# Environment.
+
+def graph_environment(environ: Mapping[str, str], stack: contextlib.ExitStack) -> dict[str, str]:
+    """The environment of a graph's nodes.
+
+    Args:
+        environ: the environment of this process; what the user has set is kept.
+        stack: holds the reservation of the ROS domain.
+
+    Raises:
+        InputError: a value set by the user cannot be right.
+        InfrastructureError: the loopback profile is missing, or no domain is free.
+    """
+    environment = {**environ, **transport_environment(environ)}
+    given = environ.get(_DOMAIN, '')
+    if given:
+        if not (given.isascii() and given.isdecimal()) or not 0 <= int(given) <= 232:
+            raise InputError(f'{_DOMAIN}={given} is not a number from 0 to 232')
+    else:
+        environment[_DOMAIN] = str(stack.enter_context(reserved_domain()))
+    environment[PARENT_VARIABLE] = str(os.getpid())
+    environment.setdefault('PYTHONUNBUFFERED', '1')
+    environment.setdefault('RCUTILS_COLORIZED_OUTPUT', '0')
+    return environment
+
+
+def transport_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What must be set so that a graph stays on this machine and loses no image.
+
+    ROS's defaults do neither: see the profile. Nothing is changed where the user has chosen.
+
+    Raises:
+        InfrastructureError: the profile is missing. Going on without it would multicast to the
+            whole network, so this must be loud.
+    """
+    for variable in _PROFILE_VARIABLES:
+        given = environ.get(variable)
+        if given and not Path(given).is_file():
+            raise InfrastructureError(f'{variable}={given}: no such file; unset it, or build the '
+                                      'workspace again')
+    if environ.get(_RANGE) or any(environ.get(variable) for variable in _PROFILE_VARIABLES):
+        return {}
+    if not environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps').startswith('rmw_fastrtps'):
+        return {_RANGE: 'LOCALHOST'}
+    for folder in config_folders():
+        if (folder / PROFILE).is_file():
+            return {_PROFILE_VARIABLES[0]: str(folder / PROFILE), _RANGE: 'SUBNET'}
+    raise InfrastructureError(
+        f'{PROFILE} is in none of {", ".join(map(str, config_folders())) or "(no prefix)"}: '
+        f'without it the graph would speak to the whole network. Build the workspace again, or '
+        f'set {_RANGE} yourself')
+
+
+@contextlib.contextmanager
+def reserved_domain() -> Iterator[int]:
+    """A ROS domain that no other graph on this machine uses, for as long as the context lasts.
+
+    Raises:
+        InfrastructureError: all are taken.
+    """
+    domains = list(_DOMAINS)
+    start = random.randrange(len(domains))
+    for domain in domains[start:] + domains[:start]:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
+            try:
+                holder.bind(('127.0.0.1', _PORT_BASE + domain))
+            except OSError:
+                continue
+            yield domain
+            return
+    raise InfrastructureError(f'no ROS domain from {_DOMAINS[0]} to {_DOMAINS[-1]} is free; set '
+                              f'{_DOMAIN} to share one')
+
+
+def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:
+    """The command line of a node.
+
+    Raises:
+        InputError: its executable is not installed.
+    """
+    arguments = [str(_executable(node)), '--ros-args', '-r', f'__node:={node.name}']
+    if node.namespace:
+        arguments += ['-r', f'__ns:=/{node.namespace}']
+    for name, value in node.resolved(values).items():
+        arguments += ['-p', f'{name}:={json.dumps(value)}']  # JSON is YAML, which ROS reads
+    return arguments
+
+
+def _executable(node: NodeSpec) -> Path:
+    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    for prefix in prefixes:
+        path = Path(prefix) / 'lib' / node.package / node.executable
+        if os.access(path, os.X_OK) and path.is_file():
+            return path
+    raise InputError(f'executable {node.executable!r} of package {node.package!r} is not '
+                     'installed: build the workspace (make build) and use .venv/bin/sightplan, '
+                     'or source install/setup.bash')
+
+
+# Processes.
+
+@dataclass
+class _Process:
+    """One node's process."""
+
+    spec: NodeSpec
+    popen: subprocess.Popen[bytes]
+    readers: list[threading.Thread] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.spec.full_name
+
+    def alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the node and whatever it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.popen.pid, number)
+
+
+class _Run:
+    """One run of a graph, from start to end."""
+
+    def __init__(self, graph: Graph, commands: Sequence[Sequence[str]],
+                 environment: Mapping[str, str]) -> None:
+        self._graph, self._commands, self._environment = graph, commands, environment
+        self._processes: list[_Process] = []
+        self._wake = threading.Event()
+        self._stop_signal = 0
+        self._print_lock = threading.Lock()
+        self._killed = False
+        self.ended_by = ''
+        self.reason = ''
+
+    def until_end(self) -> int:
+        """Start all nodes, wait, stop all; returns the exit code."""
+        handlers = {number: signal.signal(number, self._on_signal)
+                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            self._say(f'graph {self._graph.name!r}, {_DOMAIN}={self._environment[_DOMAIN]}')
+            self._start()
+            code = self._watch()
+            self._stop_all(polite=signal.SIGINT if self._stop_signal or code == DONE
+                           else signal.SIGTERM)
+            return code
+        finally:
+            for process in self._processes:
+                process.signal(signal.SIGKILL)  # whatever is left of its group
+                process.popen.wait()
+            for process in self._processes:
+                for reader in process.readers:
+                    reader.join(2.0)
+            if self._killed:
+                _clean_shared_memory()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stop_signal = number
+        self._wake.set()
+
+    def _start(self) -> None:
+        for index, (spec, arguments) in enumerate(
+                zip(self._graph.nodes, self._commands, strict=True)):
+            if self._stop_signal:
+                return
+            try:
+                popen = subprocess.Popen(
+                    arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
+                    env=dict(self._environment), start_new_session=True)
+            except OSError as error:
+                raise InfrastructureError(f'{spec.name} cannot be started: {error}') from error
+            process = _Process(spec, popen)
+            self._processes.append(process)
+            for stream, target in ((popen.stdout, sys.stdout), (popen.stderr, sys.stderr)):
+                if stream is not None:
+                    self._forward(process, stream, target, index)
+            threading.Thread(target=self._await, args=(popen,), daemon=True).start()
+
+    def _await(self, popen: subprocess.Popen[bytes]) -> None:
+        popen.wait()
+        self._wake.set()
+
+    def _owns_terminal(self, spec: NodeSpec) -> bool:
+        """Whether a node draws on the terminal itself: a progress bar would not survive a pipe."""
+        return spec.ends_graph and sys.stderr.isatty()
+
+    def _forward(self, process: _Process, stream: IO[bytes], target: IO[str],
+                 index: int) -> None:
+        prefix = f'[{process.name}] '
+        if target.isatty():
+            prefix = f'\033[{_COLOURS[index % len(_COLOURS)]}m{prefix}\033[0m'
+
+        def forward() -> None:
+            with stream:
+                for line in stream:
+                    self._write(target, prefix + line.decode('utf-8', 'replace').rstrip('\n'))
+
+        reader = threading.Thread(target=forward, name=f'output of {process.name}', daemon=True)
+        reader.start()
+        process.readers.append(reader)
+
+    def _write(self, target: IO[str], line: str) -> None:
+        with self._print_lock, contextlib.suppress(OSError, ValueError):
+            target.write(line + '\n')
+            target.flush()
+
+    def _say(self, text: str) -> None:
+        self._write(sys.stderr, f'sightplan up: {text}')
+
+    def _watch(self) -> int:
+        """Wait for the first node to end, or a signal; returns the graph's exit code."""
+        while True:
+            if self._stop_signal:
+                self.reason = f'stopped by {signal.Signals(self._stop_signal).name}'
+                self._say(f'{self.reason}; stopping the nodes')
+                return FAILED
+            for process in self._processes:
+                if process.alive():
+                    continue
+                code = process.popen.returncode
+                self.ended_by, self.reason = process.name, describe_exit(code)
+                if process.spec.ends_graph and code >= 0:
+                    if code != DONE:
+                        self._say(f'{process.name} {self.reason}')
+                    return DONE if code == DONE else USAGE if code == USAGE else FAILED
+                self._killed = self._killed or code == -signal.SIGKILL
+                self._say(f'{process.name} {self.reason}; stopping the other nodes')
+                return USAGE if code == USAGE else FAILED
+            self._wake.wait(0.5)
+            self._wake.clear()
+
+    def _stop_all(self, polite: int) -> None:
+        """Ask the nodes to stop, last started first; insist where that does not help."""
+        for process in reversed(self._processes):
+            process.signal(polite)
+            _wait_for_end([process], _TURN_S)
+        for number, limit_s in _PATIENCE:
+            left = [process for process in self._processes if process.alive()]
+            if not left:
+                return
+            name = signal.Signals(number).name
+            self._say(f'{", ".join(p.name for p in left)}: not stopped yet; sending {name}')
+            self._killed = self._killed or number == signal.SIGKILL
+            for process in left:
+                process.signal(number)
+            _wait_for_end(left, limit_s)
+
+
+def _wait_for_end(processes: Sequence[_Process], limit_s: float) -> None:
+    end = time.monotonic() + limit_s
+    while any(process.alive() for process in processes) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def describe_exit(code: int) -> str:
+    """What a process's return code means."""
+    if code >= 0:
+        return f'ended with exit code {code}'
+    with contextlib.suppress(ValueError):
+        return f'was killed by {signal.Signals(-code).name}'
+    return f'was killed by signal {-code}'
+
+
+def _clean_shared_memory() -> None:
+    """Free the shared memory that killed nodes have left; other graphs' is in use and stays."""
+    tool = shutil.which('fastdds')
+    if tool is not None:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            subprocess.run([tool, 'shm', 'clean'], stdin=subprocess.DEVNULL, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)

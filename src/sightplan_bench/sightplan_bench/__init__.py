@@ -1,0 +1,1 @@
+"""Benchmarks: speed, safety, robustness; ``sightplan bench``."""

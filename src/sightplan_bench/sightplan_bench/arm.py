@@ -1,0 +1,398 @@
+"""``sightplan bench arm``: how often problems are solved by an arm, and how its moves went.
+
+Problems of a domain run in process on the world with ``execution=arm``: physics grasps, nothing
+is injected. Success is counted by the scorer from the truth; what became of each move is told
+twice, by the robot's own report and by the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import signal
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import (
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeStarted,
+    InfrastructureError,
+    InputError,
+    SightplanError,
+    Stepped,
+    World,
+)
+
+MOVES = 'moves.jsonl'
+"""In a run's directory: one line per episode, with what became of each of its moves."""
+
+GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
+"""Phases of a skill by what they are; all others are motions."""
+
+_OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
+"""How messages of errors begin that arm and table may have caused."""
+_POLL_S = 1.0
+_DONE, _FAILED, _USAGE = 0, 1, 2
+
+EXAMPLES = """\
+examples:
+  sightplan bench arm
+  sightplan bench arm --split hard --episodes 5 --world-option calibration_error_mm=5
+  sightplan bench arm --out runs/arm --jobs 3 --json
+
+exit codes: 0 done; 1 something failed, or episodes are missing; 2 bad usage.
+"""
+
+
+class MovesLog:
+    """A Recorder that keeps what became of each move: the world's own report, and the truth.
+
+    Args:
+        path: of the file; a line is added when an episode ends.
+        world: has ``skill_reports``, and is a TruthSource.
+    """
+
+    def __init__(self, path: Path, world: Any) -> None:
+        self._path, self._world = path, world
+        self._moves: list[dict[str, Any]] = []
+        self._episode = ''
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Take one event."""
+        if isinstance(event, EpisodeStarted):
+            self._episode, self._moves, self._reported = event.spec.episode_id, [], 0
+        elif isinstance(event, Stepped):
+            self._note(self._world.last_outcome())
+        elif isinstance(event, EpisodeEnded):
+            self._note('')  # what was begun, but ended in an error
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open('a', encoding='utf-8') as file:
+                file.write(json.dumps({'episode_id': self._episode, 'moves': self._moves}) + '\n')
+
+    def _note(self, outcome: str) -> None:
+        try:
+            reports = self._world.skill_reports[self._reported:]
+        except SightplanError:
+            reports = []
+        for report in reports:
+            self._moves.append({
+                'action': str(report.action), 'cause': report.cause,
+                'message': report.message, 'outcome': outcome.partition(':')[0],
+                **{clock: dict(zip(report.phases, getattr(report, clock), strict=True))
+                   for clock in ('seconds', 'cpu_seconds', 'wall_seconds')}})
+        self._reported += len(reports)
+
+
+def read_moves(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Moves by episode; of an episode that was repeated those of the last time."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text('utf-8').splitlines() if path.exists() else ():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # cut off by a crash
+        found[entry['episode_id']] = entry['moves']
+    return found
+
+
+def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, Any]],
+             planned: int) -> dict[str, Any]:
+    """Figures of some episodes.
+
+    Args:
+        lines: of the run store.
+        moves: of these episodes.
+        planned: number of episodes that were to be run.
+
+    Returns:
+        ``planned``, ``episodes`` (that have ended), ``infrastructure`` (those of them that ended
+        in an error that no motion caused) and ``counted``: ``planned`` without these; ``solved``
+        of them, ``rate`` and ``interval95`` (Wilson). What a motion ended in (stops of the gate, a
+        table that is not ready, blocks that do not stay), and what was not run, is not solved.
+        ``unsolved`` and ``errors`` of infrastructure, by episode; ``moves``;
+        ``causes`` by the robot's reports, ``outcomes`` by the truth and ``causes_by_outcome``;
+        ``ms`` per move that was carried out, medians: ``perceive``, ``plan`` and ``motion`` as
+        CPU and ``motion_clock`` on the arm's clock, ``all`` as CPU and ``wall``; and ``failed``:
+        the moves that went wrong.
+    """
+    from sightplan.metrics.intervals import wilson
+    moves = list(moves)
+    broken = [line for line in lines if _infrastructure(line)]
+    counted = planned - len(broken)
+    solved = sum(bool(line['solved']) for line in lines)
+    carried_out = [move for move in moves if 'approach' in move['seconds']]
+    found: dict[str, Any] = {
+        'planned': planned, 'episodes': len(lines), 'infrastructure': len(broken),
+        'counted': counted, 'solved': solved, 'rate': solved / counted if counted else None,
+        'interval95': wilson(solved, counted) if counted else None,
+        'errors': [f'{line["episode_id"]}: {line["message"]}' for line in broken],
+        'unsolved': [f'{line["episode_id"]}: '
+                     f'{line["stop"] if line["scored"] else line["message"]}'
+                     for line in lines if not line['solved'] and line not in broken],
+        'moves': len(moves),
+        'causes': dict(Counter(move['cause'] for move in moves).most_common()),
+        'outcomes': dict(Counter(move['outcome'] or 'error' for move in moves).most_common()),
+        'causes_by_outcome': _crossed(moves),
+        'failed': [move for move in moves
+                   if move['cause'] != 'done' or move['outcome'] != 'success'],
+    }
+    if carried_out:
+        found['ms'] = {
+            **{group: _median_ms(carried_out, 'cpu_seconds', group)
+               for group in (*GROUPS, 'motion', 'all')},
+            'wall': _median_ms(carried_out, 'wall_seconds', 'all'),
+            'motion_clock': _median_ms(carried_out, 'seconds', 'motion')}
+    return found
+
+
+def _infrastructure(line: Mapping[str, Any]) -> bool:
+    """Whether an episode ended in an error that neither arm nor table can have caused."""
+    return not line['scored'] and not str(line['message']).startswith(_OF_MOTION)
+
+
+def _crossed(moves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    table: dict[str, dict[str, int]] = {}
+    for (outcome, cause), count in sorted(Counter(
+            (move['outcome'] or 'error', move['cause']) for move in moves).items()):
+        table.setdefault(outcome, {})[cause] = count
+    return table
+
+
+def _median_ms(moves: Sequence[Mapping[str, Any]], clock: str, group: str) -> float:
+    """Median over moves of the milliseconds in a group of phases."""
+    named = {phase for phases in GROUPS.values() for phase in phases}
+    return round(1e3 * float(statistics.median(
+        sum(seconds for phase, seconds in move[clock].items()
+            if group == 'all' or (phase in GROUPS[group] if group in GROUPS
+                                  else phase not in named))
+        for move in moves)), 1)
+
+
+def run_split(settings: Any) -> dict[str, Any]:
+    """Run the episodes of a split that are missing, with a log of their moves.
+
+    Args:
+        settings: RunSettings, with ``out``.
+
+    Raises:
+        InputError: the world has no arm.
+    """
+    from sightplan.runs.runner import make_world, run
+    cancelled = _stop.is_set if _stop is not None else lambda: False
+    world: Any = make_world(settings.domain, settings.world_options)
+    try:
+        if not hasattr(world, 'skill_reports'):
+            raise InputError(f'the world of domain {settings.domain!r} has no arm with '
+                             f'{settings.world_options}')
+        return run(settings, world=_as_world(world), cancelled=cancelled,
+                   recorders=[MovesLog(Path(settings.out) / MOVES, world)])
+    finally:
+        world.close()
+
+
+_stop: Any = None  # an event that tells this process to end, in workers
+
+
+def _begin_worker(stop: Any) -> None:
+    """In a new process: the parent alone hears of Ctrl-C, and tells."""
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _as_world(world: Any) -> World:
+    found: World = world
+    return found
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``sightplan bench arm``."""
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument('--domain', default='blocksworld')
+    parser.add_argument('--split', action='append', metavar='NAME',
+                        help='a split (repeatable; default: all of the domain)')
+    parser.add_argument('--episodes', type=int, default=0, metavar='N',
+                        help='episodes per split (default: one per problem)')
+    parser.add_argument('--seed', type=int, default=0, metavar='N',
+                        help='of looks and noise (default: %(default)s)')
+    parser.add_argument('--method', default='belief', help='(default: %(default)s)')
+    parser.add_argument('--backend', default='embedded', help='(default: %(default)s)')
+    parser.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
+                        help='setting of the simulated world besides execution=arm (repeatable)')
+    parser.add_argument('--out', metavar='DIR', help='directory of the results; the same command '
+                        'takes it up again (default: runs/<time>-bench-arm)')
+    parser.add_argument('--jobs', type=int, default=1, metavar='N',
+                        help='splits at the same time (default: %(default)s)')
+    parser.add_argument('--json', action='store_true',
+                        help='print all figures as one JSON object, the last line of standard '
+                             'output')
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run, show, report; returns the exit code."""
+    try:
+        runs = _settings(arguments)
+        failures = _run_all(runs, max(1, arguments.jobs))
+        result = _result(arguments, runs)
+    except InputError as error:
+        print(f'sightplan bench arm: {error}', file=sys.stderr)
+        return _USAGE
+    except InfrastructureError as error:
+        print(f'sightplan bench arm: {type(error).__name__}: {error}', file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        print('sightplan bench arm: interrupted; finished episodes are kept', file=sys.stderr)
+        return _FAILED
+    _show(result, sys.stderr if arguments.json else sys.stdout)
+    for failure in failures:
+        print(f'sightplan bench arm: {failure}', file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(result, allow_nan=False), flush=True)
+    whole = all(split['episodes'] == split['planned'] and not split['infrastructure']
+                for split in result['splits'].values())
+    return _DONE if whole and not failures else _FAILED
+
+
+def _settings(arguments: argparse.Namespace) -> list[Any]:
+    """RunSettings of each split.
+
+    Raises:
+        InputError: an argument is wrong.
+    """
+    from sightplan.commands.run import read_options
+    from sightplan.domains import load_domain
+    from sightplan.runs.runner import RunSettings
+    options = {'execution': 'arm',
+               **read_options(arguments.world_option, None, '--world-option')}
+    out = Path(arguments.out or time.strftime('runs/%Y%m%d-%H%M%S-bench-arm'))
+    settings = []
+    for split in arguments.split or load_domain(arguments.domain).splits:
+        one = RunSettings(domain=arguments.domain, split=split, method=arguments.method,
+                          backend=arguments.backend, episodes=arguments.episodes,
+                          seed=arguments.seed, world_options=options, out=str(out / split))
+        one.check()
+        load_domain(arguments.domain).split_problems(split)
+        settings.append(one)
+    return settings
+
+
+def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
+    """Run splits in processes of their own, and show how far they are; what failed, in words.
+
+    Raises:
+        InputError: a split cannot be run with these settings.
+    """
+    from sightplan.commands.progress import EpisodeBar
+    from sightplan.commands.run import stop_flag
+    failures = []
+    planned = sum(map(_planned, runs))
+    spawn = multiprocessing.get_context('spawn')
+    told = spawn.Event()
+    with (stop_flag() as stop, EpisodeBar() as bar, concurrent.futures.ProcessPoolExecutor(
+            jobs, spawn, _begin_worker, (told,)) as pool):
+        bar.say(f'results: {Path(runs[0].out).parent}')
+        bar.begin('episodes', planned, sum(len(_lines(one)) for one in runs))
+        waiting = {pool.submit(run_split, one): one for one in runs}
+        while waiting:
+            done, _ = concurrent.futures.wait(
+                waiting, _POLL_S, concurrent.futures.FIRST_COMPLETED)
+            lines = [line for one in runs for line in _lines(one)]
+            if len(lines) != bar.done:
+                solved = sum(bool(line['solved']) for line in lines)
+                bar.update(len(lines), f'solved {solved} of {len(lines)}')
+                if bar.plain:
+                    bar.say(f'[{bar.done}/{bar.total}] solved {solved}, ETA {bar.time_left}')
+            if stop() and not told.is_set():
+                told.set()
+                failures.append('stopped; the same command with '
+                                f'--out {Path(runs[0].out).parent} goes on from there')
+            for future in done:
+                one = waiting.pop(future)
+                error = None if future.cancelled() else future.exception()
+                if error is not None:
+                    told.set()  # the others need not go on
+                if isinstance(error, InputError):
+                    raise error
+                if error is not None:
+                    failures.append(f'{one.split}: {type(error).__name__}: {error}')
+    return failures
+
+
+def _planned(settings: Any) -> int:
+    from sightplan.runs.runner import episode_specs, select_problems
+    domain, pairs, _ = select_problems(settings)
+    return len(episode_specs(settings, domain, pairs))
+
+
+def _lines(settings: Any) -> list[dict[str, Any]]:
+    from sightplan.records import RunStore
+    folder = Path(settings.out)
+    return RunStore(folder).lines() if folder.exists() else []
+
+
+def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any]:
+    from sightplan.records.provenance import provenance
+    splits: dict[str, Any] = {}
+    every_line: list[dict[str, Any]] = []
+    every_move: list[dict[str, Any]] = []
+    for one in runs:
+        lines, moves = _lines(one), read_moves(Path(one.out) / MOVES)
+        mine = [{**move, 'episode_id': line['episode_id']} for line in lines
+                for move in moves.get(line['episode_id'], ())]
+        splits[one.split] = describe(lines, mine, _planned(one))
+        every_line += lines
+        every_move += mine
+    return {'out': str(Path(runs[0].out).parent), 'domain': arguments.domain,
+            'method': arguments.method, 'backend': arguments.backend, 'seed': arguments.seed,
+            'world': dict(runs[0].world_options), 'cpus': os.cpu_count(),
+            'splits': splits, 'all': describe(
+                every_line, every_move, sum(split['planned'] for split in splits.values())),
+            'provenance': provenance()}
+
+
+def _show(result: Mapping[str, Any], stream: Any) -> None:
+    """Print figures as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    console = Console(file=stream)
+    table = Table(title=f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
+                  f'{result["world"]}', title_justify='left')
+    for name in ('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'):
+        table.add_column(name, justify='left' if name == 'split' else 'right')
+    for name, split in (*result['splits'].items(), ('all', result['all'])):
+        low, high = split['interval95'] or (0.0, 1.0)
+        ms = split.get('ms', {})
+        cells = [f'{ms[key]:.0f}' if key in ms else '-' for key in (*GROUPS, 'motion', 'all')]
+        cells += [f'{ms["motion_clock"] / 1e3:.1f} s' if ms else '-']
+        table.add_row(name, f'{split["solved"]} of {split["counted"]}',
+                      f'{low:.3f}-{high:.3f}', str(split['moves']), *cells)
+    console.print(table)
+    everything = result['all']
+    missing = everything['planned'] - everything['episodes']
+    console.print('perceive to all: CPU milliseconds, arm: seconds on its clock; medians per move '
+                  f'that was carried out; solved: by the truth; of '
+                  f'{everything["planned"]} episodes {missing} are missing (counted as not '
+                  f'solved), {everything["infrastructure"]} ended in errors apart from motion '
+                  '(not counted)', highlight=False)
+    for title, counts in (('moves by the report', everything['causes']),
+                          ('moves by the truth', everything['outcomes'])):
+        console.print(f'{title}: ' + (', '.join(f'{k} {v}' for k, v in counts.items()) or '-'),
+                      highlight=False)
+    for move in everything['failed']:
+        console.print(f'  {move["episode_id"]} {move["action"]}: {move["cause"]} '
+                      f'(truth: {move["outcome"] or "error"}) {move["message"]}',
+                      highlight=False, markup=False, soft_wrap=True)
+    for kind in ('unsolved', 'errors'):
+        for text in everything[kind]:
+            console.print(f'{kind}: {text}', highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,433 @@
+"""``sightplan bench``: medians of what costs time, as one JSON object.
+
+Nothing here passes or fails: speed is measured, tests never assert it. Every figure is a median
+over repetitions on the machine at hand; compare figures of one run, not single times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sightplan.domains import load_domain
+from sightplan.model import EpisodeSpec, PlanningTask, Question
+
+REPEATS = 15
+QUESTIONS = 60
+SEED = 20260
+
+
+def _median_ms(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Median wall-clock milliseconds of a call, after one warm-up."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return round(statistics.median(times), 2)
+
+
+def _say(text: str) -> None:
+    print(f'bench: {text}', file=sys.stderr, flush=True)
+
+
+def bench_render(domain_name: str) -> dict[str, Any]:
+    """Milliseconds per rendered frame of the domain's world, a move before each frame."""
+    from sightplan.runs.runner import make_world
+    domain = load_domain(domain_name)
+    problem = domain.split_problems('hard')[0]
+    world = make_world(domain_name)
+    model = domain.model(problem)
+    world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+    rng, times = random.Random(SEED), []
+    state = problem.init
+    for _ in range(REPEATS + 1):
+        action = rng.choice([a for a in model.actions if model.applicable(a, state)])
+        state = model.apply(action, state)
+        world.execute(action)
+        start = time.perf_counter()
+        image = world.observe().image
+        times.append(1e3 * (time.perf_counter() - start))
+    assert image is not None
+    return {'render_ms': round(statistics.median(times[1:]), 2),
+            'render_size': f'{image.shape[1]}x{image.shape[0]}'}
+
+
+def bench_steps() -> dict[str, Any]:
+    """CPU milliseconds of a step in each world: act, settle, take a picture, read the truth.
+
+    Random legal actions in five hard problems; time of the process, since a step is to fit one
+    core, however busy the machine is.
+    """
+    from sightplan.runs.runner import make_world, world_names
+    found: dict[str, Any] = {}
+    for name in world_names():
+        domain, rng, times = load_domain(name), random.Random(SEED), []
+        world: Any = make_world(name)
+        for problem in domain.split_problems('hard')[::5]:
+            model = domain.model(problem)
+            world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+            for _ in range(REPEATS):
+                legal = [a for a in model.actions if model.applicable(a, world.state())]
+                name_of = rng.choice(sorted({a.name for a in legal}))
+                action = rng.choice([a for a in legal if a.name == name_of])
+                start = time.process_time()
+                world.execute(action)
+                world.observe()
+                world.state()
+                times.append(1e3 * (time.process_time() - start))
+        world.close()
+        found |= {f'{name}_step_ms': round(statistics.median(times), 2),
+                  f'{name}_step_ms_most': round(max(times), 2)}
+    return found
+
+
+def bench_embedded(domain_name: str) -> dict[str, Any]:
+    """Questions per second of the ``embedded`` backend: 60 questions about one image.
+
+    Two images take turns, because the backend keeps what it encoded last.
+    """
+    from sightplan.runs.runner import make_world
+    from sightplan.vlm import YesNoRequest, make_backend
+    domain = load_domain(domain_name)
+    problem = domain.split_problems('hard')[0]
+    world = make_world(domain_name)
+    world.reset(EpisodeSpec('bench', problem, 'ground', seed=SEED))
+    seen = world.observe()
+    assert seen.image is not None
+    images = itertools.cycle([seen, dataclasses.replace(
+        seen, image=np.ascontiguousarray(seen.image[:, ::-1]), _digest=[])])
+    questions: tuple[Question, ...] = tuple(
+        domain.question(atom) for atom in domain.model(problem).atoms[:QUESTIONS])
+    backend = make_backend('embedded', {'domain': domain_name})
+    ms = _median_ms(lambda: backend.answer(YesNoRequest(next(images), questions)))
+    return {'embedded_ms_per_60_questions': ms,
+            'embedded_questions_per_s': round(1e3 * len(questions) / ms, 1)}
+
+
+def bench_planner(domain_name: str) -> dict[str, Any]:
+    """Milliseconds per plan on the hard split, nothing cached."""
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    domain = load_domain(domain_name)
+    problems = domain.split_problems('hard')
+    planner = FastDownwardPlanner()
+    times = []
+    try:
+        for number, problem in enumerate(problems):
+            task = PlanningTask(problem.domain_pddl, domain.write_problem(problem))
+            start = time.perf_counter()
+            planner.plan(task, 60.0)
+            if number:  # the first one starts the worker process
+                times.append(1e3 * (time.perf_counter() - start))
+    finally:
+        planner.close()
+    return {'plan_ms_hard': round(statistics.median(times), 2)}
+
+
+def _episodes_per_minute(seconds: float, episodes: int) -> float:
+    return round(60.0 * episodes / seconds, 2)
+
+
+def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute of ``sightplan run`` (ground, embedded, medium split)."""
+    from sightplan.runs.runner import RunSettings, run
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=episodes, seed=SEED, out=str(Path(folder) / 'run')))
+        return {'episodes_per_minute_in_process':
+                _episodes_per_minute(time.perf_counter() - start, episodes)}
+
+
+def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute: recorded live, asked again of the same model, and scored again."""
+    from sightplan.replay.asking import ask_again
+    from sightplan.replay.rescored import score_again
+    from sightplan.replay.sources import Sources
+    from sightplan.runs.runner import RunSettings, run
+    from sightplan.vlm.api import make_backend
+    with tempfile.TemporaryDirectory() as folder:
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=1, seed=SEED, out=str(Path(folder) / 'warm')))
+        times = [time.perf_counter()]
+        out = Path(folder) / 'run'
+        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+                        episodes=episodes, seed=SEED, out=str(out), bags='all'))
+        times.append(time.perf_counter())
+        sources = Sources.find([out])
+        backend = make_backend('embedded', {'domain': domain_name})
+        for _ in ask_again(sources.read(), backend):
+            pass
+        times.append(time.perf_counter())
+        for _ in score_again(sources):
+            pass
+        times.append(time.perf_counter())
+    return {f'episodes_per_minute_{name}': _episodes_per_minute(after - before, episodes)
+            for name, (before, after) in zip(('recorded', 'replayed', 'scored_again'),
+                                             itertools.pairwise(times), strict=True)}
+
+
+def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
+    """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    from sightplan.metrics import EpisodeScorer
+    from sightplan.records.bag_recorder import BagRecorder
+    from sightplan.runs.runner import OpenRun, RunSettings, make_world
+    world: Any = make_world(domain_name)
+    events = _Events()
+    times = []
+    with tempfile.TemporaryDirectory() as folder, OpenRun(
+            RunSettings(domain=domain_name, split='medium', method='ground', seed=SEED,
+                        backend='noisy_oracle', failure_images=False, out=f'{folder}/run'),
+            world=world, recorders=[events]) as opened:
+        bags = BagRecorder(Path(folder), world, opened.domain)
+        for spec in opened.specs[:episodes]:
+            events.taken.clear()
+            opened.episode(spec)
+            scorer = EpisodeScorer(bags.truth)
+            start = time.perf_counter()
+            for event in events.taken:
+                bags.record(event)
+                scorer.record(event)
+            bags.commit(scorer.result())
+            times.append(time.perf_counter() - start)
+        written = sum(file.stat().st_size for file in Path(folder).glob('bags/*/*'))
+    return {'bag_ms_per_episode': round(1e3 * statistics.median(times), 1),
+            'bag_mb_per_episode': round(written / 1e6 / len(times), 2)}
+
+
+class _Events:
+    """A Recorder that keeps what it takes."""
+
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+
+    def record(self, event: Any) -> None:
+        self.taken.append(event)
+
+
+def bench_bags(domain_name: str) -> dict[str, Any]:
+    """Reading a bag with pictures: megabytes of messages per second, and messages per second.
+
+    As recorders write them: for each picture of the domain's world eight events, chunks
+    compressed with zstd. Events alone are read without the pictures' chunks being unpacked.
+    """
+    from sightplan.records.bag import BagWriter, MessageTypes
+    from sightplan.records.bag_reading import open_bag
+    from sightplan.runs.runner import make_world
+    world: Any = make_world(domain_name)
+    problem = load_domain(domain_name).split_problems('hard')[0]
+    world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
+    image, types = world.observe().image, MessageTypes()
+    kinds = {name: types.store.types[name] for name in (
+        'sensor_msgs/msg/Image', 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time')}
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        writer = BagWriter(Path(folder) / 'bag')
+        pictures = writer.add_topic('/image', types.get('sensor_msgs/msg/Image'))
+        events = writer.add_topic('/event', types.get('std_msgs/msg/Header'))
+        for number in range(100):
+            stamp = kinds['builtin_interfaces/msg/Time'](number, 0)
+            header = kinds['std_msgs/msg/Header'](stamp, 'camera')
+            message = kinds['sensor_msgs/msg/Image'](
+                header, *image.shape[:2], 'rgb8', 0, 3 * image.shape[1], image.reshape(-1))
+            writer.write(pictures, 10 * number, bytes(
+                types.store.serialize_cdr(message, 'sensor_msgs/msg/Image')))
+            writer.flush()
+            for event in range(8):
+                writer.write(events, 10 * number + event, bytes(
+                    types.store.serialize_cdr(header, 'std_msgs/msg/Header')))
+            writer.flush()
+        writer.close()
+        sizes = [len(message.data) for message in open_bag(writer.folder).messages()]
+        for name, topics in (('all', None), ('events', ['/event'])):
+            ms = _median_ms(lambda wanted=topics: sum(  # type: ignore[misc]
+                1 for _ in open_bag(writer.folder).messages(wanted)))
+            count = len(sizes) if topics is None else 800
+            found[f'bag_messages_per_s_{name}'] = round(1e3 * count / ms)
+            if topics is None:
+                found['bag_mb_per_s'] = round(sum(sizes) / 1e3 / ms, 1)
+    return found
+
+
+def bench_estimate() -> dict[str, Any]:
+    """Milliseconds of a joint estimate from one answer about every ground atom, one thread."""
+    from sightplan_bench.belief_cost import measure
+    found: dict[str, Any] = {}
+    for blocks, columns in ((6, 4), (12, 6)):
+        cost = measure([(blocks, columns)], errors=[0.02], cases=REPEATS, seed=SEED)[0]
+        found[f'estimate_ms_{blocks}_blocks'] = round(1e3 * cost['median_s'], 2)
+        found[f'estimate_answers_{blocks}_blocks'] = cost['answers']
+    return found
+
+
+class _Timed:
+    """A method that notes how long it thinks: without looking, asking, planning and acting."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self.begin_ms: list[float] = []
+        self.step_ms: list[float] = []
+
+    @property
+    def remaining(self) -> int:
+        return int(self._policy.remaining)
+
+    def _time(self, call: Callable[..., Any], context: Any, *arguments: Any) -> tuple[Any, float]:
+        before, start = sum(context.timings_s.values()), time.perf_counter()
+        result = call(context, *arguments)
+        waited = sum(context.timings_s.values()) - before
+        return result, 1e3 * (time.perf_counter() - start - waited)
+
+    def begin(self, context: Any) -> Any:
+        result, ms = self._time(self._policy.begin, context)
+        self.begin_ms.append(ms)
+        return result
+
+    def decide(self, context: Any) -> Any:
+        result, self._decided_ms = self._time(self._policy.decide, context)
+        return result
+
+    def learn(self, context: Any, *arguments: Any) -> Any:
+        result, ms = self._time(self._policy.learn, context, *arguments)
+        self.step_ms.append(self._decided_ms + ms)
+        return result
+
+
+def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Inference of the method ``belief`` on the hard split, with simulated answers.
+
+    First survey of a scene, and every further step: deciding on an action, moving the belief and
+    choosing questions; not what the world, the model and the planner take.
+    """
+    from sightplan.agent import make_policy, run_episode
+    from sightplan.grounding import BackendGrounder
+    from sightplan.metrics import EpisodeScorer
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    from sightplan.runs.runner import make_world
+    from sightplan.vlm.api import make_backend
+    domain = load_domain(domain_name)
+    world: Any = make_world(domain_name, {'pictures': 'none'})
+    grounder = BackendGrounder(make_backend(
+        'noisy_oracle', {'table': 'gpt-4.1', 'seed': SEED}, world))
+    policy: Any = _Timed(make_policy('belief'))
+    with FastDownwardPlanner() as planner:
+        for problem in domain.split_problems('hard')[:episodes + 1]:
+            run_episode(EpisodeSpec(f'bench/{problem.name}', problem, 'belief', 'hard', SEED),
+                        policy, world, grounder, planner, EpisodeScorer(world), domain)
+    return {'belief_survey_ms': round(statistics.median(policy.begin_ms[1:]), 2),
+            'belief_step_ms': round(statistics.median(policy.step_ms), 2),
+            'belief_step_ms_most': round(max(policy.step_ms), 2)}
+
+
+def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
+    """Standard output of a helper command in the workspace's environment."""
+    done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
+                          timeout=timeout_s, env=os.environ, check=False)
+    if done.returncode:
+        raise RuntimeError(f'{" ".join(arguments)} ended with {done.returncode}: '
+                           f'{done.stderr.strip()[-400:]}')
+    return done.stdout
+
+
+def bench_ros_ground() -> dict[str, Any]:
+    """Round trip of ``grounder/ground`` with a 640x480 image against the in-process call."""
+    return dict(json.loads(_ros_tool('sightplan_bench.ros').splitlines()[-1]))
+
+
+def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
+    """Episodes per minute of the whole graph, its start and end included and apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / 'run'
+        start = time.perf_counter()
+        _ros_tool('sightplan.cli', 'up', 'experiment', f'domain:={domain_name}', 'split:=medium',
+                  'method:=ground', 'backend:=embedded', f'episodes:={episodes}',
+                  f'seed:={SEED}', f'out:={out}')
+        whole = time.perf_counter() - start
+        summary = json.loads((out / 'summary.json').read_text())
+        return {'episodes_per_minute_ros': _episodes_per_minute(summary['seconds'], episodes),
+                'episodes_per_minute_ros_with_start': _episodes_per_minute(whole, episodes)}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench`` and its sub-commands."""
+    from sightplan_bench import arm as bench_arm
+    from sightplan_bench import gate, safety
+    from sightplan_bench import grounding as bench_grounding
+    from sightplan_bench import sweep as bench_sweep
+    parser = subparsers.add_parser(
+        'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
+        description='Measure what costs time and print one JSON object of medians. Without '
+                    'a sub-command: rendering, the embedded model, planning, beliefs, ROS, '
+                    'episodes.')
+    parser.add_argument('--domain', default='blocksworld')
+    parser.add_argument('--episodes', type=int, default=5,
+                        help='episodes per end-to-end figure (default: %(default)s)')
+    parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
+    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
+    parser.set_defaults(main=main)
+    parts = parser.add_subparsers(metavar='', title='sub-commands')
+    sweep = parts.add_parser(
+        'sweep', help='sweeps: killed at random, and with one worker and two')
+    bench_sweep.add_arguments(sweep)
+    sweep.set_defaults(main=bench_sweep.main)
+    grounding = parts.add_parser(
+        'grounding', help='large vision-language models: many questions about one image, on a '
+                          'GPU or CPU, against the plain way and the floor')
+    bench_grounding.add_arguments(grounding)
+    grounding.set_defaults(main=bench_grounding.main)
+    arm = parts.add_parser(
+        'arm', help='a simulated arm: problems solved, and how its moves went')
+    bench_arm.add_arguments(arm)
+    gate.add_parser(parts)
+    safety.add_parser(parts)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run all measurements; a failing one is reported as an error, not as a number."""
+    from sightplan.records.provenance import provenance
+    parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+        ('rendering', lambda: bench_render(arguments.domain)),
+        ('steps', bench_steps),
+        ('embedded model', lambda: bench_embedded(arguments.domain)),
+        ('planning', lambda: bench_planner(arguments.domain)),
+        ('bags', lambda: bench_bags(arguments.domain)),
+        ('recording', lambda: bench_recording(arguments.domain, arguments.episodes)),
+        ('estimate', bench_estimate),
+        ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
+        ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
+        ('replay', lambda: bench_replay(arguments.domain, arguments.episodes)),
+    ]
+    if not arguments.no_ros:
+        parts += [('ROS round trip', bench_ros_ground),
+                  ('episodes on ROS',
+                   lambda: bench_ros_episodes(arguments.domain, arguments.episodes))]
+    result: dict[str, Any] = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
+                              'seed': SEED, 'repeats': REPEATS, 'provenance': provenance()}
+    failed = {}
+    for name, part in parts:
+        _say(name)
+        try:
+            result.update(part())
+        except Exception as error:  # one broken part must not hide the others' figures
+            failed[name] = f'{type(error).__name__}: {error}'
+            _say(f'{name} failed: {failed[name]}')
+    if failed:
+        result['failed'] = failed
+    print(json.dumps(result, indent=None if arguments.json else 2))
+    return 1 if failed else 0

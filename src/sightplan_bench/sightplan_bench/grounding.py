@@ -1,0 +1,672 @@
+"""``sightplan bench grounding``: many yes/no questions about one image, ours and the plain way.
+
+A model of random weights scores questions about one image of noise, twice: with the engine of the
+backend ``transformers``, which encodes the image once, and the plain way, in batches of prompts
+that each carry the image, from which ``generate`` makes one token. Both start from pixels and
+tokens on the device; what a processor does is in neither. Their probabilities are compared: a
+difference beyond rounding means that they did not compute the same, and fails the command. The
+floor is explained in :mod:`sightplan_bench.floor`; its rates are measured in the same run.
+
+``python -m sightplan_bench.grounding`` does the same and needs no more than numpy, torch and
+transformers, so that it also runs where sightplan is not built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import gc
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.model import BackendError, InputError
+from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, work
+
+if TYPE_CHECKING:
+    from sightplan.vlm.backends._shared_prefix import SharedPrefix
+    from sightplan_bench.models import Scene
+
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_TOLERANCES = {'float32': 2e-3, 'bfloat16': 0.04, 'float16': 0.02}
+"""Largest difference of two probabilities of yes that rounding explains, by type."""
+_MIB = 2 ** 20
+
+_ABOUT = """\
+Time and memory of N yes/no questions about one image, on a model with random weights (the
+arithmetic is the same): our shared-prefix engine, the plain way (batches of prompts that each
+carry the image, one token by generate, left padding), and the floor that the device's measured
+rates allow. Prints one JSON object; progress goes to standard error.
+
+qwen2.5-vl-7b in bf16 has 15.5 GiB of weights and fits a card of 24 GB; where a batch of the plain
+way does not fit, it is halved, which the result tells.
+"""
+
+_EXAMPLES = """\
+examples:
+  sightplan bench grounding --device cuda --out grounding.json
+  sightplan bench grounding --device cuda --config qwen2.5-vl-32b --questions 60 --skip-plain
+  sightplan bench grounding --device cpu --config cpu-small --questions 10 60
+  sightplan bench grounding --device cpu --config cpu-tiny
+
+exit codes: 0 done; 1 ours and the plain way disagree, or ran out of memory; 2 bad usage.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure; None where the device decides.
+
+    Attributes:
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
+        config: a name in SHAPES.
+        dtype: floating-point type.
+        questions: numbers of questions.
+        batch_size: prompts per batch of the plain way.
+        repeats: measurements of ours, of which the median counts.
+        plain_repeats: those of the plain way.
+        image_tokens: tokens of the image, about.
+        wording: ``random`` words, or a domain whose questions are asked.
+        question_tokens: mean tokens of a question of random words.
+        shared_tokens: tokens of text shared by all questions.
+        mechanism: how the engine shares the prefix; ``auto`` for its own choice.
+        memory_gb: its bound on the memory of a pass [GiB]; 0 for its own choice.
+        attention: attention implementation of transformers.
+        threads: threads of the CPU.
+        skip_plain: leave out the plain way.
+        seed: of weights, words and pixels.
+    """
+
+    device: str = 'auto'
+    config: str | None = None
+    dtype: str | None = None
+    questions: tuple[int, ...] = (10, 60, 150)
+    batch_size: int | None = None
+    repeats: int | None = None
+    plain_repeats: int | None = None
+    image_tokens: int | None = None
+    wording: str = 'random'
+    question_tokens: int = 30
+    shared_tokens: int = 64
+    mechanism: str = 'auto'
+    memory_gb: float = 0.0
+    attention: str = 'sdpa'
+    threads: int | None = None
+    skip_plain: bool = False
+    seed: int = 0
+
+
+def _say(text: str) -> None:
+    print(f'bench grounding: {text}', file=sys.stderr, flush=True)
+
+
+class Meter:
+    """Time and peak memory of calls on a device.
+
+    The clock for comparisons is the wall's; on the CPU with one thread it is the process's CPU
+    time, which other processes on a shared machine disturb less.
+
+    Args:
+        device: ``cpu`` or ``cuda``, with or without a number.
+        threads: threads of the CPU.
+    """
+
+    def __init__(self, device: str, threads: int) -> None:
+        import torch
+        self._cuda = torch.cuda if device.startswith('cuda') else None
+        self._device = device
+        self.clock = 'cpu' if self._cuda is None and threads == 1 else 'wall'
+
+    def wait(self) -> None:
+        """Wait until the device has done all it was told."""
+        if self._cuda is not None:
+            self._cuda.synchronize(self._device)
+
+    def free(self) -> None:
+        """Give back what nobody holds."""
+        gc.collect()
+        if self._cuda is not None:
+            self._cuda.empty_cache()
+
+    def seconds(self, call: Callable[[], Any], times: int = 1) -> float:
+        """Seconds of a call, the mean over so many, by the clock for comparisons."""
+        self.wait()
+        now = time.process_time if self.clock == 'cpu' else time.perf_counter
+        start = now()
+        for _ in range(times):
+            call()
+        self.wait()
+        return (now() - start) / times
+
+    def measure(self, call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
+        """Medians of a call, its peak memory, and what it gave last.
+
+        Returns:
+            ``ms`` (by the clock for comparisons), ``wall_ms``, ``cpu_ms``, all times of the
+            clock, ``peak_mib`` (all that the process had on the device; on the CPU resident, None
+            where the system does not tell) and ``extra_mib`` (the part beyond what it had before).
+        """
+        wall, cpu = [], []
+        self.free()
+        self.wait()
+        before = self._reset_peak()
+        result = None
+        for _ in range(repeats):
+            result = None
+            start, start_cpu = time.perf_counter(), time.process_time()
+            result = call()
+            self.wait()
+            wall.append(1e3 * (time.perf_counter() - start))
+            cpu.append(1e3 * (time.process_time() - start_cpu))
+        peak = self._peak() if before is not None else None
+        times = cpu if self.clock == 'cpu' else wall
+        return {'ms': round(statistics.median(times), 3),
+                'wall_ms': round(statistics.median(wall), 3),
+                'cpu_ms': round(statistics.median(cpu), 3),
+                'all_ms': [round(value, 3) for value in times],
+                'peak_mib': None if peak is None else round(peak / _MIB, 1),
+                'extra_mib': None if peak is None or before is None else round(
+                    (peak - before) / _MIB, 1)}, result
+
+    def _reset_peak(self) -> int | None:
+        """Forget the peak; bytes now in use."""
+        if self._cuda is not None:
+            self._cuda.reset_peak_memory_stats(self._device)
+            return int(self._cuda.memory_allocated(self._device))
+        try:
+            Path('/proc/self/clear_refs').write_text('5')
+        except OSError:
+            return None
+        return _resident('VmRSS')
+
+    def _peak(self) -> int | None:
+        if self._cuda is not None:
+            return int(self._cuda.max_memory_allocated(self._device))
+        return _resident('VmHWM')
+
+
+def _resident(key: str) -> int | None:
+    """A line of this process's memory statistics [byte]; None where there are none."""
+    try:
+        found = re.search(rf'^{key}:\s+(\d+) kB$', Path('/proc/self/status').read_text(), re.M)
+    except OSError:
+        return None
+    return 1024 * int(found[1]) if found else None
+
+
+def measure_rates(shape: Shape, rows: int, device: str, dtype: str,
+                  meter: Meter) -> dict[str, Any]:
+    """What the device does at its best: matrix products of the model's sizes, and a copy.
+
+    Products of normal random data, because constant data draws less power and runs faster. The
+    best of all sizes counts: the floor shall be one.
+
+    Args:
+        shape: the model, for the sizes.
+        rows: tokens in a pass.
+        device: where.
+        dtype: type of the factors.
+        meter: the clock.
+
+    Returns:
+        ``flops_per_s``, ``bytes_per_s``, and ``matmul``: every size with its rate.
+    """
+    import torch
+    on_card = device.startswith('cuda')
+    kind = getattr(torch, dtype)
+    sizes = sorted({
+        (rows, shape.hidden, shape.intermediate), (rows, shape.intermediate, shape.hidden),
+        (rows, shape.hidden, shape.hidden),
+        (4 * rows, shape.vision_hidden, shape.vision_intermediate)})
+    products = []
+    for m, k, n in sizes:
+        left = torch.randn(m, k, device=device).to(kind)
+        right = torch.randn(n, k, device=device).to(kind)
+        with torch.inference_mode():
+            seconds = _best(partial(torch.nn.functional.linear, left, right), meter,
+                            0.05)
+        products.append({'m': m, 'k': k, 'n': n,
+                         'tflop_per_s': float(f'{2e-12 * m * k * n / seconds:.4g}')})
+    size = (1024 if on_card else 256) * _MIB
+    source = torch.full((size,), 7, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    seconds = _best(lambda: target.copy_(source), meter, 0.05)
+    return {'flops_per_s': max(1e12 * float(p['tflop_per_s']) for p in products),
+            'bytes_per_s': round(2 * size / seconds), 'matmul': products}
+
+
+def _best(call: Callable[[], Any], meter: Meter, at_least_s: float) -> float:
+    """Seconds of a call: least of 5 measurements of so long each, after a warm-up."""
+    call()
+    once = max(meter.seconds(call), 1e-6)
+    times = max(1, round(at_least_s / once))
+    return max(1e-9, min(meter.seconds(call, times) for _ in range(5)))
+
+
+def measure_plain(ask: Callable[[int], Any], batch_size: int, repeats: int,
+                  meter: Meter) -> tuple[dict[str, Any], Any]:
+    """Measure the plain way; where a batch does not fit, halve it and start over.
+
+    Args:
+        ask: answers all questions in batches of so many prompts.
+        batch_size: prompts in a batch, to begin with.
+        repeats: measurements.
+        meter: clock and memory.
+
+    Returns:
+        What the meter measured, with ``batch_size``, ``batch_size_asked`` and
+        ``out_of_memory_at`` (batch sizes that did not fit); and the answers. Without times, and
+        None, if not even one prompt fits.
+    """
+    def attempt(size: int) -> tuple[dict[str, Any], Any]:
+        return meter.measure(lambda: ask(size), repeats)
+
+    size = batch_size
+    failed: list[int] = []
+    while size:
+        found = _unless_out_of_memory(partial(attempt, size))
+        if found is not None:
+            return {**found[0], 'batch_size': size, 'batch_size_asked': batch_size,
+                    'out_of_memory_at': failed}, found[1]
+        meter.free()
+        failed.append(size)
+        size //= 2
+        _say(f'out of memory with batches of {failed[-1]}, trying {size}' if size else
+             'out of memory even with one prompt')
+    return {'batch_size_asked': batch_size, 'out_of_memory_at': failed}, None
+
+
+def _unless_out_of_memory(call: Callable[[], Any]) -> Any:
+    """The call's result; None if memory ran out. The error, which holds tensors, is let go."""
+    import torch
+    try:
+        return call()
+    except (torch.OutOfMemoryError, MemoryError):
+        return None
+    except RuntimeError as error:  # of the CPU's allocator, or of a library
+        if not re.search("can't allocate memory|out of memory|ALLOC_FAILED", str(error)):
+            raise
+        return None
+
+
+def compare(ours: Any, plain: Any, dtype: str, moved: Sequence[Any] = ()) -> dict[str, Any]:
+    """Whether two ways gave the same probabilities of yes.
+
+    They must agree within what rounding explains, and the questions must differ by much more than
+    that: answers that are all alike would agree whatever was computed. In half precision rounding
+    is as large as the mistake of positions that are off by one; so ours moved on or back by one
+    must not agree clearly better.
+
+    Args:
+        ours: (N,) probabilities.
+        plain: (N,) probabilities.
+        dtype: type in which both were computed.
+        moved: (N,) probabilities each, ours with the questions moved.
+
+    Returns:
+        ``max_difference``, ``rms_difference``, ``moved_difference`` (root mean square, the least
+        of ``moved``; None without), ``spread`` (standard deviation over questions), ``flips``
+        (questions on which they fall on different sides of one half), ``tolerance``, ``same``.
+    """
+    difference = float((ours - plain).abs().max())
+    rms, *others = (float((found - plain).square().mean().sqrt()) for found in (ours, *moved))
+    least = min(others, default=None)
+    spread = float(plain.std(correction=0))
+    tolerance = _TOLERANCES[dtype]
+    return {'max_difference': float(f'{difference:.3g}'), 'rms_difference': float(f'{rms:.3g}'),
+            'moved_difference': None if least is None else float(f'{least:.3g}'),
+            'spread': round(spread, 4),
+            'flips': int(((ours > 0.5) != (plain > 0.5)).sum()), 'tolerance': tolerance,
+            'same': (difference <= tolerance and (len(plain) < 2 or difference < spread)
+                     and (least is None or least >= 0.7 * rms))}
+
+
+def describe_device(device: str) -> dict[str, Any]:
+    """Card, memory and driver; or the kind of CPU. No names of hosts."""
+    import torch
+    if not device.startswith('cuda'):
+        try:
+            found = re.search(r'^model name\s*:\s*(.+)$', Path('/proc/cpuinfo').read_text(), re.M)
+        except OSError:
+            found = None
+        return {'kind': 'cpu', 'name': found[1] if found else platform.processor() or None,
+                'cpus': os.cpu_count(), 'capability': torch.backends.cpu.get_cpu_capability()}
+    about = torch.cuda.get_device_properties(device)
+    return {'kind': 'cuda', 'name': torch.cuda.get_device_name(device), 'driver': _driver(),
+            'cuda': torch.version.cuda, 'memory_gib': round(about.total_memory / 2 ** 30, 1),
+            'capability': f'{about.major}.{about.minor}',
+            'multiprocessors': about.multi_processor_count}
+
+
+def _driver() -> str | None:
+    """Version of the card's driver; None where no tool tells."""
+    tool = shutil.which('nvidia-smi')
+    if tool is None:
+        return None
+    try:
+        done = subprocess.run([tool, '--query-gpu=driver_version', '--format=csv,noheader'],
+                              capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return next(iter(done.stdout.split()), None)
+
+
+def settle(options: Options) -> Options:
+    """Options with the device's defaults filled in.
+
+    Raises:
+        InputError: an option is bad, or there is no such device; says which.
+    """
+    import torch
+
+    from sightplan.vlm.backends._shared_prefix import MECHANISMS
+    device = options.device
+    if device == 'auto':
+        device = 'cuda' if torch.cuda.is_available() else 'cpu'
+    if not re.fullmatch(r'cpu|cuda(:\d+)?', device):
+        raise InputError(f'--device {device} must be auto, cpu, cuda or cuda:NUMBER')
+    card = device.startswith('cuda')
+    if card and not torch.cuda.is_available():
+        raise InputError(f'--device {device}: torch {torch.__version__} finds no CUDA device; '
+                         'install a build of torch for CUDA, or measure with --device cpu')
+    if card and int(device.partition(':')[2] or 0) >= torch.cuda.device_count():
+        raise InputError(f'--device {device}: there are {torch.cuda.device_count()} devices')
+    config = options.config or ('qwen2.5-vl-7b' if card else 'cpu-small')
+    if config not in SHAPES:
+        raise InputError(f'--config {config} is unknown; there are {", ".join(SHAPES)}')
+    dtype = options.dtype or ('bfloat16' if card else 'float32')
+    if dtype not in _TOLERANCES:
+        raise InputError(f'--dtype {dtype} is unknown; there are {", ".join(_TOLERANCES)}')
+    if options.mechanism not in ('auto', *MECHANISMS):
+        raise InputError(f'--mechanism {options.mechanism} is unknown; there are auto, '
+                         f'{", ".join(MECHANISMS)}')
+    image = options.image_tokens or (30 if config == 'cpu-tiny' else 600)
+    positive = {
+        'batch-size': options.batch_size or (64 if card else 4),
+        'repeats': options.repeats or (5 if card else 3),
+        'plain-repeats': options.plain_repeats or (3 if card else 1),
+        'image-tokens': image, 'threads': 1 if options.threads is None else options.threads,
+        'questions': min(options.questions, default=0)}
+    for name, value in positive.items():
+        if value < 1:
+            raise InputError(f'--{name} must be 1 or more, not {value}')
+    if options.memory_gb < 0:
+        raise InputError(f'--memory-gb must be 0 or more, not {options.memory_gb}')
+    if options.question_tokens < 4 or options.shared_tokens < 4:
+        raise InputError('--question-tokens and --shared-tokens must be 4 or more')
+    return replace(
+        options, device=device, config=config, dtype=dtype, questions=tuple(options.questions),
+        batch_size=positive['batch-size'], repeats=positive['repeats'],
+        plain_repeats=positive['plain-repeats'], image_tokens=image,
+        threads=torch.get_num_threads() if card and options.threads is None
+        else positive['threads'])
+
+
+def _check_room(shape: Shape, dtype: str, device: str) -> None:
+    """Whether the weights fit.
+
+    Raises:
+        InputError: they do not.
+    """
+    import torch
+    needed = shape.weights * getattr(torch, dtype).itemsize
+    if device.startswith('cuda'):
+        free: int | None = torch.cuda.mem_get_info(device)[0]
+    else:
+        try:
+            found = re.search(r'^MemAvailable:\s+(\d+) kB$',
+                              Path('/proc/meminfo').read_text(), re.M)
+        except OSError:
+            found = None
+        free = 1024 * int(found[1]) if found else None
+    if free is not None and needed > free:
+        raise InputError(f'the weights need {needed / 2 ** 30:.1f} GiB in {dtype}, {device} has '
+                         f'{free / 2 ** 30:.1f} GiB free; choose a smaller --config of '
+                         f'{", ".join(SHAPES)}')
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Measure; the result is described in ``docs/performance.md``.
+
+    Raises:
+        InputError: bad options, no such device, or the weights do not fit.
+    """
+    import torch
+
+    from sightplan.records.provenance import provenance
+    from sightplan_bench import models
+    options = settle(options)
+    assert options.config and options.dtype and options.image_tokens
+    assert options.repeats and options.batch_size and options.threads
+    shape, device, dtype = SHAPES[options.config], options.device, options.dtype
+    torch.set_num_threads(options.threads)
+    _check_room(shape, dtype, device)
+    meter = Meter(device, options.threads)
+    grid = Grid.near(options.image_tokens)
+    _say(f'{options.config} on {device}, {dtype}: {shape.weights / 1e9:.2f} billion weights')
+    model = models.make_model(shape, device, dtype, options.attention, options.seed)
+    rows = 4096 if device.startswith('cuda') else 1024
+    rates = measure_rates(shape, rows, device, dtype, meter)
+    _say(f'{rates["flops_per_s"] / 1e12:.3g} TFLOP/s, {rates["bytes_per_s"] / 1e9:.4g} GB/s')
+    meter.free()
+    whole = models.make_scene(
+        shape, grid, _suffixes(shape, options), shared_tokens=options.shared_tokens,
+        device=device, dtype=dtype, seed=options.seed)
+    engine = models.make_engine(model, whole, options.mechanism, options.memory_gb)
+    _say(f'mechanism {engine.mechanism}{f" ({engine.reason})" if engine.reason else ""}')
+    results = []
+    for number in options.questions:
+        scene = whole.first(number)
+        phases = work(shape, grid, len(scene.prefix), scene.suffixes,
+                      getattr(torch, dtype).itemsize)
+        row: dict[str, Any] = {
+            'questions': number, 'suffix_tokens': sum(map(len, scene.suffixes)),
+            'distinct_suffix_tokens': len(depths(scene.suffixes)),
+            'floor': floor(phases, Rates(rates['flops_per_s'], rates['bytes_per_s']))}
+        _say(f'{number} questions, ours')
+        row |= _shared_row(engine, scene, options, meter)
+        answers, moved = row.pop('answers'), row.pop('moved')
+        row['shared_over_floor'] = _ratio(row['shared'], row['floor'])
+        if not options.skip_plain:
+            _say(f'{number} questions, the plain way')
+            row |= _plain_row(model, scene, options, meter, answers, moved)
+            row['plain_over_shared'] = _ratio(row['plain'], row['shared'])
+        results.append(row)
+        _say(json.dumps({key: row.get(key) for key in (
+            'questions', 'plain_over_shared', 'shared_over_floor')}))
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    found = provenance()
+    return {
+        'bench': 'grounding', 'date': datetime.datetime.now(datetime.UTC).date().isoformat(),
+        'device': describe_device(device), 'threads': options.threads,
+        'versions': {'torch': torch.__version__,
+                     'transformers': found['packages'].get('transformers'),
+                     'python': found['python'], 'sightplan': found['sightplan']},
+        'commit': found['commit'], 'dirty': found['dirty'],
+        'config': options.config, 'shape': shape.as_dict(), 'weights': 'random',
+        'wording': options.wording,
+        'parameters': parameters, 'dtype': dtype, 'attention': options.attention,
+        'weights_mib': round(parameters * getattr(torch, dtype).itemsize / _MIB, 1),
+        'mechanism': engine.mechanism, 'mechanism_asked': options.mechanism,
+        'mechanism_reason': engine.reason, 'memory_gb': options.memory_gb,
+        'plain': 'generate, 1 new token, left padding, the image in every prompt',
+        'clock': meter.clock, 'seed': options.seed, 'repeats': options.repeats,
+        'plain_repeats': None if options.skip_plain else options.plain_repeats,
+        'tokens': {'prefix': len(whole.prefix), 'image': grid.tokens,
+                   'patches': whole.pixels.shape[0]},
+        'rates': rates, 'results': results}
+
+
+def _suffixes(shape: Shape, options: Options) -> tuple[tuple[int, ...], ...]:
+    """The questions; four at least, for the engine's self-test.
+
+    Raises:
+        InputError: the domain is unknown, or no problem of it has so many questions.
+    """
+    from sightplan_bench import models
+    number = max(*options.questions, 4)
+    if options.wording == 'random':
+        return models.random_suffixes(shape, number, options.question_tokens, options.seed)
+    from sightplan.domains import load_domain
+    domain = load_domain(options.wording)
+    texts = [max(([domain.question(atom).text for atom in domain.model(problem).atoms]
+                  for problem in domain.split_problems(split)), key=len)
+             for split in domain.splits]
+    most = max(texts, key=len)
+    if number > len(most):
+        raise InputError(f'--wording {options.wording}: the largest problem has {len(most)} '
+                         f'questions; ask --questions {len(most)} at most')
+    return models.worded_suffixes(shape, most[:number])
+
+
+def _shared_row(engine: SharedPrefix, scene: Scene, options: Options,
+                meter: Meter) -> dict[str, Any]:
+    """Our part of a line of results, the answers, and those of moved questions."""
+    from sightplan_bench import models
+    assert options.repeats
+    try:
+        models.shared(engine, scene)  # warm-up
+        found, answers = meter.measure(lambda: models.shared(engine, scene), options.repeats)
+        moved = [] if options.skip_plain or engine.mechanism == 'plain' else [
+            models.shared(engine, scene, by) for by in (1, -1)]
+    except BackendError as error:
+        return {'shared': {'error': str(error)}, 'answers': None, 'moved': []}
+    return {'shared': found, 'answers': answers, 'moved': moved}
+
+
+def _plain_row(model: Any, scene: Scene, options: Options, meter: Meter, ours: Any,
+               moved: Sequence[Any]) -> dict[str, Any]:
+    """The plain way's part of a line of results, and how it agrees with ours."""
+    from sightplan_bench import models
+    assert options.dtype and options.plain_repeats and options.batch_size
+    size = min(options.batch_size, len(scene.suffixes))
+    if meter.clock == 'wall':  # on the CPU nothing needs warming
+        _unless_out_of_memory(lambda: models.plain(model, scene.first(size), size))
+        meter.free()
+    found, answers = measure_plain(lambda size: models.plain(model, scene, size), size,
+                                   options.plain_repeats, meter)
+    if answers is None or ours is None:
+        return {'plain': found}
+    return {'plain': found, 'agreement': compare(ours, answers, options.dtype, moved)}
+
+
+def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float | None:
+    """Quotient of two times; None where one was not measured."""
+    if 'ms' not in above or 'ms' not in below:
+        return None
+    return round(float(above['ms']) / max(float(below['ms']), 1e-9), 3)
+
+
+def failures(result: dict[str, Any]) -> list[str]:
+    """What is wrong with a result, in words; none if it may be used."""
+    found = []
+    for row in result['results']:
+        if 'error' in row['shared']:
+            found.append(f'{row["questions"]} questions: ours: {row["shared"]["error"]}')
+        if 'plain' in row and 'ms' not in row['plain']:
+            found.append(f'{row["questions"]} questions: the plain way ran out of memory')
+        elif 'agreement' in row and not row['agreement']['same']:
+            found.append(f'{row["questions"]} questions: ours and the plain way differ by '
+                         f'{row["agreement"]["max_difference"]} (tolerance '
+                         f'{row["agreement"]["tolerance"]}, spread {row["agreement"]["spread"]}; '
+                         f'root mean square {row["agreement"]["rms_difference"]}, moved by one '
+                         f'{row["agreement"]["moved_difference"]})')
+    return found
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options, whose names are the fields of Options."""
+    default = Options()
+    parser.description, parser.epilog = _ABOUT, _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    what = parser.add_argument_group('what to measure')
+    what.add_argument('--device', default=default.device, metavar='DEVICE',
+                      help='auto, cpu, cuda or cuda:NUMBER (default: cuda if there is one)')
+    what.add_argument('--config', choices=tuple(SHAPES),
+                      help='shape of the model (default: qwen2.5-vl-7b on cuda, cpu-small on cpu)')
+    what.add_argument('--questions', type=int, nargs='+', default=default.questions, metavar='N',
+                      help='numbers of questions (default: 10 60 150)')
+    what.add_argument('--image-tokens', type=int, metavar='N',
+                      help='tokens of the image, about (default: 600; 391 are 640x480 pixels)')
+    what.add_argument('--wording', default=default.wording, metavar='NAME',
+                      help='random: words without common beginnings; or a domain such as '
+                           'blocksworld: its questions (default: %(default)s)')
+    what.add_argument('--question-tokens', type=int, default=default.question_tokens, metavar='N',
+                      help='mean tokens of a random question and what follows it '
+                           '(default: %(default)s)')
+    what.add_argument('--shared-tokens', type=int, default=default.shared_tokens, metavar='N',
+                      help='tokens of text that all prompts share (default: %(default)s)')
+    what.add_argument('--dtype', choices=tuple(_TOLERANCES),
+                      help='type of weights and activations (default: bfloat16 on cuda, float32 '
+                           'on cpu)')
+    how = parser.add_argument_group('how')
+    how.add_argument('--mechanism', default=default.mechanism, metavar='NAME',
+                     help='how the prefix is shared: auto, or a mechanism of the backend '
+                          'transformers (default: %(default)s)')
+    how.add_argument('--memory-gb', type=float, default=default.memory_gb, metavar='GIB',
+                     help='bound on the memory of one of our passes (default: half of what is '
+                          'free on a card, 2 on the CPU)')
+    how.add_argument('--attention', default=default.attention,
+                     choices=('sdpa', 'eager', 'flash_attention_2'),
+                     help='attention of transformers (default: %(default)s)')
+    how.add_argument('--batch-size', type=int, metavar='N',
+                     help='prompts per batch of the plain way (default: 64 on cuda, 4 on cpu: the '
+                          'two that the reference uses)')
+    how.add_argument('--skip-plain', action='store_true',
+                     help='leave out the plain way, which takes nearly all the time')
+    how.add_argument('--repeats', type=int, metavar='N',
+                     help='measurements of ours (default: 5 on cuda, 3 on cpu)')
+    how.add_argument('--plain-repeats', type=int, metavar='N',
+                     help='measurements of the plain way (default: 3 on cuda, 1 on cpu)')
+    how.add_argument('--threads', type=int, metavar='N',
+                     help='CPU threads (default: 1 on cpu, those of torch on cuda)')
+    how.add_argument('--seed', type=int, default=default.seed, metavar='N',
+                     help='of weights, words and pixels (default: %(default)s)')
+    where = parser.add_argument_group('results')
+    where.add_argument('--out', metavar='FILE', help='write the JSON object to this file as well')
+    where.add_argument('--json', action='store_true', help='compact JSON on one line')
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, print, write; returns the exit code."""
+    try:
+        values = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
+        if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
+            raise InputError(f'--out {arguments.out}: there is no such folder')
+        result = run(Options(**{**values, 'questions': tuple(values['questions'])}))
+    except ImportError as error:
+        print(f'sightplan bench grounding needs torch and transformers ({error}); run "make '
+              'build", or pip install torch transformers', file=sys.stderr)
+        return _FAILED
+    except (InputError, BackendError) as error:
+        print(f'sightplan bench grounding: {error}', file=sys.stderr)
+        return _USAGE
+    text = json.dumps(result, indent=None if arguments.json else 2, allow_nan=False)
+    print(text, flush=True)
+    if arguments.out is not None:
+        Path(arguments.out).write_text(text + '\n')
+    wrong = failures(result)
+    for line in wrong:
+        print(f'sightplan bench grounding: {line}', file=sys.stderr)
+    return _FAILED if wrong else _DONE
+
+
+def _command(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog='python -m sightplan_bench.grounding')
+    add_arguments(parser)
+    return main(parser.parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(_command())

@@ -1,0 +1,753 @@
+"""``sightplan bench safety``: what becomes of a moving arm when something dies or stops it.
+
+    python -m sightplan_bench.safety --trials 201 --stops 1000 --moves 100
+
+A ROS graph of its own with simulated hardware in real time: ``sim_bridge`` in the namespace of
+the hardware, ``arm_bridge`` in front of it, and the nodes that an episode needs. Three parts:
+
+*Kills*: in mid-motion, at a random moment, the process of the agent, of the grounder or of the
+camera is killed (SIGKILL). Measured from then: when the last command reaches the controller's
+topic, and from when on all joints stand, by the driver's joint states, as they arrive here. The
+killed process is started again, and until the next reset nothing may move.
+
+*Stops*: ``~/stop`` in mid-motion or at rest; then, for a random time, everything that arm_bridge
+offers is used to get the arm to move. Nothing may, until it was re-armed and reset.
+
+*Moves*: nothing is killed. Whatever holds or stops the arm does so without a reason.
+
+Times are those at which messages arrive at this process: what the bench itself is late counts
+against the arm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.progress import Pace
+
+if TYPE_CHECKING:
+    from sightplan.model import Action
+    from sightplan_bench.safety_node import Bench
+
+KINDS = ('grounder', 'camera', 'agent')
+LIMIT_MS = 200.0
+"""Within which the arm has to hold."""
+
+MOVING_RAD_S = 0.05
+"""Of the fastest joint: the arm is in motion."""
+
+STILL_RAD_S = 0.02
+"""Of the fastest joint: the arm stands."""
+
+_START_S = 120.0
+_RESET_S = 60.0
+_SKILL_S = 60.0
+_AFTER_S = 1.0
+_GAP_S = 0.1
+_RETRY_S = 0.6
+_LONGEST_WAIT_S = 5.0
+_STOPS_AT_REST = 0.15
+_STOPS_PARKING = 0.75
+_PARKING_S = 1.0
+_BARRAGE_S = (0.3, 1.2)
+_CLEAN_EVERY = 20
+_EXECUTED = 1  # as in Step.msg
+_UNANSWERED = 3  # calls one after the other: that node will not answer any more
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One process killed in mid-motion.
+
+    Attributes:
+        kind: of process.
+        sign_ms: when its last sign of life came here.
+        command_ms: when the last command came to the controller's topic; None if none did: the
+            arm came to the end of a motion before it would have been broken off.
+        still_ms: from when on no joint moved.
+        travel_rad: way of the joint that went farthest after the kill.
+        cause: of the gate's hold.
+        moved_again: whether anything moved after the arm stood, before the next reset.
+        refused: whether the arm refused an action, once the killed process was back.
+    """
+
+    kind: str
+    sign_ms: float
+    command_ms: float | None
+    still_ms: float
+    travel_rad: float
+    cause: str
+    moved_again: bool
+    refused: bool
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One latched stop. That the arm moves again afterwards shows in the next one in motion.
+
+    Attributes:
+        in_motion: whether the arm moved when it was asked for.
+        still_ms: from when on no joint moved; 0 if none did.
+        attempts: number of attempts to move it.
+        moved: whether anything moved or was commanded after the arm stood, or an attempt was not
+            refused, before it was re-armed.
+        still_after_rearm: whether nothing moved between re-arming and the reset.
+    """
+
+    in_motion: bool
+    still_ms: float
+    attempts: int
+    moved: bool
+    still_after_rearm: bool
+
+
+@dataclass
+class Results:
+    """Of all parts.
+
+    Attributes:
+        kills, stops: one by one.
+        moves: causes of the reports of undisturbed moves, with their numbers.
+        needless: holds and stops that nobody caused, by cause, in all parts.
+        failed: trials that could not be made, by reason.
+        gaps: longest and usual time between messages, undisturbed, by what they are [ms].
+    """
+
+    kills: list[Kill] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    moves: Counter[str] = field(default_factory=Counter)
+    needless: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    gaps: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """What is printed."""
+        found: dict[str, Any] = {}
+        if self.kills:
+            by_kind = {kind: [k for k in self.kills if k.kind == kind] for kind in KINDS}
+            found['kills'] = {kind: _kills(kills) for kind, kills in by_kind.items() if kills}
+            found['kills']['all'] = _kills(self.kills)
+        if self.stops:
+            moving = [s.still_ms for s in self.stops if s.in_motion]
+            found['stops'] = {
+                'n': len(self.stops), 'in_motion': len(moving),
+                'attempts': sum(s.attempts for s in self.stops),
+                'moved': sum(s.moved for s in self.stops),
+                'moved_after_rearm_before_reset':
+                    sum(not s.still_after_rearm for s in self.stops),
+                'still_ms': spread(moving)}
+        if self.moves:
+            found['moves'] = {'n': sum(self.moves.values()), **self.moves}
+            found['gaps_ms'] = self.gaps
+        found['needless_holds'] = dict(self.needless)
+        found['trials_not_made'] = dict(self.failed)
+        return found
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing moved that should not, and everything held in time."""
+        return (all(k.still_ms <= LIMIT_MS and not k.moved_again and k.refused
+                    for k in self.kills)
+                and all(not s.moved and s.still_after_rearm for s in self.stops))
+
+
+def _kills(kills: Sequence[Kill]) -> dict[str, Any]:
+    commands = [k.command_ms for k in kills if k.command_ms is not None]
+    return {'n': len(kills), 'last_sign_of_life_ms': spread([k.sign_ms for k in kills]),
+            'hold_command_ms': spread(commands),
+            'standstill_ms': spread([k.still_ms for k in kills]),
+            'travel_rad': spread([k.travel_rad for k in kills], 3),
+            'moved_again': sum(k.moved_again for k in kills),
+            'not_refused': sum(not k.refused for k in kills),
+            'causes': dict(Counter(k.cause for k in kills))}
+
+
+def spread(values: Sequence[float], digits: int = 1) -> dict[str, Any]:
+    """Number, median, 95th percentile and maximum, and for times how many are over the limit."""
+    if not values:
+        return {'n': 0}
+    ordered = sorted(values)
+    at = {'n': len(ordered), 'median': ordered[(len(ordered) - 1) // 2],
+          'p95': ordered[min(len(ordered) - 1, -(-95 * len(ordered) // 100) - 1)],
+          'max': ordered[-1]}
+    rounded: dict[str, Any] = {k: v if k == 'n' else round(v, digits) for k, v in at.items()}
+    if digits == 1:
+        rounded['over_limit'] = sum(v > LIMIT_MS for v in ordered)
+    return rounded
+
+
+# Processes.
+
+class Processes:
+    """The nodes of the graph, started with the environment of this process; each can be killed."""
+
+    def __init__(self, commands: dict[str, Sequence[str]], log: Path) -> None:
+        """Nothing runs yet.
+
+        Args:
+            commands: of each process, by name.
+            log: file of their output.
+        """
+        self.commands, self.log = commands, log
+        self._file = log.open('ab')
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        """Start one that does not run."""
+        self._running[name] = subprocess.Popen(
+            self.commands[name], stdin=subprocess.DEVNULL, stdout=self._file, stderr=self._file,
+            process_group=0)
+
+    def pid(self, name: str) -> int:
+        """Of a process that runs."""
+        return self._running[name].pid
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, at once."""
+        self._running[name].send_signal(signal.SIGKILL)
+
+    def reap(self, name: str) -> None:
+        """Wait for the end of one that was killed."""
+        self._running.pop(name).wait()
+
+    def dead(self) -> list[str]:
+        """Those that have ended."""
+        return [name for name, process in self._running.items() if process.poll() is not None]
+
+    def close(self) -> None:
+        """End all of them."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            for process in self._running.values():
+                if process.poll() is None:
+                    process.send_signal(number)
+            for process in self._running.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(8.0)
+        self._file.close()
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    found: list[int] = []
+    for tasks in Path(f'/proc/{pid}/task').glob('*/children'):
+        with contextlib.suppress(OSError):
+            found += map(int, tasks.read_text().split())
+    return found
+
+
+def camera_pid(pid: int) -> int | None:
+    """The process that draws the pictures of a simulated camera, by its parent's; None: none."""
+    for child in children(pid):
+        with contextlib.suppress(OSError):
+            if b'spawn_main' in Path(f'/proc/{child}/cmdline').read_bytes():
+                return child
+    return None
+
+
+# What was measured.
+
+def standstill(samples: Sequence[Any], since_s: float, until_s: float,
+               settle_s: float = _RETRY_S, gap_s: float = _GAP_S) -> tuple[float, bool, float]:
+    """When joints came to rest, and whether they stayed there.
+
+    Args:
+        samples: with ``at_s``, ``speed`` and ``positions``, in order of time.
+        since_s: when the reason to stop came.
+        until_s: to be looked at.
+        settle_s: motion within this time belongs to the stop, later one is a new motion.
+        gap_s: longest time without samples.
+
+    Returns:
+        milliseconds from ``since_s`` to the first sample after which all were still (infinite if
+        there is none), whether there was motion after ``settle_s``, and the way of the joint that
+        went farthest [rad].
+
+    Raises:
+        _NotMade: samples are missing.
+    """
+    seen = [s for s in samples if since_s <= s.at_s <= until_s]
+    times = [since_s, *(s.at_s for s in seen), until_s]
+    if max(b - a for a, b in itertools.pairwise(times)) > gap_s:
+        raise _NotMade(f'no joint states came for more than {gap_s:g} s: nothing is known')
+    moving = [k for k, s in enumerate(seen) if s.speed >= STILL_RAD_S]
+    first = [k for k in moving if seen[k].at_s - since_s <= settle_s]
+    if not seen or (first and first[-1] + 1 == len(seen)):
+        return float('inf'), False, float('inf')
+    still_ms = 1e3 * (seen[first[-1] + 1].at_s - since_s) if first else 0.0
+    ways = zip(*(s.positions for s in seen), strict=True)
+    return still_ms, len(moving) > len(first), max(max(way) - min(way) for way in ways)
+
+
+class BrokenGraphError(Exception):
+    """The graph does not do what the trials need."""
+
+
+class _NotMade(Exception):
+    """A trial could not be made as it should."""
+
+
+class Trials:
+    """The three parts, over one graph.
+
+    Args:
+        bench: client and watcher.
+        processes: the graph's.
+        seed: of all that is random.
+        note: is told each trial.
+        agent: command of the real agent.
+        patience: factor of all times.
+    """
+
+    def __init__(self, bench: Bench, processes: Processes, seed: int,
+                 note: Callable[[Any], None], agent: Sequence[str], patience: float) -> None:
+        from sightplan.domains import load_domain
+        self._bench, self._processes, self._note = bench, processes, note
+        self._agent, self._patience = agent, patience
+        self._settle_s = _RETRY_S * patience
+        self._rng = random.Random(seed)
+        self._domain = load_domain('blocksworld')
+        self._problems = [problem for split in ('simple', 'medium', 'hard')
+                          for problem in self._domain.split_problems(split)]
+        self._model: Any = None
+        self._request: Any = None
+        self._ready = False  # an episode is under way, and nothing broke it off
+        self._running: Future[Any] | None = None  # an action of it
+        self._episodes = 0
+        self.results = Results()
+
+    def kills(self, kind: str, count: int) -> None:
+        """Kill a kind of process so many times."""
+        if kind == AGENT and self._agent:  # the real one instead of its stand-in
+            self._processes.commands[AGENT] = self._agent
+            self._restart(AGENT, lambda: self._bench.beat_age_s(AGENT))
+        self._repeat(f'{kind} killed', count, lambda: self._kill(kind), self.results.kills.append)
+
+    def stops(self, count: int) -> None:
+        """Stop the arm so many times: while it works, while it parks in a reset, and at rest."""
+        self._repeat('stopped', count, self._stop, self.results.stops.append)
+        if count:
+            self._await_motion(self._go(), 0.0)  # the last one ends, too
+
+    def moves(self, count: int) -> None:
+        """Move so many blocks."""
+        if not count:
+            return
+        bench, since_s = self._bench, time.monotonic()
+        self._repeat('moved', count, self._move, lambda cause: self.results.moves.update([cause]))
+        for name, times in (('joint_states', [s.at_s for s in list(bench.samples)]),
+                            ('pictures', list(bench.pictures)),
+                            *((f'heartbeat {n}', list(t)) for n, t in bench.beats.items())):
+            times = [at for at in times if at >= since_s]
+            gaps = sorted(1e3 * (b - a) for a, b in itertools.pairwise(times))
+            if gaps:
+                self.results.gaps[name] = {
+                    'n': len(gaps), 'median': round(gaps[len(gaps) // 2], 1),
+                    'p999': round(gaps[int(0.999 * (len(gaps) - 1))], 1),
+                    'max': round(gaps[-1], 1)}
+
+    def _repeat(self, what: str, count: int, trial: Callable[[], Any],
+                keep: Callable[[Any], None]) -> None:
+        from sightplan.model import DeadlineError, SightplanError
+        pace, made, failed, unanswered = Pace(), 0, 0, 0
+        while made < count:
+            self._bench.expecting = False
+            before = self._bench.breaks.copy()
+            try:
+                result = trial()
+            except (_NotMade, SightplanError) as error:
+                failed += 1
+                unanswered = unanswered + 1 if isinstance(error, DeadlineError) else 0
+                self._ready, self._running = False, None
+                self.results.failed[f'{what}: {error}'[:160]] += 1
+                dead = self._processes.dead()
+                if dead or unanswered == _UNANSWERED or failed > 10 + count // 2:
+                    gone = f'; dead: {", ".join(dead)}' if dead else ''
+                    raise BrokenGraphError(f'{what}: {failed} trials could not be made{gone}; the '
+                                           f'last: {error}') from error
+            else:
+                made, unanswered = made + 1, 0
+                keep(result)
+                self._note(result)
+                if made % 10 == 0 or made == count:
+                    _say(f'{what} {made} of {count}, ETA {pace.time_left(made, count - made)}')
+            self.results.needless += self._bench.breaks - before
+            if made % _CLEAN_EVERY == 0:
+                _clean_shared_memory()
+
+    # Trials.
+
+    def _kill(self, kind: str) -> Kill:
+        bench = self._bench
+        running = self._go()
+        next_one = self._rng.choice(self._actions() or self._model.actions)
+        self._await_motion(running, self._rng.uniform(0.0, _LONGEST_WAIT_S))
+        bench.expecting = True
+        since_s = time.monotonic()
+        if kind == 'camera':
+            self._kill_camera()
+        else:
+            self._processes.kill(kind)
+        self._ready, self._running = False, None
+        time.sleep(_AFTER_S * self._patience)
+        cause = bench.status.cause
+        broken = _fails(running)
+        if kind == 'camera':  # its process does not come back without the rest of the hardware
+            refused = _fails(bench.begin(bench.execute, next_one))
+            until_s = time.monotonic()
+            self._restart(HARDWARE, bench.measured_age_s)
+            self._request = None
+        else:
+            self._restart(kind, lambda: bench.beat_age_s(kind))
+            refused = _fails(bench.begin(bench.execute, next_one))
+            time.sleep(self._settle_s)
+            until_s = time.monotonic()
+        still_ms, moved_again, travel = self._standstill(since_s, until_s)
+        in_time = still_ms <= LIMIT_MS * self._patience
+        if not (broken and cause) and in_time:  # whatever was killed is back by now
+            raise _NotMade('the motion came to its end before it was to be broken off')
+        commands = [at for at in list(bench.commands) if since_s < at < until_s]
+        signs = list(bench.pictures if kind == 'camera' else bench.beats[kind])
+        sign = max((at for at in signs if at < since_s + _AFTER_S * self._patience), default=0.0)
+        return Kill(kind, 1e3 * (sign - since_s),
+                    1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
+                    cause, moved_again, refused)
+
+    def _kill_camera(self) -> None:
+        pid = camera_pid(self._processes.pid('hardware'))
+        if pid is None:
+            raise _NotMade('the camera has no process of its own')
+        os.kill(pid, signal.SIGKILL)
+
+    def _stop(self) -> Stop:
+        bench, rng = self._bench, self._rng
+        running = None
+        if rng.random() < _STOPS_AT_REST:
+            self._begin_episode()
+        else:
+            running = self._parking() if rng.random() < _STOPS_PARKING else None
+            if running is None:
+                running = self._go()
+                self._await_motion(running, rng.uniform(0.0, _LONGEST_WAIT_S))
+        actions = self._actions() or self._model.actions
+        bench.expecting = True
+        since_s = time.monotonic()
+        bench.stop()
+        self._ready, self._running = False, None
+        attempts = bench.barrage(rng.uniform(*_BARRAGE_S), self._request, actions)
+        if running is not None:
+            _fails(running)  # or not, if it was at its end
+        time.sleep(max(0.0, since_s + self._settle_s + 0.1 - time.monotonic()))
+        until_s = time.monotonic()
+        still_ms, moved, _ = self._standstill(since_s, until_s)
+        moved |= any(since_s + self._settle_s < at for at in list(bench.commands))
+        bench.rearm()
+        rearmed_s = time.monotonic()
+        refused = _fails(bench.begin(bench.execute, actions[0]))
+        time.sleep(0.1)
+        still = not any(s.speed >= STILL_RAD_S for s in list(bench.samples)
+                        if s.at_s >= rearmed_s)
+        return Stop(running is not None, still_ms, attempts, moved or not refused, still)
+
+    def _move(self) -> str:
+        from sightplan.model import SightplanError
+        running, self._running = self._go(), None
+        try:
+            result = running.result(_SKILL_S)
+        except SightplanError as error:
+            self._ready = False
+            return self._bench.status.cause or str(error)
+        self._ready = self._bench.status.state == self._bench.status.ARMED
+        return result.message or 'done'
+
+    # Their pieces.
+
+    def _parking(self) -> Future[Any] | None:
+        """A reset that moves the arm, for a moment; None if it does not."""
+        if self._request is None or self._running is not None:
+            return None
+        running = self._bench.begin(self._bench.reset, self._request)
+        try:
+            self._await_motion(running, self._rng.uniform(0.0, _PARKING_S))
+        except _NotMade:
+            return None
+        return running
+
+    def _standstill(self, since_s: float, until_s: float) -> tuple[float, bool, float]:
+        return standstill(list(self._bench.samples), since_s, until_s, self._settle_s,
+                          _GAP_S * self._patience)
+
+    def _go(self) -> Future[Any]:
+        """An action under way."""
+        if not self._ready:
+            self._begin_episode()
+        running, self._running = self._running, None
+        if running is None or running.done():
+            self._bench.wait_for_beats(_START_S)
+            running = self._bench.begin(self._bench.execute, self._action())
+        self._running = running
+        return running
+
+    def _begin_episode(self) -> None:
+        """Reset: with the table as it is if that works, else with another problem."""
+        from sightplan.model import SightplanError
+        bench = self._bench
+        if self._ready and self._running is None:
+            return
+        if self._running is not None:
+            _fails(self._running)
+            self._running = None
+        if bench.status.state == bench.status.STOPPED:  # by itself; it counts as needless
+            time.sleep(_AFTER_S * self._patience)
+            bench.rearm()
+        done = False
+        if self._request is not None:
+            with contextlib.suppress(SightplanError):
+                bench.reset(self._request)
+                done = bool(self._actions())
+        if not done:
+            self._episodes += 1
+            problem = self._rng.choice(self._problems)
+            self._model = self._domain.model(problem)
+            self._request = bench.request(f'bench/{self._episodes}', problem,
+                                          self._domain.write_problem(problem))
+            bench.set_up(self._request)
+            bench.reset(self._request)
+        bench.expecting = False
+        self._ready = True
+
+    def _actions(self) -> list[Action]:
+        """Those that make sense where the blocks are."""
+        state = self._bench.state()
+        return [a for a in self._model.actions if self._model.applicable(a, state)]
+
+    def _action(self) -> Action:
+        actions = self._actions()
+        if not actions:
+            raise _NotMade('there is nothing to do where the blocks are')
+        return self._rng.choice(actions)
+
+    def _await_motion(self, running: Future[Any], further_s: float) -> None:
+        """Wait until the arm moves, and so much longer, and until it moves then.
+
+        Raises:
+            _NotMade: the action is over before.
+        """
+        bench = self._bench
+        for seconds in (0.0, further_s):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end or bench.speed() < MOVING_RAD_S:
+                if running.done():
+                    error = running.exception()
+                    raise _NotMade('the action was over before the arm was to be disturbed'
+                                   if error is None else f'the action failed by itself: {error}')
+                time.sleep(0.002)
+
+    def _restart(self, name: str, age_s: Callable[[], float]) -> None:
+        """Start a killed process again, and wait until it gives signs of life."""
+        if name not in self._processes.dead():
+            self._processes.kill(name)
+        self._processes.reap(name)
+        since_s = time.monotonic()
+        self._processes.start(name)
+        while age_s() > time.monotonic() - since_s:
+            if time.monotonic() - since_s > _START_S:
+                raise BrokenGraphError(f'{name} did not come back')
+            time.sleep(0.01)
+
+
+def _fails(future: Future[Any]) -> bool:
+    """Whether an action ends with an error or is not begun (or a reset with an error)."""
+    from sightplan.model import SightplanError
+    try:
+        return bool(getattr(future.result(_SKILL_S), 'status', _EXECUTED) != _EXECUTED)
+    except SightplanError:
+        return True
+
+
+def _say(text: str) -> None:
+    print(f'bench safety: {text}', file=sys.stderr, flush=True)
+
+
+def _clean_shared_memory() -> None:
+    """Free what killed nodes have left."""
+    tool = shutil.which('fastdds')
+    if tool is not None:
+        subprocess.run([tool, 'shm', 'clean'], stdin=subprocess.DEVNULL, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60.0)
+
+
+# The graph.
+
+HARDWARE, ARM_BRIDGE, AGENT, GROUNDER = 'hardware', 'arm_bridge', 'agent', 'grounder'
+
+
+def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
+    """Commands of the nodes, as the graph file has them: hardware, arm_bridge, agent, grounder."""
+    from sightplan.graphs.graph import find_graph
+    from sightplan.graphs.up import command
+    script = folder / 'script.json'
+    script.write_text(json.dumps({'answers': {'default': 'No'}}))
+    graph = find_graph('experiment')
+    values = graph.values([
+        'world:=arm_bridge', 'hardware:=simulated', 'method:=ground', 'backend:=scripted',
+        f'backend_options:=script={script}', f'robot:={robot}',
+        'setup:=',  # the bench sets the table up itself: a reset shall only park the arm
+        'rate_hz:=4'])  # drawing takes a core, which a camera does not
+    commands = {}
+    for node in graph.chosen(values).nodes:
+        name = HARDWARE if node.executable == 'sim_bridge' else node.name
+        commands[name] = command(node, values)
+    return {name: commands[name] for name in (HARDWARE, ARM_BRIDGE, AGENT, GROUNDER)}
+
+
+def beater(node: str, needs: Sequence[str]) -> list[str]:
+    """Command of a node that does nothing but say that it lives."""
+    return [sys.executable, '-m', 'sightplan_bench.safety_node', node, *needs]
+
+
+@contextlib.contextmanager
+def graph(folder: Path, note: Callable[[Any], None], seed: int, log: Path, robot: str = 'panda',
+          patience: float = 1.0) -> Iterator[Trials]:
+    """A graph, ready for trials, ended with the context.
+
+    The agent is a stand-in that does nothing but beat, and needs the grounder as the agent does
+    in an episode: the actions come from the bench. ``Trials.real_agent`` puts the real one there.
+    """
+    from sightplan.graphs.up import graph_environment
+    with contextlib.ExitStack() as stack:
+        os.environ.update(graph_environment(os.environ, stack))
+        from sightplan_bench.ros import spinning_node
+        from sightplan_bench.safety_node import Bench
+        commands = graph_commands(folder, robot)
+        real = commands[AGENT]
+        commands[AGENT] = beater(AGENT, [GROUNDER])
+        processes = Processes(commands, log)
+        stack.callback(processes.close)
+        for name in commands:
+            processes.start(name)
+        bench = stack.enter_context(spinning_node(lambda: Bench(robot)))
+        bench.wait_until_there(_START_S)
+        yield Trials(bench, processes, seed, note, real, patience)
+
+
+# The command.
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench safety``."""
+    parser = subparsers.add_parser(
+        'safety', help='a moving arm on ROS: something dies, somebody stops it',
+        description='Start a ROS graph with simulated hardware in real time. Kill the agent, the '
+                    'grounder or the camera in mid-motion and measure when the arm holds; stop it '
+                    'and try everything to get it to move; move blocks undisturbed and count '
+                    'needless holds.',
+        epilog='examples:\n'
+               '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
+               '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n\n'
+               'A kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine '
+               'counts against the arm.\n'
+               f'exit codes: 0 everything held within {LIMIT_MS:g} ms and nothing moved that '
+               'should not; 1 something did; 2 bad usage.',
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_arguments(parser)
+    parser.set_defaults(main=main)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument('--kill', choices=(*KINDS, 'all'), default='all',
+                        help='what is killed (default: %(default)s, in equal parts)')
+    parser.add_argument('--trials', type=_count, default=200, metavar='N',
+                        help='processes killed (default: %(default)s)')
+    parser.add_argument('--stops', type=_count, default=1000, metavar='N',
+                        help='latched stops (default: %(default)s)')
+    parser.add_argument('--moves', type=_count, default=100, metavar='N',
+                        help='undisturbed moves (default: %(default)s)')
+    parser.add_argument('--robot', default='panda', metavar='ROBOT',
+                        help='a name in config/robots, or a file (default: %(default)s)')
+    parser.add_argument('--patience', type=float, default=1.0, metavar='FACTOR',
+                        help='of all times, for a busy machine; give a robot with longer '
+                             'timeouts, too (default: %(default)s)')
+    parser.add_argument('--seed', type=int, default=0, help='of all that is random')
+    parser.add_argument('--log', metavar='FILE', help="write each trial as a JSON line, and the "
+                        "nodes' output to FILE.nodes")
+    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the parts that are asked for, and print what was measured."""
+    from sightplan.model import InputError, SightplanError
+    kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
+    with contextlib.ExitStack() as stack:
+        try:
+            log = stack.enter_context(open(arguments.log, 'a')) if arguments.log else None
+        except OSError as error:
+            _say(f'--log {arguments.log}: {error.strerror}')
+            return 2
+
+        def note(trial: Any) -> None:
+            if log is not None:
+                data = {'move': trial} if isinstance(trial, str) else dataclasses.asdict(trial)
+                log.write(json.dumps({type(trial).__name__.lower(): data}) + '\n')
+                log.flush()
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        nodes = Path(f'{arguments.log}.nodes') if arguments.log else folder / 'nodes.log'
+        began, failed = time.monotonic(), ''
+        results = Results()
+        try:
+            trials = stack.enter_context(graph(folder, note, arguments.seed, nodes,
+                                               arguments.robot, arguments.patience))
+            results = trials.results
+            trials.moves(arguments.moves)
+            trials.stops(arguments.stops)
+            for number, kind in enumerate(kinds):
+                trials.kills(kind, len(range(number, arguments.trials, len(kinds))))
+        except KeyboardInterrupt:
+            failed = 'interrupted'
+        except InputError as error:
+            _say(str(error))
+            return 2
+        except (SightplanError, BrokenGraphError) as error:
+            failed = str(error)
+            with contextlib.suppress(OSError):
+                sys.stderr.write(nodes.read_text(errors='replace')[-4000:])
+        if failed:
+            _say(failed)
+        summary = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
+                   'load_1min': os.getloadavg()[0], 'seed': arguments.seed,
+                   'seconds': round(time.monotonic() - began), **results.summary(),
+                   **({'failed': failed} if failed else {})}
+    print(json.dumps(summary, indent=None if arguments.json else 2))
+    return 0 if results.good and not failed else 1
+
+
+if __name__ == '__main__':
+    _parser = argparse.ArgumentParser(prog='python -m sightplan_bench.safety',
+                                      description=__doc__.partition('\n')[0])
+    add_arguments(_parser)
+    sys.exit(main(_parser.parse_args()))
