@@ -1,0 +1,72 @@
+"""A sample: one request to a model, one reply, one score. Its truth is kept apart from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.perception import Question
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture that is loaded or rendered only when somebody looks at it.
+
+    Attributes:
+        name: unique within its suite, such as the path below the data folder.
+        load: gives (H, W, 3) uint8 RGB; may raise InputError naming the file.
+    """
+
+    name: str
+    load: Callable[[], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a method sees of a sample: everything but the truth.
+
+    Attributes:
+        id: unique within its suite and split, such as ``blocksworld/simple/0007/on(a,b)``.
+        split: name of its split.
+        cluster: what it shares its luck with, such as the picture; the unit of the bootstrap.
+        parts: what a model is shown, texts and pictures in their order.
+        question: the yes/no question about one ground atom, where it is one; then its text is the
+            last part, and answers carry probabilities where the backend offers them.
+        domain: domain of the question's atom, '' without.
+        details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
+    """
+
+    id: str
+    split: str
+    cluster: str
+    parts: tuple[str | Picture, ...]
+    question: Question | None = None
+    domain: str = ''
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def blind(self) -> Sample:
+        """The same without its pictures."""
+        texts = tuple(part for part in self.parts if isinstance(part, str))
+        return Sample(self.id, self.split, self.cluster, texts, self.question, self.domain,
+                      self.details)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleReply:
+    """What a method replied to a sample.
+
+    Attributes:
+        text: the reply, as a model wrote it; what a suite's ``read`` takes.
+        p_yes: probability of "yes" in [0, 1], None where the backend offers none.
+        p_no: likewise of "no".
+        error: why there is no reply (the machinery failed); '' if there is one.
+    """
+
+    text: str = ''
+    p_yes: float | None = None
+    p_no: float | None = None
+    error: str = ''
