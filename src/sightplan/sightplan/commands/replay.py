@@ -25,13 +25,13 @@ from sightplan.model import (
 
 if TYPE_CHECKING:
     from sightplan.replay.another_model import AnotherModel, AskSettings
-    from sightplan.runs import Suite
     from sightplan.replay.answers_store import Key
     from sightplan.replay.asking import Reply
     from sightplan.replay.batches import Batch, Source, Truth
     from sightplan.replay.comparison import Pair
     from sightplan.replay.sources import Sources
     from sightplan.report.tables import Table
+    from sightplan.runs import Suite
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _MOST_SHOWN = 20

@@ -73,7 +73,6 @@ def _wrong(item: Any, kind: type[pydantic.BaseModel]) -> str:
     if item['type'] == 'extra_forbidden':
         known = f' (known: {", ".join(kind.model_fields)})' if len(item['loc']) == 1 else ''
         return f'{place} is unknown{known}; remove it, or correct its name'
-    value = repr(item['input'])
-    reason = item['msg'].removeprefix('Value error, ')
-    return f'{place or "the content"} = {value if len(value) < 100 else value[:97] + "..."}: ' \
-           f'{reason[:1].lower()}{reason[1:]}'
+    value, reason = repr(item['input']), item['msg'].removeprefix('Value error, ')
+    shown = value if len(value) < 100 else f'{value[:97]}...'
+    return f'{place or "the content"} = {shown}: {reason[:1].lower()}{reason[1:]}'

@@ -203,7 +203,7 @@ class EpisodeWork:
                 f'backend {settings.backend!r} looks at pictures, but this world draws '
                 f'none (world option pictures=none); let it draw, or choose a backend '
                 f'that needs no pictures, such as noisy_oracle')
-        return backend or _made(stack, make_backend(settings.backend, options, self._world))
+        return backend or _made(stack, make_backend(settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:
         """The renderer of the world, where it has one."""

@@ -72,8 +72,11 @@ class Work(Protocol):
         backend: the model that answers, None where none is needed.
     """
 
-    plan: Plan
-    backend: Backend | None
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def backend(self) -> Backend | None: ...
 
     def session(self) -> dict[str, Any]:
         """What is noted about this start besides time, provenance and settings."""

@@ -368,7 +368,7 @@ def figure5(results: Results) -> Table:
             five = suite.published(
                 _FIVE, 'solved', domain=str(row.cells['domain']), method=row.method, split=split,
                 failure_probability=row.cells['failure_probability'],
-    ) if suite and row.as_published else None
+            ) if suite and row.as_published else None
             count = sum(split in rates and rates[split].n > 0 for rates in row.rates.values())
             found.append(row_of(columns, {
                 **cells, 'split': split, 'models': count if row.names else 0,
