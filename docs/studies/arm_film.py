@@ -160,12 +160,12 @@ def _episode(seed: int) -> EpisodeSpec:
 def main(args: Sequence[str] | None = None) -> int:
     """Write the sheet to a file."""
     parser = argparse.ArgumentParser(
-        prog='python -m sightplan_sim.arm.film', formatter_class=argparse.RawTextHelpFormatter,
+        prog='python docs/studies/arm_film.py', formatter_class=argparse.RawTextHelpFormatter,
         description='Draw a simulated arm that moves a block, seen from beside the table; in the\n'
                     "corner of each picture is what the agent's camera sees.",
         epilog='examples:\n'
-               '  python -m sightplan_sim.arm.film --out sheet.png\n'
-               '  python -m sightplan_sim.arm.film --out wide.png --frames 12 --columns 6\n\n'
+               '  python docs/studies/arm_film.py --out sheet.png\n'
+               '  python docs/studies/arm_film.py --out wide.png --frames 12 --columns 6\n\n'
                'exit codes: 0 done; 1 the arm or the file failed; 2 bad usage')
     parser.add_argument('--out', type=Path, required=True, help='PNG to write')
     parser.add_argument('--frames', type=int, default=8, help='pictures (default %(default)s)')
@@ -188,7 +188,7 @@ def main(args: Sequence[str] | None = None) -> int:
         assert ok
         given.out.write_bytes(png.tobytes())
     except (SightplanError, OSError) as error:
-        print(f'sightplan_sim.arm.film: {error}', file=sys.stderr)
+        print(f'arm_film.py: {error}', file=sys.stderr)
         return 1
     print(f'{given.out}: {picture.shape[1]} x {picture.shape[0]} pixels; the move: '
           f'{outcome}', file=sys.stderr)
