@@ -10,10 +10,11 @@ import functools
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sightplan_sim.bullet import Bullet
 
 FILE = Path(__file__).with_name('panda_meshes.npz')
 SHADES = {'white': (0.92, 0.93, 0.94), 'dark': (0.24, 0.24, 0.27)}
@@ -50,13 +51,11 @@ def panda_meshes() -> tuple[LinkMesh, ...]:
             data[f'{name}/triangles'].astype(np.int64)) for name in names)
 
 
-def make_link_bodies(bullet: Any, client: int, at_m: tuple[float, float, float],
-                     ) -> list[tuple[str, int]]:
+def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float]) -> list[tuple[str, int]]:
     """Bodies that show the arm and touch nothing.
 
     Args:
-        bullet: the module.
-        client: where they are made.
+        bullet: where they are made.
         at_m: where they are at first.
 
     Returns:
@@ -66,10 +65,8 @@ def make_link_bodies(bullet: Any, client: int, at_m: tuple[float, float, float],
     for mesh, (vertices, normals, indices) in zip(panda_meshes(), _lists(), strict=True):
         shape = bullet.createVisualShape(
             bullet.GEOM_MESH, vertices=vertices, normals=normals, indices=indices,
-            rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4],
-            physicsClientId=client)
-        made.append((mesh.link, int(bullet.createMultiBody(0, -1, shape, at_m,
-                                                           physicsClientId=client))))
+            rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4])
+        made.append((mesh.link, int(bullet.createMultiBody(0, -1, shape, at_m))))
     return made
 
 
