@@ -70,7 +70,8 @@ def add_group(subparsers: Any, name: str, about: str, description: str = '',
     """Add a command that has sub-commands; returns what ``add_command`` adds them to."""
     parser = subparsers.add_parser(
         name, help=about, description=description or f'{about[0].upper()}{about[1:]}.',
-        epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter)
+        epilog=f'{examples}\nexit codes: 0 done; 1 failed; 2 bad usage.'.lstrip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     return parser.add_subparsers(dest=f'{name}_command', required=True, metavar='COMMAND')
 
 
@@ -88,7 +89,8 @@ def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError]
     except KeyboardInterrupt:
         return _over(prog, f'interrupted{"; " if kept else ""}{kept}', FAILED)
     except OSError as error:
-        return _over(prog, f'{error.filename or "output"}: {error.strerror or error}', FAILED)
+        return _over(prog, f'{error.filename or "output"}: {error.strerror or error}; choose '
+                     'another path', FAILED)
     except SightplanError as error:
         known = not isinstance(error, InfrastructureError) or type(error) is InfrastructureError
         usage = isinstance(error, InputError) and not isinstance(error, failures)
