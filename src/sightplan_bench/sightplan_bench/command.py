@@ -62,7 +62,7 @@ def _median_ms(call: Callable[[], Any], repeats: int) -> float:
 
 def bench_render(size: Size) -> dict[str, Any]:
     """Milliseconds per rendered frame of the domain's world, a move before each frame."""
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     domain = load_domain(size.domain)
     problem = domain.split_problems('hard')[0]
     world = make_world(size.domain)
@@ -88,7 +88,7 @@ def bench_steps(size: Size) -> dict[str, Any]:
     Random legal actions in five hard problems; time of the process, since a step is to fit one
     core, however busy the machine is.
     """
-    from sightplan.runs.runner import make_world, world_names
+    from sightplan.runs import make_world, world_names
     found: dict[str, Any] = {}
     for name in world_names():
         domain, rng, times = load_domain(name), random.Random(SEED), []
@@ -116,7 +116,7 @@ def bench_embedded(size: Size) -> dict[str, Any]:
 
     Two images take turns, because the backend keeps what it encoded last.
     """
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     from sightplan.vlm import YesNoRequest, make_backend
     domain = load_domain(size.domain)
     problem = domain.split_problems('hard')[0]
@@ -159,7 +159,7 @@ def _episodes_per_minute(seconds: float, episodes: int) -> float:
 
 def bench_in_process(size: Size) -> dict[str, Any]:
     """Episodes per minute of ``sightplan run`` (ground, embedded, medium split)."""
-    from sightplan.runs.runner import RunSettings, run
+    from sightplan.runs import RunSettings, run
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         run(RunSettings(domain=size.domain, split='medium', method='ground', backend='embedded',
@@ -173,7 +173,7 @@ def bench_replay(size: Size) -> dict[str, Any]:
     from sightplan.replay.asking import ask_again
     from sightplan.replay.rescored import score_again
     from sightplan.replay.sources import Sources
-    from sightplan.runs.runner import RunSettings, run
+    from sightplan.runs import RunSettings, run
     from sightplan.vlm.api import make_backend
     with tempfile.TemporaryDirectory() as folder:
         run(RunSettings(domain=size.domain, split='medium', method='ground', backend='embedded',
@@ -198,9 +198,10 @@ def bench_replay(size: Size) -> dict[str, Any]:
 
 def bench_recording(size: Size) -> dict[str, Any]:
     """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    from sightplan.domains import load_domain
     from sightplan.metrics import EpisodeScorer
     from sightplan.records.bag_recorder import BagRecorder
-    from sightplan.runs.runner import OpenRun, RunSettings, make_world
+    from sightplan.runs import OpenRun, RunSettings, make_world
     world: Any = make_world(size.domain)
     events = _Events()
     times = []
@@ -208,10 +209,10 @@ def bench_recording(size: Size) -> dict[str, Any]:
             RunSettings(domain=size.domain, split='medium', method='ground', seed=SEED,
                         backend='noisy_oracle', failure_images=False, out=f'{folder}/run'),
             world=world, recorders=[events]) as opened:
-        bags = BagRecorder(Path(folder), world, opened.domain)
-        for spec in opened.specs[:size.episodes]:
+        bags = BagRecorder(Path(folder), world, load_domain(size.domain))
+        for spec in opened.work.plan.items[:size.episodes]:
             events.taken.clear()
-            opened.episode(spec)
+            opened.walk([spec])
             scorer = EpisodeScorer(bags.truth)
             start = time.perf_counter()
             for event in events.taken:
@@ -242,7 +243,7 @@ def bench_bags(size: Size) -> dict[str, Any]:
     """
     from sightplan.records.bag import BagWriter, MessageTypes
     from sightplan.records.bag_reading import open_bag
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     world: Any = make_world(size.domain)
     problem = load_domain(size.domain).split_problems('hard')[0]
     world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
@@ -331,7 +332,7 @@ def bench_belief(size: Size) -> dict[str, Any]:
     from sightplan.grounding import BackendGrounder
     from sightplan.metrics import EpisodeScorer
     from sightplan.planning.symbolic import FastDownwardPlanner
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend
     domain = load_domain(size.domain)
     world: Any = make_world(size.domain, {'pictures': 'none'})

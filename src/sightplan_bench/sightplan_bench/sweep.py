@@ -119,7 +119,7 @@ def killed_sweep(file: Path, out: Path, kills: int, seed: int, jobs: int = 2,
             break
         time.sleep(_START_S)
     lines = Counter(
-        (path.parent.name, json.loads(line)['episode_id'])
+        (path.parent.name, json.loads(line)['id'])
         for path in out.glob('*/episodes.jsonl') for line in path.read_text().splitlines())
     return Killed(counts['workers'], counts['parents'], counts['commands'],
                   json.loads(printed.splitlines()[-1]), lines,

@@ -71,7 +71,7 @@ def show_failures(arguments: argparse.Namespace) -> Result:
             print(f'no episode failed of {arguments.cause}')
     else:
         _show_table(columns)
-    ids = {(str(failed.folder), failed.line['episode_id']) for _, failed in chosen}
+    ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
     return {'runs': [_chosen_only(column, ids) for column in columns]}, DONE
 
 
@@ -129,7 +129,7 @@ def _show(column: Column, failed: FailedEpisode) -> None:
     """Print one failure with its answers and the actions around it."""
     from sightplan.report.failures import history
     failure, evidence = failed.failure, failed.failure['evidence']
-    print(f'{failed.line["episode_id"]}  ({column.run}, {column.method}'
+    print(f'{failed.line["id"]}  ({column.run}, {column.method}'
           f'{", " + column.model if column.model else ""})')
     print(f'  {failure["cause"]}, step {failure["step"]}: {evidence["text"]}')
     for answer in evidence['answers']:
@@ -147,7 +147,7 @@ def _show(column: Column, failed: FailedEpisode) -> None:
 
 def _chosen_only(column: Column, ids: set[tuple[str, str]]) -> dict[str, Any]:
     found = column.to_json()
-    folders = {failed.line['episode_id']: str(failed.folder) for failed in column.failed}
+    folders = {failed.line['id']: str(failed.folder) for failed in column.failed}
     found['failures'] = [f for f in found['failures']
                          if (folders[f['episode_id']], f['episode_id']) in ids]
     return found
@@ -160,7 +160,7 @@ def _write_pictures(chosen: Sequence[tuple[Column, FailedEpisode]], folder: Path
     for column, failed in chosen:
         data = failure_picture(failed.folder, failed.line)
         if data is not None:
-            name = f'{file_name(column.run)}.{file_name(failed.line["episode_id"])}.png'
+            name = f'{file_name(column.run)}.{file_name(failed.line["id"])}.png'
             (folder / name).write_bytes(data)
             written += 1
     note(f'{written} of {len(chosen)} failures have a picture; written to {folder}')
