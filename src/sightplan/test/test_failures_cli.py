@@ -20,8 +20,8 @@ from sightplan.model import EpisodeStarted, InfrastructureError, Observation, Ob
 from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
+from sightplan.records.failure_picture import captioned, for_document, shown_answers
 from sightplan.records.pictures import bag_image
-from sightplan.report.failures_picture import captioned, for_document, shown_answers
 from sightplan.runs import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
