@@ -54,13 +54,14 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.records import RunStore
-from sightplan.runs.runner import (
+from sightplan.runs import (
+    EpisodePlan,
+    Line,
     RunSettings,
     default_out,
-    episode_specs,
     identity,
-    select_problems,
     session,
+    walk,
 )
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
@@ -281,15 +282,15 @@ class ExperimentNode(Node):
         settings.check()
         out = settings.out or default_out(settings)
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
-        domain, pairs, errors = select_problems(settings)
-        specs = episode_specs(settings, domain, pairs)
-        for spec in specs:
+        plan = EpisodePlan(settings)
+        for spec in plan.items:
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
         reply = self._start_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
-            identity_json=json.dumps(identity(settings, domain, pairs, model)),
+            identity_json=json.dumps(
+                identity(settings, plan.suite, plan.domain, plan.pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
         raise_error(reply, names.METRICS_RECORDER)
@@ -297,29 +298,29 @@ class ExperimentNode(Node):
             raise_error(self._carry_over[node](
                 CarryOver.Request(out=reply.out, spent=reply.spent),
                 self._settings.call_timeout_s, self._cancelled), node)
-        skipped = [str(error) for error in errors]
         folder = Path(reply.out)
-        progress.started(folder, RunStore(folder).lines(), len(specs), skipped)
-        committed = set(reply.committed)
+        progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
         broken: SightplanError | None = None
         begun = False
-        for spec in specs:
-            if spec.episode_id in committed:
-                continue
+
+        def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
+            nonlocal broken, begun
+            line: Line | None = None
             try:
-                line, error = self._episode(spec, domain, wait_for_arm=not begun)
+                line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun)
                 begun = True
             except SightplanError as stopped:
                 broken = stopped
-                break
-            if line is not None:
-                progress.episode(line)
-            if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
+            else:
                 # A node that is silent now will not answer the next episode; a model whose limit
                 # on spending is reached will not either, nor will an arm that was stopped move.
-                broken = error
-                break
-        notes = {'planned': len(specs), 'problems': len(pairs), 'problems_skipped': skipped,
+                if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
+                    broken = error
+            return () if line is None else (line,)
+
+        walk(plan.items, set(reply.committed), make, lambda line: None,  # the recorder commits
+             cancelled=lambda: broken is not None, progress=progress.item)
+        notes = {'planned': len(plan.items), **plan.notes, 'problems_skipped': plan.skipped,
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
         return self._finish(notes, broken)
@@ -573,10 +574,10 @@ class _FeedbackProgress:
         self._feedback.done, self._feedback.total = len(done), total
         self._handle.publish_feedback(self._feedback)
 
-    def episode(self, line: Any) -> None:
+    def item(self, line: Any) -> None:
         feedback = self._feedback
         feedback.done += 1
-        feedback.episode_id = line['episode_id']
+        feedback.episode_id = line['id']
         feedback.eta_s = self._pace.eta_s(feedback.total - feedback.done)
         self._handle.publish_feedback(feedback)
 

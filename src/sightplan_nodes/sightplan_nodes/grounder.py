@@ -11,7 +11,7 @@ from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import param
-from sightplan.runs.runner import asks_for_reasons
+from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings

@@ -20,7 +20,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import FinishRun, StartRun
 
-from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
     EpisodeStarted,
@@ -38,6 +38,7 @@ from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types
 from sightplan.records.truth import NotedTruth, Told
+from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
@@ -135,7 +136,8 @@ class EpisodeRecording:
     """The bag and the score of the episode under way. Lives in the recorder's worker thread."""
 
     def __init__(self, folder: Path, started: Arrival, truth: RosTruth | None,
-                 types: dict[str, TopicType], compression: str) -> None:
+                 types: dict[str, TopicType], compression: str,
+                 suite: Suite | None) -> None:
         """Open the bag and start scoring; without ``truth`` that tells what was claimed only.
 
         Raises:
@@ -147,7 +149,7 @@ class EpisodeRecording:
         self.spec = conversions.spec_from_msg(message, problem)
         self.folder = folder / fresh_name(folder, self.spec.episode_id)
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
-        self._scorer = EpisodeScorer(self._truth)
+        self._scorer = episode_scorer(self._truth, suite)
         self._events = EventReader()
         self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
@@ -253,6 +255,7 @@ class MetricsRecorder(Node):
         # All below is touched by the worker's thread only.
         self._assembly = Assembly()
         self._store: RunStore | None = None
+        self._suite: Suite | None = None
         self._committed: set[str] = set()
         self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
@@ -387,6 +390,7 @@ class MetricsRecorder(Node):
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
         self._store, self._committed = store, set(done)
         self._spending = _Spending(store)
+        self._suite = suite_of_run(store.run_info())
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
 
@@ -402,7 +406,7 @@ class MetricsRecorder(Node):
 
     def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
         assert self._spending is not None
-        summary = {**summarise(store.lines()), 'out': str(store.folder),
+        summary = {**summarise(store.lines(), self._suite), 'out': str(store.folder),
                    'spent': self._spending.as_json(), **notes}
         return store.write_summary(summary)
 
@@ -435,7 +439,7 @@ class MetricsRecorder(Node):
             self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
-                                         self._types, self._settings.compression)
+                                         self._types, self._settings.compression, self._suite)
         self._current.flush()
 
     def _record(self, arrival: Arrival) -> None:
@@ -488,8 +492,8 @@ class MetricsRecorder(Node):
             self._committed.add(recording.episode_id)
             self._summarise(self._store, {'interrupted': True})  # until the run is finished
         self._results.publish(msg.EpisodeResult(
-            episode_id=recording.episode_id, scored=bool(line['scored']),
-            solved=bool(line['solved']), result_json=json.dumps(line)))
+            episode_id=recording.episode_id, scored=measures.scored(line),
+            solved=bool(measures.solved(line)), result_json=json.dumps(line)))
 
 
 def main(args: Sequence[str] | None = None) -> None:

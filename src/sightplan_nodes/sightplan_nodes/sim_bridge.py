@@ -32,7 +32,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.records.messages import Calibration
-from sightplan.runs.runner import make_world
+from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
