@@ -34,7 +34,7 @@ from sightplan.model import (
 )
 from sightplan.runs.worlds import make_world
 
-MOST_STEPS = 12
+MOST_STEPS = 10
 FIRST_STEPS = 4
 """Below this number is that of the actions before a picture's turn."""
 STRIDE = 101
@@ -124,6 +124,8 @@ class Studio:
         model = self._domain.model(problem)
         kinds = sorted(self._domain.schema.actions)
         turn = (None, *kinds)[number % (len(kinds) + 1)]
+        if turn not in {action.name for action in model.actions}:
+            turn = None
         first, used = int(rng.random() * FIRST_STEPS), Counter[str]()
         for step in range(MOST_STEPS):
             if step >= first and turn is None:

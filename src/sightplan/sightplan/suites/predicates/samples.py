@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
-    Action,
     Atom,
     InputError,
     Observation,
@@ -64,7 +63,7 @@ class Row(Record):
         id: of the sample, unique.
         picture: path of its picture, below the folder.
         question: its text.
-        atom: what is asked, such as ``on(r, g)``.
+        atom: what is asked, such as ``on r,g``.
         truth: whether it holds.
         split: of the suite.
         domain: of the atom.
@@ -188,7 +187,8 @@ def draw(domain_name: str, split: str, count: int, seed: int,
 def _rows(domain: Domain, split: str, number: int, scene: Scene) -> list[Row]:
     place = f'{domain.name}/{split}/{number:04}'
     image = Observation(scene.image).image_id
-    return [Row(id=f'{place}/{atom}'.replace(' ', ''), picture=f'pictures/{place}.png',
+    return [Row(id=f'{place}/{atom.predicate}({",".join(atom.args)})',
+                picture=f'pictures/{place}.png',
                 question=domain.question(atom).text, atom=str(atom), truth=atom in scene.state,
                 split=split, domain=domain.name, image=image) for atom in scene.atoms]
 
@@ -249,10 +249,9 @@ def _check_row(row: Row, where: str) -> None:
 
 def _atom(text: str, where: str) -> Atom:
     try:
-        fact = Action.parse(text)
-    except InputError as error:
-        raise InputError(f'{where} = {text!r} is no ground atom such as on(r, g)') from error
-    return Atom(fact.name, fact.args)
+        return Atom.parse(text)
+    except ValueError as error:
+        raise InputError(f'{where} = {text!r} is not an atom; write it as "on r,g"') from error
 
 
 def _picture(folder: Path, row: Row) -> NDArray[np.uint8]:
