@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.metrics import reliability
 from sightplan.metrics.measures import MEAN, STATISTIC, Columns, Measure, aggregates
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite import Scored
@@ -27,16 +26,22 @@ UNREAD, MISSED, IMAGINED = 'unread', 'false_negative', 'false_positive'
 def _balanced(columns: Columns) -> float:
     sides = [column[~np.isnan(column)] for column in (columns['sensitivity'],
                                                       columns['specificity'])]
-    return float(np.mean([side.mean() for side in sides])) if all(map(len, sides)) else np.nan
+    return float(sum(side.mean() for side in sides) / 2) if all(map(len, sides)) else np.nan
 
 
 def _calibration_error(columns: Columns) -> float:
+    """Expected calibration error (Naeini, Cooper and Hauskrecht 2015).
+
+    A bin's part is the number of its probabilities times |mean probability - fraction true|: the
+    sum over them of probability minus truth.
+    """
     probability = columns['probability']
     known = ~np.isnan(probability)
     if not known.any():
         return np.nan
-    truth = ~np.isnan(columns['sensitivity'])
-    return reliability(probability[known], truth[known], BINS, resamples=0).ece
+    p, truth = probability[known], ~np.isnan(columns['sensitivity'][known])
+    bins = np.minimum((p * BINS).astype(np.intp), BINS - 1)
+    return float(np.abs(np.bincount(bins, weights=p - truth)).sum() / len(p))
 
 
 MEASURES = (
