@@ -105,7 +105,7 @@ def test_a_bag_scores_as_the_live_run_did(go, tmp_path, method):
         assert (line['images'] > 0) is (method != 'oracle') and line['images_missing'] == 0
         live = events.events
         first = next(n for n, event in enumerate(live) if isinstance(event, EpisodeStarted)
-                     and event.spec.episode_id == line['episode_id'])
+                     and event.spec.episode_id == line['id'])
         for event, again in zip(live[first:], episode.events, strict=False):
             assert type(event) is type(again)
             if isinstance(event, Observed):

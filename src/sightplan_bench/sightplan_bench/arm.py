@@ -331,9 +331,8 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
 
 
 def _planned(settings: Any) -> int:
-    from sightplan.runs import episode_specs, select_problems
-    domain, pairs, _ = select_problems(settings)
-    return len(episode_specs(settings, domain, pairs))
+    from sightplan.runs import specify
+    return len(specify(settings).items)
 
 
 def _lines(settings: Any) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ from sightplan_interfaces.srv import (
     CarryOver,
     FinishRun,
     Ground,
+    LoadProblem,
     ProposePlan,
-    ResetWorld,
     StartRun,
 )
 
@@ -142,7 +142,8 @@ class ExperimentNode(Node):
         self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
         self._start_run = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
         self._world = self._settings.world
-        self._reset = ServiceCaller(self, ResetWorld, names.reset(self._world), self._world)
+        self._load_problem = ServiceCaller(self, LoadProblem, names.load_problem(self._world),
+                                           self._world)
         self._arm: msg.ArmStatus | None = None  # the newest status, if an arm is the world
         self.create_subscription(msg.ArmStatus, names.arm_status(self._world), self._see_arm,
                                  qos.LATCHED, callback_group=group)
@@ -152,7 +153,8 @@ class ExperimentNode(Node):
             names.GROUNDER: ServiceCaller(self, Ground, names.GROUND, names.GROUNDER),
             names.VLM_PLANNER: ServiceCaller(self, ProposePlan, names.PROPOSE_PLAN,
                                              names.VLM_PLANNER)}
-        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node)
+        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node,
+                                                repeatable=True)
                             for node in self._models}
         nodes = (self._world, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models, _HARDWARE)
@@ -392,7 +394,7 @@ class ExperimentNode(Node):
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:
         """Run one episode; returns its committed line, and the error that ended it, if any.
 
-        The world is told the whole problem, the agent all but its initial state.
+        The world is given the whole problem, the agent all but its initial state.
 
         Raises:
             DeadlineError: world, agent or recorder is silent.
@@ -401,18 +403,18 @@ class ExperimentNode(Node):
             SightplanError: the episode could not even be started.
         """
         problem = spec.problem
-        request = ResetWorld.Request(
+        request = LoadProblem.Request(
             episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
             privileged=spec.privileged.value)
-        reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
+        reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if (wait_for_arm and BY_CODE.get(reply.error_code) is StoppedError
                 and self._is_rearmed(reply.error_msg)):
-            reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
+            reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if BY_CODE.get(reply.error_code) is StoppedError:  # no episode can begin
             raise_error(reply, self._world)
-        # What else is wrong, the agent meets as well, when it resets: it goes on record there.
+        # What else is wrong, the agent meets as well, when it begins: it goes on record there.
         with contextlib.suppress(queue.Empty):
             while True:
                 self._results.get_nowait()  # of earlier attempts at episodes of the same name
@@ -541,8 +543,10 @@ class _ParameterReader:
 
     def __init__(self, node: Node, name: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name)
-        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name)
+        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name,
+                                   repeatable=True)
+        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name,
+                                  repeatable=True)
 
     def read(self, startup_s: float, cancelled: Callable[[], bool]) -> dict[str, Any]:
         """Names and values.

@@ -40,6 +40,7 @@ from sightplan.records.messages import EventReader, message_types
 from sightplan.records.truth import NotedTruth, Told
 from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import introduce
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings, raw_stamp_ns
@@ -67,7 +68,7 @@ class MetricsRecorderSettings:
                                    low=0.0, high=60.0)
     settle_s: float = param(5.0, "How long to wait for a missing message of the agent's after "
                                  'the end of its episode [s]', low=0.1, high=600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth [s]', low=0.1,
+    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth [s]', low=0.1,
                                    high=600.0)
 
 
@@ -231,8 +232,8 @@ class MetricsRecorder(Node):
 
     Ground truth comes from the service that TruthSettings name, by world time; where there is
     none, on a robot, episodes are recorded and not scored. Scoring and writing happen in a
-    thread, fed by a queue, so that waiting for the truth stops nothing. Of a look at a picture
-    with labels the raw picture is recorded, too.
+    thread, fed by a queue, so that waiting for the truth stops nothing. Of an observation of a
+    picture with labels the raw picture is recorded, too.
     """
 
     exit_code: int | None = None
@@ -244,7 +245,8 @@ class MetricsRecorder(Node):
         self._types = {topic: message_types().get(name)
                        for topic, name in topics.RECORDED.items()}
         self._closing = False
-        service = declare_settings(self, TruthSettings).service
+        where = declare_settings(self, TruthSettings)
+        service, self._world = where.service, where.world
         self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing,
                                service) if service else None
         self._images = {topic: Ring(self._settings.ring_size)
@@ -373,11 +375,16 @@ class MetricsRecorder(Node):
                           request.retry_errors)
 
     def _wait_for_camera(self) -> None:
-        """Give a camera time to be found: Fast DDS announces what was just started every 3 s."""
+        """Give camera and recorder time to find each other.
+
+        Fast DDS announces what was just started every 3 s.
+        """
         camera, end_s = self._cameras.get(names.CAMERA_IMAGE), time.monotonic() + _CAMERA_COMES_S
         while (camera is not None and not camera.get_publisher_count()
                and time.monotonic() < end_s and not self._closing):
             time.sleep(0.02)
+        if camera is not None:
+            introduce(self, self._world, _CAMERA_COMES_S, lambda: self._closing)
 
     def _open(self, out: str, identity: dict[str, Any], session: dict[str, Any], resume: bool,
               retry_errors: bool = False) -> tuple[RunStore, set[str]]:
@@ -445,7 +452,7 @@ class MetricsRecorder(Node):
     def _record(self, arrival: Arrival) -> None:
         recording = self._current
         assert recording is not None
-        if isinstance(arrival.message, msg.Look) and self._settings.image_policy != NONE:
+        if isinstance(arrival.message, msg.Observation) and self._settings.image_policy != NONE:
             stamp_ns = conversions.time_from_msg(arrival.message.header.stamp)
             for topic in self._images if arrival.message.labelled else (names.CAMERA_IMAGE,):
                 self._record_image(topic, stamp_ns, self._settings.image_timeout_s)

@@ -221,64 +221,79 @@ def show(summary: Mapping[str, Any], stream: Any) -> None:
 
 
 def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the final table."""
-    low, high = summary['interval95']
-    accuracy = summary['predicate_accuracy']
-    lines = [('episodes', f'{summary["episodes"]} of {summary["planned"]}')]
-    if summary['scored']:
-        rate, error = summary['success_rate'], summary['sem']
-        text = f'{summary["solved"]} of {summary["scored"]}: {rate:.3f}'
-        text += f', 95 % interval {low:.3f} to {high:.3f}, standard error {error:.3f}'
+    """The lines of the final table: of any suite, then what only episodes have."""
+    episodes = summary['episodes'] is not None
+    lines = [('episodes' if episodes else 'samples',
+              f'{summary["items"]} of {summary["planned"]}')]
+    if summary['success_rate'] is not None:
+        low, high = summary['interval95']
+        text = f'{summary["solved"]} of {summary["scored"]}: {summary["success_rate"]:.3f}'
+        text += f', 95 % interval {low:.3f} to {high:.3f}'
+        if summary['sem'] is not None:
+            text += f', standard error {summary["sem"]:.3f}'
         lines.append(('solved', text))
     for split, success in summary.get('splits', {}).items():
         if success['success_rate'] is not None:
             low, high = success['interval95']
             lines.append((f'  {split}', f'{success["success_rate"]:.3f}, {low:.3f} to {high:.3f}'))
-    if accuracy['overall'] is not None:
-        lines.append(('predicate accuracy', f'{accuracy["overall"]:.4f}'))
-        counts = summary['predicates']['enumeration']
-        for predicate, value in accuracy['per_predicate'].items():
-            yes, no = (counts[predicate][f'{side}_accuracy'] for side in ('yes', 'no'))
-            sides = f'true atoms {_share(yes)}, false atoms {_share(no)}'
-            lines.append((f'  {predicate}', f'{_share(value)} ({sides})'))
-    if summary['action_accuracy'] is not None:
-        lines.append(('action accuracy', f'{summary["action_accuracy"]:.3f}'))
-    if summary['proposals']:
-        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
-        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
-                                            if summary['repaired'] else '')))
-        lines.append(('executable actions', f'{_share(summary["executable"])}'))
-    ratio = summary['plans']['length_ratio']
-    if ratio['mean'] is not None:
-        lines.append(('actions / optimum', f'mean {ratio["mean"]:.2f}, most {ratio["max"]:.2f}'))
-    if summary['questions']:
-        lines.append(('questions', f'{summary["questions"]} '
-                      f'({summary["questions_per_episode"] or 0:.1f} per episode)'
-                      + (f', {summary["unparsed"]} unreadable answers'
-                         if summary['unparsed'] else '')))
-    if summary['told']:
-        facts = summary['told_per_episode'] or 0
-        lines.append(('told', f'{facts:.1f} facts about what is out of view per episode'))
-    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
-    if summary['failures']['causes']:
-        lines.append(('failed by', ', '.join(
-            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
+    lines += [(name.replace('_', ' '), measure_text(found))
+              for name, found in summary['measures'].items()
+              if name != 'solved' and found['value'] is not None]
+    if episodes:
+        lines += _episode_rows(summary)
+    if summary['unread']:
+        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'))
     if summary['usage']:
         used = summary['usage']
         cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
         tokens = f'{used["prompt_tokens"]} tokens in, {used["completion_tokens"]} out'
         lines.append(('usage', f'{used["requests"]} requests, {tokens}{cost}'))
     if summary['errors']:
-        lines.append(('errors', f'{summary["errors"]} episodes (not scored)'))
+        items = 'episodes' if episodes else 'samples'
+        lines.append(('errors', f'{summary["errors"]} {items} (not scored)'))
     if summary['problems_skipped']:
         lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
     stages = ', '.join(f'{stage} {seconds:.1f}'
-                       for stage, seconds in summary['stage_seconds'].items())
+                       for stage, seconds in summary.get('stage_seconds', {}).items())
     lines.append(('seconds', f'{summary["seconds"]:.1f}' + (f' ({stages})' if stages else '')))
     return lines
 
 
-def _share(value: float | None) -> str:
+def measure_text(found: Mapping[str, Any]) -> str:
+    """An aggregated measure in words: value and 95 % interval."""
+    text = f'{found["value"]:.4g}'
+    if found['interval95'] is not None:
+        low, high = found['interval95']
+        text += f', 95 % interval {low:.4g} to {high:.4g}'
+    return text
+
+
+def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    lines = []
+    for predicate, counts in summary['predicates'].get('enumeration', {}).items():
+        every, yes, no = (_rate(counts[key])
+                          for key in ('accuracy', 'yes_accuracy', 'no_accuracy'))
+        lines.append((f'  {predicate}', f'{every} (true atoms {yes}, false atoms {no})'))
+    if summary['proposals']:
+        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
+        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
+                                            if summary['repaired'] else '')))
+        lines.append(('executable actions', f'{_rate(summary["executable"])}'))
+    if summary['questions']:
+        lines.append(('all questions', f'{summary["questions"]}'
+                      + (f', {summary["unparsed"]} unreadable answers'
+                         if summary['unparsed'] else '')))
+    if summary['told']:
+        facts = summary['told_per_episode'] or 0
+        lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
+    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
+    if summary['failures']['causes']:
+        lines.append(('failed by', ', '.join(
+            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
+    return lines
+
+
+def _rate(value: float | None) -> str:
     return '-' if value is None else f'{value:.4f}'
 
 
