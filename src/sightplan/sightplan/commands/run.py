@@ -39,7 +39,7 @@ exit codes: 0 done; 1 the run failed (broken off, or not one episode could be sc
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
-    from sightplan.agent import method_names
+    from sightplan.agent import answerer_names, method_names
     from sightplan.domains import domain_names
     from sightplan.grounding import PARSERS
     from sightplan.report.rerun_log import TARGETS
@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
-    add(what, 'method', choices=method_names())
+    add(what, 'method', choices=sorted({*method_names(), *answerer_names()}))
     what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the method (repeatable), such as on_unparsed=stop')
     add(what, 'backend', choices=backend_names())
@@ -115,22 +115,27 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     Raises:
         InputError: an option cannot be read; names it.
     """
-    from sightplan.agent import policy_settings
-    from sightplan.runs import RunSettings
+    from sightplan.agent import answerer_settings, policy_settings
+    from sightplan.runs import RunSettings, load_suite
+    from sightplan.runs.suite import SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
         values['backend'] = 'noisy_oracle'
         pairs.append(f'table={arguments.table}')
+    suite = load_suite(values['suite']) if values['suite'] else None
+    samples = suite.module('samples') if suite is not None and suite.kind == SAMPLES else None
+    method_settings = policy_settings if samples is None else answerer_settings
     return RunSettings(
         **values,
         backend_options=read_options(
             pairs, type(backend_settings(values['backend'])), '--backend-option'),
         method_options=read_options(
-            arguments.method_option, type(policy_settings(values['method'])), '--method-option'),
+            arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),
-        suite_options=read_options(arguments.suite_option, None, '--suite-option'))
+        suite_options=read_options(arguments.suite_option, getattr(samples, 'Settings', None),
+                                   '--suite-option'))
 
 
 def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
@@ -298,31 +303,41 @@ def _rate(value: float | None) -> str:
 
 
 class ProgressBar(EpisodeBar):
-    """Progress on standard error: a bar on a terminal, a line per episode elsewhere."""
+    """Progress on standard error: a bar on a terminal, lines elsewhere."""
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
         """Open the bar."""
         for text in skipped:
             self.say(f'skipped: {text}')
-        self.say(f'results: {out}'
-                 + (f' ({len(done)} episodes are there already)' if done else ''))
-        self._solved, self._scored = (sum(bool(key(line)) for line in done)
-                                      for key in (measures.solved, measures.scored))
-        self.begin('episodes', total, len(done))
+        self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
+        self._good = sum(map(_good, done))
+        self._scored = sum(map(measures.scored, done))
+        self.begin('items', total, len(done))
 
     def item(self, line: Mapping[str, Any]) -> None:
         """Advance."""
         self._scored += measures.scored(line)
-        self._solved += bool(measures.solved(line))
-        self.update(self.done + 1, f'solved {self._solved} of {self._scored}')
-        if self.plain:
-            verdict = ('solved' if measures.solved(line) else 'not solved') if (
-                measures.scored(line)) else (
-                f'not scored ({line["error"]})')
-            self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
-                     f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
-                     f'ETA {self.time_left}')
+        self._good += _good(line)
+        sample = line['kind'] == 'sample'
+        text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
+        self.update(self.done + 1, text)
+        if not self.plain:
+            return
+        if sample:  # one line for every twentieth of the run
+            if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
+                self.say(f'[{self.done}/{self.total}] {text}, ETA {self.time_left}')
+            return
+        verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
+            f'not scored ({line["error"]})')
+        self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
+                 f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                 f'ETA {self.time_left}')
+
+
+def _good(line: Mapping[str, Any]) -> bool:
+    """Whether an item is scored, and nothing made it fail."""
+    return measures.scored(line) and line['cause'] is None
 
 
 class _Stop:
