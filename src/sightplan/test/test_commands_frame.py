@@ -120,7 +120,8 @@ def parsers(parser):
 
 
 def test_every_command_is_on_the_frame():
-    found = list(parsers(cli.make_parser()))
+    found = [parser for parser in parsers(cli.make_parser())
+             if parser.prog != 'sightplan suite']  # whose verbs are read later
     assert len(found) > 15
     for parser in found:
         text = parser.format_help()

@@ -47,7 +47,7 @@ def store(folder, *lines, **identity):
     with RunStore(folder) as runs:
         runs.open(identity)
         for number, line in enumerate(lines):
-            runs.append({**line, 'episode_id': f'blocksworld/simple/problem_{number:02}#0',
+            runs.append({**line, 'id': f'blocksworld/simple/problem_{number:02}#0',
                          'split': 'simple'})
     return folder
 

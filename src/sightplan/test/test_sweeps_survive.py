@@ -10,11 +10,12 @@ import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan.domains import load_domain
+from sightplan.metrics import measures
 from sightplan.metrics.canonical import canonical
 from sightplan.model import InputError, SpendingCapError, Usage, WorldError
 from sightplan.records import RunStore
 from sightplan.records.answers_reading import read_answers
-from sightplan.runs import runner
+from sightplan.runs import RunSettings, specify, worlds
 from sightplan.sweeps import How, parse_sweep, run_sweep
 from sightplan.sweeps.schedule import DEATHS, Job, Schedule
 from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
@@ -30,7 +31,7 @@ def sweep_of(text: str, name: str = 'test'):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -49,8 +50,7 @@ def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path
     [cell] = sweep_of('{base: {table: perfect, episodes: 2}, axes: {seed: [0]}}').cells
     lock = tmp_path / LOCK
     settings = cell.settled(tmp_path)
-    ids = tuple(spec.episode_id for spec in runner.episode_specs(
-        settings, *runner.select_problems(settings)[:2]))
+    ids = tuple(item.id for item in specify(settings).items)
     maker = Maker(lambda: False)
     lock.write_text(json.dumps({'command': 'old'}))
     chunk = Chunk(cell.name, settings, ids[:1], command='old', lock=str(lock))
@@ -60,7 +60,7 @@ def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path
         check_fence(chunk)
     outcome = maker.make(Chunk(cell.name, settings, ids[1:], command='old', lock=str(lock)))
     assert 'taken over' in outcome.error and not outcome.made
-    assert [line['episode_id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
+    assert [line['id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
     lock.write_text('')  # while the new one writes it
     assert 'taken over' in maker.make(chunk).error
 
@@ -86,8 +86,8 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
     for number, cut in enumerate(cuts):
         episodes.write_bytes(contents[0][:cut])
         kept = contents[0][:cut].count(b'\n')
-        assert [line['episode_id'] for line in lines_of(folder)] == [
-            json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]]
+        assert [line['id'] for line in lines_of(folder)] == [
+            json.loads(line)['id'] for line in contents[0].splitlines()[:kept]]
         end = rng.randrange(len(contents[1]) + 1)
         answers.write_bytes(contents[1][:end])
         found = read_answers(answers)
@@ -99,7 +99,7 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
         again = run_sweep(sweep, tmp_path, INSIDE)
         assert (again['done'], again['new'], again['duplicates']) == (4, 4 - kept, 0)
         assert again['metrics_sha256'] == whole['metrics_sha256']
-        lasting = {json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]}
+        lasting = {json.loads(line)['id'] for line in contents[0].splitlines()[:kept]}
         by_episode = {}
         for answer in read_answers(answers)[0]:
             by_episode[answer.episode] = by_episode.get(answer.episode, 0) + 1
@@ -152,7 +152,7 @@ def test_metrics_and_summaries_are_in_the_order_of_the_episodes(memory, tmp_path
     again = json.loads((path.parent / 'summary.json').read_text())
     assert {**again, 'provenance': 0} == {**summary, 'provenance': 0}
     lines = path.read_text().splitlines(keepends=True)
-    lines[0] = lines[0].replace('"solved": true', '"solved": false')
+    lines[0] = lines[0].replace('"solved": 1.0', '"solved": 0.0')
     path.write_text(''.join(lines))
     assert run_sweep(sweep, tmp_path / 'a', INSIDE)['metrics_sha256'] != one['metrics_sha256']
 
@@ -172,13 +172,13 @@ def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
             if tries.count(spec.problem.name) <= often:
                 raise WorldError('out of order')
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Shaky())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Shaky())
     sweep = sweep_of('{base: {method: oracle, split: simple, episodes: 3}, axes: {seed: [0]}}')
     result = run_sweep(sweep, tmp_path, INSIDE)
     assert [tries.count(name) for name in names] == [3, 3, 1]
     assert (result['done'], result['failed_infrastructure'], result['scored']) == (3, 1, 2)
     errors = [line['error'] for line in lines_of(tmp_path / sweep.cells[0].name)
-              if not line['scored']]
+              if not measures.scored(line)]
     assert len(errors) == 1 and 'out of order' in errors[0]
     again = run_sweep(sweep, tmp_path, How(1, retries=0, engine=InsideEngine))
     assert tries.count(names[1]) == 4 and again['failed_infrastructure'] == 1
@@ -209,7 +209,7 @@ def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
 
 
 def schedule_of(workers=2, retries=2, graph=False, **episodes):
-    jobs = [Job(name, runner.RunSettings(), tuple(f'{name}{n}' for n in range(number)))
+    jobs = [Job(name, RunSettings(), tuple(f'{name}{n}' for n in range(number)))
             for name, number in episodes.items()]
     return Schedule(jobs, {}, workers=workers, retries=retries, command='c', lock='',
                     graph=graph), jobs
