@@ -64,7 +64,7 @@ def test_a_file_by_hand_needs_three_fields(tmp_path):
     ('{"image": "a", "atom": "on r,g", "label": "yes", "who": "a\\nb"}', 'on one line'),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "time": "noon"}', "time = 'noon' must be"),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "stamp_ns": 1.5}', 'stamp_ns = 1.5'),
-    ('["a", "on r,g", "yes"]', 'is not a JSON object; write {"image"'),
+    ('["a", "on r,g", "yes"]', 'is not a JSON object; write one object a line'),
     ('a on r,g yes', 'is not JSON'),
     ('[' * 100_000, 'is not JSON'),
 ])
@@ -276,7 +276,7 @@ def test_what_others_added_is_told_before_a_label_is_written(tmp_path):
     second.append_after(decide)
     second.append_after(decide)
     with path.open('a') as by_hand:
-        by_hand.write('rubbish\n' + label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
+        by_hand.write(label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
     second.append_after(decide)
     first.append_after(decide)
     assert told == [[('ann', YES)], [], [('cyd', UNCLEAR)], [('ann', NO), ('cyd', UNCLEAR)]]

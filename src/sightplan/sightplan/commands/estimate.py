@@ -92,12 +92,12 @@ def _domain_named_by_problem(arguments: argparse.Namespace) -> str | None:
     from sightplan.domains import domain_names
     from sightplan.domains.problem_files import read_text
     from sightplan.model import ProblemError
-    from sightplan.records.answers_reading import json_lines
+    from sightplan.model.journal import read_lines
     text, folder = arguments.problem, Path()
     if text is None and arguments.cases is not None:
         path = user_path(arguments.cases)
-        text, folder = next(((case.get('problem'), path.parent)
-                             for _, case in json_lines(path)), (None, folder))
+        text, folder = next(((line.data.get('problem'), path.parent)
+                             for line in read_lines(path, strict=True).lines), (None, folder))
     if not isinstance(text, str):
         return None
     if not text.lstrip().startswith('('):
@@ -109,13 +109,14 @@ def _domain_named_by_problem(arguments: argparse.Namespace) -> str | None:
 
 
 def _one(arguments: argparse.Namespace) -> None:
-    from sightplan.records.answers_reading import json_lines, parse_answer
+    from sightplan.model.journal import read_lines
+    from sightplan.records.answers_reading import parse_answer
     setting = Setting.read(arguments)
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
     path = user_path(arguments.answers)
-    answers = [(f'{path}:{number}', parse_answer(entry, f'{path}:{number}'))
-               for number, entry in json_lines(path)]
+    answers = [(line.where, parse_answer(line.data, line.where))
+               for line in read_lines(path, strict=True).lines]
     estimate = setting.estimate(setting.problem(arguments.problem), answers)
     if arguments.json:
         print(json.dumps(as_json(estimate), allow_nan=False), flush=True)
@@ -124,13 +125,12 @@ def _one(arguments: argparse.Namespace) -> None:
 
 
 def _cases(arguments: argparse.Namespace) -> None:
-    from sightplan.records.answers_reading import json_lines
+    from sightplan.model.journal import read_lines
     setting = Setting.read(arguments)
     path = user_path(arguments.cases)
-    cases = json_lines(path)
+    cases = read_lines(path, strict=True).lines
     with _progress(len(cases)) as advance:
-        for number, case in cases:
-            where = f'{path}:{number}'
+        for where, case, _ in cases:
             if 'id' not in case:
                 raise InputError(f'{where}: field "id" is missing; give each case one')
             own = 'problem' in case

@@ -8,20 +8,18 @@ grows. Of what one person said about an atom in a picture, the last counts.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import enum
-import fcntl
 import itertools
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sightplan.model import Atom, InfrastructureError, InputError, user_path
+from sightplan.model.journal import Journal, parse
 from sightplan.records.answers_reading import parse_atom
 
 _EXAMPLE = '{"image": "0123456789abcdef", "atom": "on r,g", "label": "yes"}'
@@ -69,15 +67,18 @@ class Label:
         """What it is about."""
         return self.image, self.atom
 
-    def to_line(self) -> str:
-        """As a line of a file, with its end; ASCII."""
-        entry = {
+    def to_json(self) -> dict[str, Any]:
+        """As an object of a file."""
+        return {
             'image': self.image, 'atom': str(self.atom),
             'label': None if self.value is None else self.value.value, 'who': self.who,
             'time': self.time.isoformat(timespec='milliseconds') if self.time else None,
             'question': self.question, 'bag': self.bag, 'episode': self.episode,
             'stamp_ns': self.stamp_ns}
-        return json.dumps(entry) + '\n'
+
+    def to_line(self) -> str:
+        """As a line of a file, with its end; ASCII."""
+        return json.dumps(self.to_json()) + '\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,30 +253,8 @@ def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
     Raises:
         InputError: a line is malformed; names file, line and field.
     """
-    *whole, last = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
-    labels = [parse_label(_parse_json(line, f'{name}:{number}'), f'{name}:{number}')
-              for number, line in enumerate(whole, 1) if line.strip()]
-    if not last.strip():
-        return labels, b''
-    where = f'{name}:{len(whole) + 1}'
-    try:
-        entry = _parse_json(last, where)
-    except InputError:
-        if not last.startswith(b'{'):
-            raise  # no line of labels begins like this: it may be another kind of file
-        return labels, last
-    return [*labels, parse_label(entry, where)], b''
-
-
-def _parse_json(line: bytes, where: str) -> Mapping[str, Any]:
-    try:
-        entry = json.loads(line.decode('utf-8'))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f'{where}: is not JSON ({error}); write one object a line: '
-                         f'{_EXAMPLE}') from error
-    if not isinstance(entry, dict):
-        raise InputError(f'{where}: is not a JSON object; write {_EXAMPLE}')
-    return entry
+    content = parse(data, name)
+    return [parse_label(line.data, line.where) for line in content.lines], content.truncated
 
 
 def parse_label(entry: Mapping[str, Any], where: str) -> Label:
@@ -364,39 +343,14 @@ class LabelFile:
         """
         self.path = user_path(path)
         self.complaints: list[str] = []
-        self._read = 0  # so many bytes are known
+        self._journal = Journal(self.path)
+        self._journal.open(parents=False)
         try:
-            self._file: IO[bytes] = self.path.open('ab+', buffering=0)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise InputError(f'{self.path}: cannot be written ({reason}); give another '
-                             f'--out') from error
-        try:
-            self._labels = self._load()
+            with self._journal.locked():
+                self._labels = self._added()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
-
-    def _load(self) -> list[Label]:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            try:
-                self._file.seek(0)
-                data = self._file.read()
-                labels, torn = parse_labels(data, str(self.path))
-                if torn:
-                    self._file.truncate(len(data) - len(torn))
-                    self.complaints.append(f'{self.path}: its last line was cut off and is '
-                                           f'removed: {_excerpt(torn)}')
-                elif data and not data.endswith(b'\n'):
-                    self._file.write(b'\n')
-                self._read = self._file.seek(0, os.SEEK_END)
-                return labels
-            finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-        except OSError as error:
-            raise InputError(f'{self.path}: cannot be written ({error.strerror}); give another '
-                             f'--out') from error
 
     def of(self, who: str) -> list[Label]:
         """The lines of one person that were there when the file was opened, in order."""
@@ -415,59 +369,28 @@ class LabelFile:
 
         Args:
             decide: gets the labels that others have added since this file was opened, or since
-                it was last written to here, in order (lines that are malformed left out), and
-                returns what is to be written, which may be nothing.
+                it was last written to here, in order, and returns what is to be written, which
+                may be nothing.
 
         Raises:
+            InputError: a line that somebody added is malformed; names file, line and field.
             InfrastructureError: they cannot be written; then the file is as it was before.
         """
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            try:
-                self._check_place()
-                end = self._file.seek(0, os.SEEK_END)
-                data = ''.join(label.to_line() for label in decide(self._added(end))).encode()
-                if data:
-                    self._write(data, end)
-            finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-        except OSError as error:
-            raise InfrastructureError(f'{self.path}: a label cannot be written '
-                                      f'({error.strerror})') from error
+        if not self._journal.in_place:
+            raise InfrastructureError(f'{self.path}: was deleted, or another file took its place; '
+                                      f'start again')
+        with self._journal.locked():
+            labels = decide(self._added())
+            self._journal.append(*(label.to_json() for label in labels))
 
-    def _added(self, end: int) -> list[Label]:
-        """The labels of whole lines between what is known and the end of the file."""
-        start = self._read if self._read <= end else 0
-        data = os.pread(self._file.fileno(), end - start, start)
-        *whole, last = data.split(b'\n')
-        self._read = start + len(data) - len(last)
-        labels = []
-        for line in (*whole, last):
-            with contextlib.suppress(InputError):
-                labels.append(parse_label(_parse_json(line, str(self.path)), str(self.path)))
+    def _added(self) -> list[Label]:
+        content = self._journal.take_up()[1]
+        labels = [parse_label(line.data, line.where) for line in content.lines]
+        if content.truncated:
+            self.complaints.append(f'{self.path}: its last line was cut off and is removed: '
+                                   f'{_excerpt(content.truncated)}')
         return labels
-
-    def _write(self, data: bytes, end: int) -> None:
-        if end and os.pread(self._file.fileno(), 1, end - 1) != b'\n':
-            data = b'\n' + data  # somebody added a line by hand, without its end
-        try:
-            if self._file.write(data) != len(data):
-                raise OSError(0, 'not all could be written')
-            os.fsync(self._file.fileno())
-        except OSError:
-            self._file.truncate(end)
-            raise
-        self._read = end + len(data)
-
-    def _check_place(self) -> None:
-        own = os.fstat(self._file.fileno())
-        try:
-            there = self.path.stat()
-        except FileNotFoundError:
-            raise OSError(0, 'the file was deleted; start again') from None
-        if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
-            raise OSError(0, 'another file took its place; start again')
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._journal.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from sightplan.grounding import parse_yes_no
 from sightplan.grounding.calibration import LoggedAction, LoggedAnswer
 from sightplan.model import Action, Atom, InputError, Verdict, user_path
+from sightplan.model.journal import read_lines
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,60 +28,15 @@ def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedActio
     """
     path = user_path(path)
     answers, actions = [], []
-    for number, entry in json_lines(path, torn=True):
-        where = f'{path}:{number}'
-        if 'action' in entry:
-            actions.append(_parse_action(entry, where, str(path)))
-        else:
-            answers.append(parse_answer(entry, where, str(path)))
-    return answers, actions
-
-
-def json_lines(path: Path, torn: bool = False) -> list[tuple[int, Mapping[str, Any]]]:
-    """The objects in a file of JSON lines and their line numbers; empty lines are skipped.
-
-    Args:
-        path: the file.
-        torn: whether a last line may have been cut off.
-
-    Raises:
-        InputError: the file cannot be read, or a line is not a JSON object.
-    """
-    try:
-        raw = path.read_bytes()
-        whole, last = (raw, b'') if not torn else (raw[:raw.rfind(b'\n') + 1],
-                                                   raw[raw.rfind(b'\n') + 1:])
-        if last and _is_json(last):
-            whole, last = raw, b''
-        text = whole.decode('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f'{path}: cannot be read ({reason}); give a file of JSON '
-                         f'lines') from error
-    if last:
+    content = read_lines(path)
+    if content.truncated:
         _LOG.warning('%s: its last line was cut off and is left out', path)
-    entries: list[tuple[int, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.split('\n'), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f'{path}:{number}: is not JSON ({error}); write one object a '
-                             f'line') from error
-        if not isinstance(entry, dict):
-            raise InputError(f'{path}:{number}: is not a JSON object; write '
-                             f'{{"atom": "on a,b", "answer": "yes"}}')
-        entries.append((number, entry))
-    return entries
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    for line in content.lines:
+        if 'action' in line.data:
+            actions.append(_parse_action(line.data, line.where, str(path)))
+        else:
+            answers.append(parse_answer(line.data, line.where, str(path)))
+    return answers, actions
 
 
 def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> LoggedAnswer:

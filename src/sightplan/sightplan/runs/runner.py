@@ -591,8 +591,9 @@ class OpenRun:
             self._scorer = EpisodeScorer(self._bags.truth if self._bags else self._truth)
             self._log: AnswersLog | None = None
             if settings.answers_log:
-                self._log = AnswersLog(self.store.folder, self._truth, self.domain.question_hash,
-                                       backend_reads_prompt(settings.backend))
+                self._log = _made(stack, AnswersLog(
+                    self.store.folder, self._truth, self.domain.question_hash,
+                    backend_reads_prompt(settings.backend)))
                 with self.store.locked() as done:
                     self._log.open(done)
             self._images = FailureImages(self.store.folder) if settings.failure_images else None

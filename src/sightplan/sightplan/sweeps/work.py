@@ -18,7 +18,7 @@ from typing import Any
 
 from sightplan.agent import needs_model, needs_planner
 from sightplan.model import InputError, SightplanError, StopReason
-from sightplan.records.run_store import STORAGE_ERRORS, StorageError
+from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.runs import runner
 from sightplan.runs.runner import OpenRun, RunSettings
 from sightplan.vlm.api import backend_can_be_shared, make_backend
