@@ -50,7 +50,7 @@ def test_a_file_by_hand_needs_three_fields(tmp_path):
     assert labels.truth('a', ON) is True
     assert labels.truth('a', CLEAR) is False
     assert labels.truth('b', ON) is None
-    assert labels.complaints == ()
+    assert labels.warnings == ()
 
 
 @pytest.mark.parametrize(('line', 'words'), [
@@ -200,9 +200,9 @@ def test_a_file_torn_anywhere_is_read_up_to_there_and_goes_on(tmp_path_factory, 
     complete = sum(len(b''.join(with_ends[:n])) - 1 <= cut for n in range(1, len(labels) + 1))
     kept, torn = parse_labels(path.read_bytes(), 'a')
     assert kept == labels[:complete]
-    assert bool(read_labels(path).complaints) is bool(torn)
+    assert bool(read_labels(path).warnings) is bool(torn)
     file = LabelFile(path)
-    assert bool(file.complaints) is bool(torn)
+    assert bool(file.warnings) is bool(torn)
     file.append(labels)
     file.close()
     assert parse_labels(path.read_bytes(), 'a') == ([*labels[:complete], *labels], b'')

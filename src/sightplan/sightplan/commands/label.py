@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _PORTS = range(65536)
-_MOST_COMPLAINTS = 8  # that are printed; damaged bags have one or more each
+_MOST_WARNINGS = 8  # that are printed; damaged bags have one or more each
 
 _EXAMPLES = """\
 examples:
@@ -117,7 +117,7 @@ def _summarise(arguments: argparse.Namespace) -> int:
     if arguments.bags:
         raise InputError('--summary reads files of labels alone; leave the bags out')
     summary = read_labels(arguments.summary).summary()
-    _complain(summary['complaints'])
+    _warn(summary['warnings'])
     if arguments.json:
         print(json.dumps(summary, allow_nan=False))
     else:
@@ -160,7 +160,7 @@ def _label(arguments: argparse.Namespace) -> int:
     tasks = _tasks(arguments)
     file = LabelFile(arguments.out)
     try:
-        _complain((*file.complaints, *tasks.complaints))
+        _warn((*file.warnings, *tasks.warnings))
         session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
         with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
                                                            tasks.questions)) as server:
@@ -174,11 +174,11 @@ def _label(arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def _complain(complaints: Sequence[str]) -> None:
-    for complaint in complaints[:_MOST_COMPLAINTS]:
-        print(f'sightplan label: {complaint}', file=sys.stderr)
-    if len(complaints) > _MOST_COMPLAINTS:
-        print(f'sightplan label: ... and {len(complaints) - _MOST_COMPLAINTS} more such lines',
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings[:_MOST_WARNINGS]:
+        print(f'sightplan label: {warning}', file=sys.stderr)
+    if len(warnings) > _MOST_WARNINGS:
+        print(f'sightplan label: ... and {len(warnings) - _MOST_WARNINGS} more such lines',
               file=sys.stderr)
 
 

@@ -107,11 +107,11 @@ class Labels:
 
     Attributes:
         latest: per person, per picture and atom, the label that counts.
-        complaints: what was wrong with the files and could be got over, in words.
+        warnings: what was wrong with the files and could be got over, in words.
     """
 
     latest: Mapping[str, Mapping[Key, Label]] = field(default_factory=dict)
-    complaints: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.latest.values()))
@@ -168,7 +168,7 @@ class Labels:
             'people': {who: _counts(people[who]) for who in sorted(people)},
             'agreement': [{'first': a.first, 'second': a.second, 'n': a.n, 'agreed': a.agreed,
                            'kappa': a.kappa} for a in self.agreement()],
-            'complaints': list(self.complaints)}
+            'warnings': list(self.warnings)}
 
 
 def _counts(found: Counter[str]) -> dict[str, int]:
@@ -192,7 +192,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     In a file, a later line of the same person about the same atom and picture wins. Among files
     a later one wins, unless the latest time that it says (of what is about the same atom and
     picture) is before one that an earlier file said. A last line that was cut off is
-    left out, and said in ``Labels.complaints``.
+    left out, and said in ``Labels.warnings``.
 
     Raises:
         InputError: a file cannot be read, or a line is malformed; names file, line and field.
@@ -200,7 +200,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     given = [paths] if isinstance(paths, (Path, str)) else list(paths)
     merged: dict[str, dict[Key, Label]] = {}
     newest: dict[tuple[str, str, Atom], datetime.datetime] = {}
-    complaints = []
+    warnings = []
     for path in map(user_path, given):
         try:
             data = path.read_bytes()
@@ -208,7 +208,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
             raise _unreadable(path, error) from error
         lines, torn = parse_labels(data, str(path))
         if torn:
-            complaints.append(f'{path}: its last line was cut off and is left out: '
+            warnings.append(f'{path}: its last line was cut off and is left out: '
                               f'{_excerpt(torn)}')
         last = {(label.who, *label.key): label for label in lines}
         times: dict[tuple[str, str, Atom], datetime.datetime] = {}
@@ -225,7 +225,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
                 newest[told] = time
     counting = {who: {key: label for key, label in own.items() if label.value is not None}
                 for who, own in merged.items()}
-    return Labels(counting, tuple(complaints))
+    return Labels(counting, tuple(warnings))
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
@@ -336,13 +336,13 @@ class LabelFile:
     def __init__(self, path: Path | str) -> None:
         """Read what is there, and make the file if it is not.
 
-        A last line that was cut off is taken out of the file and said in ``complaints``.
+        A last line that was cut off is taken out of the file and said in ``warnings``.
 
         Raises:
             InputError: the file cannot be read or written, or a line is malformed.
         """
         self.path = user_path(path)
-        self.complaints: list[str] = []
+        self.warnings: list[str] = []
         self._journal = Journal(self.path)
         self._journal.open(parents=False)
         try:
@@ -387,7 +387,7 @@ class LabelFile:
         content = self._journal.take_up()[1]
         labels = [parse_label(line.data, line.where) for line in content.lines]
         if content.truncated:
-            self.complaints.append(f'{self.path}: its last line was cut off and is removed: '
+            self.warnings.append(f'{self.path}: its last line was cut off and is removed: '
                                    f'{_excerpt(content.truncated)}')
         return labels
 

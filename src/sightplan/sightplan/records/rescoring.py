@@ -30,7 +30,7 @@ def rescore(episode: RecordedEpisode) -> dict[str, Any]:
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
-    truth = None if episode.truth is None else episode.truth.retold()
+    truth = None if episode.truth is None else episode.truth.repeated()
     scorer = EpisodeScorer(truth)
     for event in _whole(episode):
         if isinstance(event, Stepped) and truth is not None:
