@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import shutil
@@ -260,7 +261,8 @@ def test_lengths_that_lie_take_no_memory(tmp_path: Path, small: dict[str, bytes]
         for at in range(8, len(content) - 8, len(content) // 100 | 1):
             for lie in (b'\xff' * 8, b'\0\0\0\x7f\0\0\0\0', b'\x7f\xff\xff\xff'):
                 path.write_bytes(content[:at] + lie + content[at + len(lie):])
-                assert len(list(McapRecords(path))) <= 44
+                with contextlib.suppress(InputError):  # of an unknown compression
+                    assert len(list(McapRecords(path))) <= 44
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()

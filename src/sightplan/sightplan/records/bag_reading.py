@@ -18,6 +18,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import threading
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -292,7 +293,7 @@ def read_metadata(path: Path) -> Metadata:
     """
     try:
         with path.open('rb') as file:
-            content = yaml.safe_load(file)
+            content = _yaml(file)
         metadata = Metadata.model_validate(content[_INFORMATION])
         _ = metadata.topics
     except (OSError, yaml.YAMLError, RecursionError, LookupError, TypeError, ValueError,
@@ -302,10 +303,25 @@ def read_metadata(path: Path) -> Metadata:
     return metadata
 
 
+def _yaml(source: Any) -> Any:
+    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(source)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed_qos(text: str) -> list[Any]:
+    """Profiles of quality of service as ``rosbags`` has them; its own YAML reader is slow."""
+    from rosbags.rosbag2.metadata import parse_qos
+    return list(parse_qos(_yaml(text) or []))
+
+
 def _profiles(qos: Any) -> tuple[Mapping[str, Any], ...]:
     """Profiles of quality of service as version 9 of metadata.yaml has them, from any version."""
     from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
-    return tuple(dump_qos_v9(parse_qos(qos or [])))
+    return tuple(dump_qos_v9(_parsed_qos(qos) if isinstance(qos, str) else parse_qos(qos or [])))
 
 
 def _type_name(name: str) -> str:
@@ -331,6 +347,8 @@ class _File:
             StorageError: there is no room for a temporary copy.
         """
         self.path = path
+        self._lookup: Any = None
+        self._lock = threading.Lock()
         with self._checked():
             if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block for ever
                 raise _irregular(path)
@@ -342,11 +360,9 @@ class _File:
                 place = self._scratch / path.stem
                 with zstd_module().open(path, 'rb') as packed, place.open('wb') as plain:
                     shutil.copyfileobj(packed, plain)
-            if place.suffix == '.mcap':
-                self._reader = self._mcap(place, warnings)
-            else:
-                self._reader = _opened(self._with_waiting(place, warnings))
-            weakref.finalize(self, self._reader.close)
+            self._place = (self._indexed(place, warnings) if place.suffix == '.mcap' else
+                           self._with_waiting(place, warnings))
+            self._reader = self._open(self._place)
             self.topics = [_topic(connection) for connection in self._reader.connections]
 
     @functools.cached_property
@@ -378,30 +394,40 @@ class _File:
                 yield log_ns, BagMessage(topic, log_ns, _unpacked(data), last[topic])
 
     def data(self, place: Place) -> bytes:
-        """A message's data again."""
+        """A message's data again; may be called from several threads."""
         _, topic, log_ns, again = place
-        connections = [c for c in self._reader.connections if c.topic == topic]
-        with self._checked():
-            found = self._reader.messages(connections, start=log_ns, stop=log_ns + 1)
+        with self._lock, self._checked():
+            if self._lookup is None:  # apart from the one that messages are being read from
+                self._lookup = self._open(self._place)
+            connections = [c for c in self._lookup.connections if c.topic == topic]
+            found = self._lookup.messages(connections, start=log_ns, stop=log_ns + 1)
             return _unpacked(next(itertools.islice(found, again, None))[2])
 
-    def _mcap(self, path: Path, warnings: list[str]) -> Any:
-        """A reader of an MCAP file, or of an indexed copy of one that has no index."""
-        if is_complete(path):
+    def _open(self, place: Path) -> Any:
+        """A reader, closed when nobody refers to this any more."""
+        reader = _opened(place)
+        weakref.finalize(self, reader.close)
+        return reader
+
+    def _indexed(self, path: Path, warnings: list[str]) -> Path:
+        """The MCAP file, or an indexed copy of one that has no index."""
+        complete = is_complete(path)
+        if complete:
             reader = _opened(path)
             indexed = sum(sum(chunk.channel_count.values()) for chunk in reader.storage.chunks)
-            if indexed == reader.message_count:
-                return reader
+            count = reader.message_count
             reader.close()
+            if indexed == count:
+                return path
         copy = self._scratch / f'indexed-{path.name}'
         whole, writer, _ = copy_records(path, copy)
-        if not is_complete(path):
+        if not complete:
             count = sum(writer.counts.values())
             warnings.append(f'{self.path}: is truncated (its recorder was stopped hard, or the '
                             f'file was cut off): ' + (
                                 'its index is lost, and no message' if whole else
                                 f'{count} messages before that are read'))
-        return _opened(copy)
+        return copy
 
     def _with_waiting(self, path: Path, warnings: list[str]) -> Path:
         """The sqlite3 file, or a copy in which sqlite has put what waits beside the file."""
@@ -439,7 +465,9 @@ class _File:
 
 
 def _opened(path: Path) -> Any:
-    from rosbags.rosbag2 import Reader
+    from rosbags.rosbag2 import Reader, storage_mcap
+    # Each topic has its profiles as YAML: 10 ms to open a bag for each, were it not for this.
+    storage_mcap.parse_qos = _parsed_qos
     reader = Reader(path)
     reader.open()
     return reader
