@@ -29,9 +29,15 @@ from sightplan.model import (
 )
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runs import runner
-from sightplan.runs.runner import RunSettings, episode_specs, run, select_problems
-from sightplan.suites import MethodRules, load_suite
+from sightplan.runs import (
+    MethodRules,
+    RunSettings,
+    episode_specs,
+    load_suite,
+    run,
+    runner,
+    select_problems,
+)
 from sightplan.vlm.api import make_backend
 
 HERE = Path(__file__).parent
@@ -448,7 +454,7 @@ KILLED = """
 import sys, time
 sys.path.insert(0, {here!r})
 from doubles import MemoryWorld, SearchPlanner
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 class Slow(MemoryWorld):
     def execute(self, action):
         time.sleep(.03)

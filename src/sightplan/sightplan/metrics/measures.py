@@ -136,11 +136,13 @@ def _mean_of(name: str) -> Callable[[Columns], float]:
 
 
 def _bootstrap(values: Columns, clusters: Sequence[str], statistic: Callable[[Columns], float],
-               resamples: int, seed: int) -> tuple[float, float] | tuple[None, None]:
+               resamples: int, seed: int) -> tuple[float | None, float | None]:
     """Percentile interval over resampled clusters; undefined resamples are left out."""
     members: dict[str, list[int]] = {}
     for index, cluster in enumerate(clusters):
         members.setdefault(cluster, []).append(index)
+    if len(members) < 2 or not resamples:
+        return None, None
     groups = [np.array(indices) for indices in members.values()]
     random = np.random.default_rng(seed)
     found = np.empty(resamples)

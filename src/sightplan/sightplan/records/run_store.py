@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from sightplan.metrics import measures
 from sightplan.metrics.failures import without_truth
 from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal, Line, StorageError
@@ -137,7 +138,7 @@ class RunStore:
             ValueError: the episode is committed already by this process, or the run is not open.
             StorageError: the line could not be written (disk full); nothing is left of it.
         """
-        episode_id = line['episode_id']
+        episode_id = line['id']
         if episode_id in self._done and not self._shared:
             raise ValueError(f'episode {episode_id!r} is committed already')
         with self.locked() as done:
@@ -159,7 +160,7 @@ class RunStore:
 
     def done(self) -> set[str]:
         """Ids of the committed episodes."""
-        return {line['episode_id'] for line in self.lines()}
+        return {line['id'] for line in self.lines()}
 
     def drop_unscored(self) -> int:
         """Forget committed episodes that ended in an error or were cancelled, to repeat them.
@@ -172,10 +173,10 @@ class RunStore:
         """
         with self.locked():
             lines = self.lines()
-            kept = [line for line in lines if line['scored'] or without_truth(line)]
+            kept = [line for line in lines if measures.scored(line) or without_truth(line)]
             if len(kept) < len(lines):
                 self._journal.replace(kept)
-                self._done = {line['episode_id'] for line in kept}
+                self._done = {line['id'] for line in kept}
         return len(lines) - len(kept)
 
     def run_info(self) -> dict[str, Any]:
@@ -245,7 +246,7 @@ class RunStore:
         anew, content = self._journal.take_up()
         if anew:
             self._done.clear()
-        self._done.update(_checked(line)['episode_id'] for line in content.lines)
+        self._done.update(_checked(line)['id'] for line in content.lines)
 
     def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool,
                  retry_errors: bool, command: str) -> None:
@@ -292,7 +293,7 @@ def _checked(line: Line) -> dict[str, Any]:
     Raises:
         InputError: it is not one.
     """
-    if 'episode_id' not in line.data:
+    if 'id' not in line.data:
         raise InputError(f'{line.where}: is not a line of results; remove it by hand')
     return line.data
 
