@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.labelling import Label, LabelFile, LabelValue, read_labels
-from sightplan.labelling.labels import parse_labels
+from sightplan.labelling.labels import parse_label
 from sightplan.model import Atom, InfrastructureError, InputError
+from sightplan.model.journal import parse
 
 ON, CLEAR = Atom('on', ('r', 'g')), Atom('clear', ('r',))
 YES, NO, UNCLEAR = LabelValue
@@ -32,6 +33,11 @@ LABELS = st.builds(
 
 def label(value, who='', atom=ON, time=None):
     return Label(IMAGE, atom, value, who, time)
+
+
+def parse_labels(data, name):
+    content = parse(data, name)
+    return [parse_label(line.data, line.where) for line in content.lines], content.truncated
 
 
 def written(path, *labels):
@@ -55,14 +61,15 @@ def test_a_file_by_hand_needs_three_fields(tmp_path):
 
 @pytest.mark.parametrize(('line', 'words'), [
     ('{"atom": "on r,g", "label": "yes"}', 'image is missing'),
-    ('{"image": 3, "atom": "on r,g", "label": "yes"}', 'image = 3 must be text'),
-    ('{"image": "a", "label": "yes"}', 'atom: None is not an atom; write it as'),
-    ('{"image": "a", "atom": "on(r, g)", "label": "yes"}', "atom: 'on(r, g)' is not an atom"),
-    ('{"image": "a", "atom": "on r,g"}', 'label is missing; write "yes"'),
-    ('{"image": "a", "atom": "on r,g", "label": true}', 'label = True must be "yes"'),
-    ('{"image": "a", "atom": "on r,g", "label": "maybe"}', "label = 'maybe' must be"),
+    ('{"image": 3, "atom": "on r,g", "label": "yes"}', 'image = 3: must be text'),
+    ('{"image": "a", "label": "yes"}', 'atom is missing'),
+    ('{"image": "a", "atom": "on(r, g)", "label": "yes"}',
+     "atom = 'on(r, g)': is not an atom; write it as"),
+    ('{"image": "a", "atom": "on r,g"}', 'label is missing'),
+    ('{"image": "a", "atom": "on r,g", "label": true}', 'label = True: must be "yes"'),
+    ('{"image": "a", "atom": "on r,g", "label": "maybe"}', "label = 'maybe': must be"),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "who": "a\\nb"}', 'on one line'),
-    ('{"image": "a", "atom": "on r,g", "label": "yes", "time": "noon"}', "time = 'noon' must be"),
+    ('{"image": "a", "atom": "on r,g", "label": "yes", "time": "noon"}', "time = 'noon': must be"),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "stamp_ns": 1.5}', 'stamp_ns = 1.5'),
     ('["a", "on r,g", "yes"]', 'is not a JSON object; write one object a line'),
     ('a on r,g yes', 'is not JSON'),

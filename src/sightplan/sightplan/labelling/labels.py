@@ -16,13 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from sightplan.model import Atom, InfrastructureError, InputError, user_path
-from sightplan.model.journal import Journal, parse
-from sightplan.records.answers_reading import parse_atom
+import pydantic
 
-_EXAMPLE = '{"image": "0123456789abcdef", "atom": "on r,g", "label": "yes"}'
+from sightplan.model import Atom, InfrastructureError, user_path
+from sightplan.model.journal import Journal, read_lines
+from sightplan.model.reading import Record, validated
+from sightplan.records.answers_reading import AtomField
+
 _MOST_SHOWN = 500  # letters of a line that was cut off
 Key = tuple[str, Atom]
 """Id of a picture, and an atom."""
@@ -79,6 +81,52 @@ class Label:
     def to_line(self) -> str:
         """As a line of a file, with its end; ASCII."""
         return json.dumps(self.to_json()) + '\n'
+
+
+def _value(value: object) -> LabelValue | None:
+    try:
+        return None if value is None else LabelValue(str(value).strip().lower())
+    except ValueError:
+        raise ValueError('must be "yes", "no", "unclear" or null') from None
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ''
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError('must be text on one line')
+    return value
+
+
+def _time(value: object) -> datetime.datetime | None:
+    try:
+        if value is None:
+            return None
+        time = datetime.datetime.fromisoformat(str(value))
+        return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).astimezone(
+            datetime.UTC)
+    except (ValueError, OverflowError):
+        raise ValueError('must be like "2026-03-01T12:00:00Z", or left out') from None
+
+
+ValueField = Annotated[LabelValue | None, pydantic.PlainValidator(_value)]
+"""What a person says: "yes", "no", "unclear" or null, in any case."""
+_Text = Annotated[str, pydantic.PlainValidator(_text)]
+
+
+class _Line(Record):
+    """A line of a file."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+    image: Annotated[_Text, pydantic.Field(min_length=1)]
+    atom: AtomField
+    label: ValueField
+    who: _Text = ''
+    time: Annotated[datetime.datetime | None, pydantic.PlainValidator(_time)] = None
+    question: _Text = ''
+    bag: _Text = ''
+    episode: _Text = ''
+    stamp_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,59 +250,32 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     newest: dict[tuple[str, str, Atom], datetime.datetime] = {}
     warnings = []
     for path in map(user_path, given):
-        try:
-            data = path.read_bytes()
-        except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        lines, torn = parse_labels(data, str(path))
-        if torn:
+        content = read_lines(path)
+        lines = [parse_label(line.data, line.where) for line in content.lines]
+        if content.truncated:
             warnings.append(f'{path}: its last line was cut off and is left out: '
-                              f'{_excerpt(torn)}')
+                            f'{_excerpt(content.truncated)}')
         last = {(label.who, *label.key): label for label in lines}
         times: dict[tuple[str, str, Atom], datetime.datetime] = {}
         for label in lines:
             if label.time is not None:
-                told = label.who, *label.key
-                times[told] = max(label.time, times.get(told, label.time))
-        for told, label in last.items():
-            time, known = times.get(told), newest.get(told)
+                about = label.who, *label.key
+                times[about] = max(label.time, times.get(about, label.time))
+        for about, label in last.items():
+            time, known = times.get(about), newest.get(about)
             if time is not None and known is not None and time < known:
                 continue
             merged.setdefault(label.who, {})[label.key] = label
             if time is not None:
-                newest[told] = time
+                newest[about] = time
     counting = {who: {key: label for key, label in own.items() if label.value is not None}
                 for who, own in merged.items()}
     return Labels(counting, tuple(warnings))
 
 
-def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return InputError(f'{path}: cannot be read ({reason}); give a file of labels as "sightplan '
-                      f'label" writes it')
-
-
 def _excerpt(data: bytes) -> str:
     text = data.decode('utf-8', 'replace')
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...')
-
-
-def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
-    """Read the content of a file of labels.
-
-    Args:
-        data: the file's bytes.
-        name: the file's name, for messages.
-
-    Returns:
-        all lines in order, those that take labels back included; and what was written of a last
-        line that was cut off, empty if it is whole.
-
-    Raises:
-        InputError: a line is malformed; names file, line and field.
-    """
-    content = parse(data, name)
-    return [parse_label(line.data, line.where) for line in content.lines], content.truncated
 
 
 def parse_label(entry: Mapping[str, Any], where: str) -> Label:
@@ -267,58 +288,9 @@ def parse_label(entry: Mapping[str, Any], where: str) -> Label:
     Raises:
         InputError: a field is missing or malformed; names it and the remedy.
     """
-    image = _text(entry, 'image', where)
-    if not image:
-        raise InputError(f'{where}: image is missing; give the id of the picture, as in '
-                         f'{_EXAMPLE}')
-    if 'label' not in entry:
-        raise InputError(f'{where}: label is missing; write "yes", "no", "unclear" or null')
-    stamp_ns = entry.get('stamp_ns', 0)
-    if not isinstance(stamp_ns, int) or isinstance(stamp_ns, bool):
-        raise InputError(f'{where}: stamp_ns = {stamp_ns!r} must be a whole number, or left out')
-    return Label(image, parse_atom(entry.get('atom'), f'{where}: atom'),
-                 parse_value(entry['label'], where), _text(entry, 'who', where),
-                 _time(entry.get('time'), where), _text(entry, 'question', where),
-                 _text(entry, 'bag', where), _text(entry, 'episode', where), stamp_ns)
-
-
-def parse_value(value: object, where: str) -> LabelValue | None:
-    """Read "yes", "no", "unclear" or null, in any case.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            return LabelValue(value.strip().lower())
-    except ValueError:
-        pass
-    raise InputError(f'{where}: label = {value!r} must be "yes", "no", "unclear" or null')
-
-
-def _time(value: object, where: str) -> datetime.datetime | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            time = datetime.datetime.fromisoformat(value)
-            if time.tzinfo is None:
-                time = time.replace(tzinfo=datetime.UTC)
-            return time.astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise InputError(f'{where}: time = {value!r} must be like "2026-03-01T12:00:00Z", or left out')
-
-
-def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
-    value = entry.get(name)
-    if value is None:
-        return ''
-    if not isinstance(value, str) or not value.isprintable():
-        raise InputError(f'{where}: {name} = {value!r} must be text on one line')
-    return value
+    read = validated(_Line, entry, where)
+    return Label(read.image, read.atom, read.label, read.who, read.time, read.question, read.bag,
+                 read.episode, read.stamp_ns)
 
 
 def printable(text: str) -> str:
