@@ -210,7 +210,7 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
     ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
     ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),
     ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
-    ('{"answer": "yes"}', 'None is not an atom'),
+    ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
     ('{"atom": "on r,g", "answer": "yes", "p_yes": 1.5}', 'p_yes = 1.5'),
     ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),

@@ -71,14 +71,15 @@ def estimate_states(arguments: argparse.Namespace) -> Result:
 
 
 def _one(arguments: argparse.Namespace) -> Result:
-    from sightplan.records.answers_reading import json_lines, parse_answer
+    from sightplan.model.journal import read_lines
+    from sightplan.records.answers_reading import parse_answer
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
     text, source = _problem_text(arguments.problem)
     setting = Setting.read(arguments, [text])
     path = user_path(arguments.answers)
-    answers = [(f'{path}:{number}', parse_answer(entry, f'{path}:{number}'))
-               for number, entry in json_lines(path)]
+    answers = [(line.where, parse_answer(line.data, line.where))
+               for line in read_lines(path, strict=True).lines]
     estimate = setting.estimate(text, source, answers)
     if not arguments.json:
         _show(estimate)

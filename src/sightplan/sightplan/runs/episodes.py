@@ -235,8 +235,9 @@ class EpisodeWork:
         self._scorer = episode_scorer(self._bags.truth if self._bags else self._truth, self.plan.suite)
         self._log: AnswersLog | None = None
         if settings.answers_log:
-            self._log = AnswersLog(store.folder, self._truth, self._domain.question_hash,
-                                   backend_reads_prompt(settings.backend))
+            self._log = _made(stack, AnswersLog(
+                store.folder, self._truth, self._domain.question_hash,
+                backend_reads_prompt(settings.backend)))
             with store.locked() as done:
                 self._log.open(done)
         self._images = FailureImages(store.folder) if settings.failure_images else None
