@@ -22,10 +22,9 @@ from belief_results import (
 )
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan.domains import load_domain
+from sightplan.domains import load_domain, worlds
 from sightplan.metrics import belief_reliability
 from sightplan.model import InputError, Verdict
-from sightplan.runs import runner
 from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep
 from sightplan_bench import belief_cost
 from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
@@ -67,7 +66,7 @@ def runs(tmp_path_factory):
     from sightplan.planning import symbolic
     folder = tmp_path_factory.mktemp('runs')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+        patch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
         patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
         for name, text in (('main', MAIN), ('parts', ABLATIONS), ('pictures', PICTURES)):
             result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder,

@@ -17,7 +17,7 @@ import pytest
 from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.commands import run as run_cli
-from sightplan.domains import Domain, load_domain
+from sightplan.domains import Domain, load_domain, worlds
 from sightplan.model import (
     BackendError,
     BeliefUpdated,
@@ -26,6 +26,7 @@ from sightplan.model import (
     PlanningStatus,
     Privileged,
     WorldError,
+    plugins,
 )
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
@@ -430,9 +431,9 @@ def test_a_world_without_truth_cannot_be_scored(go):
 
 
 def test_a_missing_world_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(runner.importlib.metadata, 'entry_points', lambda **kw: ())
+    monkeypatch.setattr(plugins, 'entry_points', lambda group: {})
     with pytest.raises(InputError, match='build the workspace'):
-        runner.make_world('blocksworld')
+        worlds.make_world('blocksworld')
 
 
 def test_unsolvable_beliefs_are_failures_not_errors(go):
@@ -482,7 +483,7 @@ def test_after_sigkill_a_rerun_has_every_episode_exactly_once(problems, tmp_path
 @pytest.fixture
 def command(monkeypatch, tmp_path, problems):
     """Call ``sightplan run`` with test doubles: exit code."""
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     import sightplan.planning.symbolic as symbolic
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
     monkeypatch.chdir(tmp_path)
@@ -556,7 +557,7 @@ def test_a_home_of_nobody_is_exit_code_2(command, capsys, tmp_path, problems, ar
 def test_a_run_that_cannot_start_is_exit_code_1(command, monkeypatch, capsys):
     def broken(name, options=None):
         raise WorldError('no renderer')
-    monkeypatch.setattr(runner, 'make_world', broken)
+    monkeypatch.setattr(worlds, 'make_world', broken)
     assert command() == 1
     assert 'no renderer' in capsys.readouterr().err
 
@@ -565,7 +566,7 @@ def test_a_run_without_one_scored_episode_is_exit_code_1(command, monkeypatch, c
     class Broken(MemoryWorld):
         def reset(self, spec):
             raise WorldError('stuck')
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
     assert command('--json') == 1
     assert json.loads(capsys.readouterr().out)['errors'] == 3
 
@@ -578,12 +579,12 @@ def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkey
                 os.kill(os.getpid(), signal.SIGINT)
             return super().execute(action)
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Pressing())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Pressing())
     assert command('--json') == 1
     assert signal.getsignal(signal.SIGINT) is before
     out, err = capsys.readouterr()
     assert json.loads(out)['episodes'] == 1 and 'goes on from there' in err
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     assert command('--json') == 0
     assert json.loads(capsys.readouterr().out)['episodes'] == 3
 
@@ -651,12 +652,11 @@ def test_a_world_that_wants_to_hears_every_belief(problems, tmp_path):
 
 def test_the_identity_of_a_symbolic_run_holds_the_options_of_its_world_and_no_more():
     for options in ({}, {'width': 64}, {'execution': 'symbolic', 'look': 0.5}):
-        assert runner.world_identity('blocksworld', options) == options
-    assert runner.world_identity('no_such_domain', {'width': 64}) == {'width': 64}
+        assert worlds.world_identity('blocksworld', options) == options
 
 
 def test_the_identity_of_a_run_with_an_arm_knows_the_robots_file(tmp_path):
-    found = runner.world_identity('blocksworld', {'execution': 'arm'})
+    found = worlds.world_identity('blocksworld', {'execution': 'arm'})
     assert found['execution'] == 'arm' and len(found['robot_sha256']) == 12
 
 

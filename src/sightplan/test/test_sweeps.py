@@ -16,7 +16,7 @@ import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan import cli, sweeps
-from sightplan.domains import load_domain
+from sightplan.domains import load_domain, worlds
 from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, SpendingCapError, WorldError
@@ -395,7 +395,7 @@ def test_shipped_sweeps_can_be_read(path):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -470,7 +470,7 @@ def test_a_cell_that_fails_is_reported_and_stops_no_other(memory, tmp_path):
 def test_a_defect_in_a_run_is_reported(memory, tmp_path, monkeypatch):
     def broken(name, options=None):
         raise RuntimeError('a defect')
-    monkeypatch.setattr(runner, 'make_world', broken)
+    monkeypatch.setattr(worlds, 'make_world', broken)
     result = run_sweep(sweep_of(SIMPLE), tmp_path, INSIDE)
     assert [f['error'] for f in result['failures']] == ['unexpected RuntimeError: a defect'] * 3
 
@@ -483,7 +483,7 @@ def test_unscored_episodes_are_counted_and_repeated(memory, tmp_path, monkeypatc
             super().reset(spec)
     sweep = sweep_of(SIMPLE).only(['method=oracle'])
     with monkeypatch.context() as patch:
-        patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+        patch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
         result = run_sweep(sweep, tmp_path, INSIDE)
         assert (result['done'], result['failed_infrastructure']) == (4, 1)
     result = run_sweep(sweep, tmp_path, INSIDE)
@@ -495,7 +495,7 @@ def test_it_stops_when_told_and_goes_on_later(memory, tmp_path, monkeypatch):
         def reset(self, spec):
             time.sleep(0.3)
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Slow())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Slow())
     looks = itertools.count()
     sweep = sweep_of(SIMPLE)
     slow = run_sweep(sweep, tmp_path, INSIDE, stopped=lambda: next(looks) > 2)
@@ -656,7 +656,7 @@ def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_pat
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
     [calibration] = sweep.calibrations
     with monkeypatch.context() as patch:
-        patch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+        patch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
         result = run_sweep(sweep, tmp_path, INSIDE)
     assert not calibration_file(tmp_path, calibration).exists()
     assert '2 of 3 episodes could be scored (' in result['failures'][0]['error']

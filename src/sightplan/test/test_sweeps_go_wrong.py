@@ -13,6 +13,7 @@ import yaml
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from fake_openai import FakeServer, chat, error
 from sightplan import cli, sweeps
+from sightplan.domains import worlds
 from sightplan.model import BackendError, CancelledError, InputError, WorldError
 from sightplan.records import RunStore
 from sightplan.records.run_store import StorageError
@@ -35,7 +36,7 @@ def sweep_of(text: str, name: str = 'test'):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -266,7 +267,7 @@ def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys)
             if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
                 raise WorldError('out of order')
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
     sweep, watcher = sweep_of('{base: {method: oracle, split: simple, episodes: 6}, '
                               'axes: {seed: [0]}}'), Watcher()
     result = run_sweep(sweep, tmp_path / 'out', How(1, 0, engine=InsideEngine), watcher)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan.domains import load_domain
+from sightplan.domains import load_domain, worlds
 from sightplan.metrics.canonical import canonical
 from sightplan.model import InputError, SpendingCapError, Usage, WorldError
 from sightplan.records import RunStore
@@ -40,7 +40,7 @@ def sweep_of(text: str, name: str = 'test'):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -181,14 +181,14 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
 
 def test_results_do_not_depend_on_what_was_made_before(tmp_path):
     """The same worker, one after another, backwards, and each with everything anew."""
-    from sightplan.runs.runner import OpenRun, RunSettings, make_planner, make_world
+    from sightplan.runs.runner import OpenRun, RunSettings, make_planner
     for method in ('ground', 'belief'):
         def settings(name, method=method):
             return RunSettings(method=method, backend='noisy_oracle', split='simple', episodes=3,
                                backend_options={'table': 'gemma-3-27b-it'}, seed=4,
                                world_options={'pictures': 'none'},
                                failure_probability=0.2, out=str(tmp_path / method / name))
-        world = make_world('blocksworld', {'pictures': 'none'})
+        world = worlds.make_world('blocksworld', {'pictures': 'none'})
         planner = make_planner(settings('x'))
         found = []
         for name, order in (('forward', (0, 1, 2)), ('backward', (2, 1, 0))):
@@ -239,7 +239,7 @@ def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
             if tries.count(spec.problem.name) <= often:
                 raise WorldError('out of order')
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Shaky())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Shaky())
     sweep = sweep_of('{base: {method: oracle, split: simple, episodes: 3}, axes: {seed: [0]}}')
     result = run_sweep(sweep, tmp_path, INSIDE)
     assert [tries.count(name) for name in names] == [3, 3, 1]

@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import HANG, RESET, FakeServer, Reply, chat, error
 from sightplan import cli
+from sightplan.domains import worlds
 from sightplan.grounding import parse_yes_no
 from sightplan.model import (
     BARE,
@@ -1152,8 +1153,7 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
 
 def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
                                          monkeypatch: Any) -> None:
-    from sightplan.runs import runner
-    monkeypatch.setattr(runner, 'make_world', lambda name, options: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options: MemoryWorld())
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     with FakeServer(in_turn(chat(f'No {KEY}'))) as server:
         code = cli.main(['run', '--problems', str(problems), '--out', str(tmp_path / 'run'),

@@ -186,7 +186,8 @@ def run_split(settings: Any) -> dict[str, Any]:
     Raises:
         InputError: the world has no arm.
     """
-    from sightplan.runs.runner import make_world, run
+    from sightplan.domains.worlds import make_world
+    from sightplan.runs.runner import run
     cancelled = _stop.is_set if _stop is not None else lambda: False
     world: Any = make_world(settings.domain, settings.world_options)
     try:

@@ -49,7 +49,7 @@ def _say(text: str) -> None:
 
 def bench_render(domain_name: str) -> dict[str, Any]:
     """Milliseconds per rendered frame of the domain's world, a move before each frame."""
-    from sightplan.runs.runner import make_world
+    from sightplan.domains.worlds import make_world
     domain = load_domain(domain_name)
     problem = domain.split_problems('hard')[0]
     world = make_world(domain_name)
@@ -75,7 +75,7 @@ def bench_steps() -> dict[str, Any]:
     Random legal actions in five hard problems; time of the process, since a step is to fit one
     core, however busy the machine is.
     """
-    from sightplan.runs.runner import make_world, world_names
+    from sightplan.domains.worlds import make_world, world_names
     found: dict[str, Any] = {}
     for name in world_names():
         domain, rng, times = load_domain(name), random.Random(SEED), []
@@ -103,7 +103,7 @@ def bench_embedded(domain_name: str) -> dict[str, Any]:
 
     Two images take turns, because the backend keeps what it encoded last.
     """
-    from sightplan.runs.runner import make_world
+    from sightplan.domains.worlds import make_world
     from sightplan.vlm import YesNoRequest, make_backend
     domain = load_domain(domain_name)
     problem = domain.split_problems('hard')[0]
@@ -185,9 +185,10 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
 
 def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
     """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    from sightplan.domains.worlds import make_world
     from sightplan.metrics import EpisodeScorer
     from sightplan.records.bag_recorder import BagRecorder
-    from sightplan.runs.runner import OpenRun, RunSettings, make_world
+    from sightplan.runs.runner import OpenRun, RunSettings
     world: Any = make_world(domain_name)
     events = _Events()
     times = []
@@ -227,9 +228,9 @@ def bench_bags(domain_name: str) -> dict[str, Any]:
     As recorders write them: for each picture of the domain's world eight events, chunks
     compressed with zstd. Events alone are read without the pictures' chunks being unpacked.
     """
+    from sightplan.domains.worlds import make_world
     from sightplan.records.bag import BagWriter, MessageTypes
     from sightplan.records.bag_reading import open_bag
-    from sightplan.runs.runner import make_world
     world: Any = make_world(domain_name)
     problem = load_domain(domain_name).split_problems('hard')[0]
     world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
@@ -316,10 +317,10 @@ def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
     choosing questions; not what the world, the model and the planner take.
     """
     from sightplan.agent import make_policy, run_episode
+    from sightplan.domains.worlds import make_world
     from sightplan.grounding import BackendGrounder
     from sightplan.metrics import EpisodeScorer
     from sightplan.planning.symbolic import FastDownwardPlanner
-    from sightplan.runs.runner import make_world
     from sightplan.vlm.api import make_backend
     domain = load_domain(domain_name)
     world: Any = make_world(domain_name, {'pictures': 'none'})

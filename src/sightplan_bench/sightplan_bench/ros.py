@@ -25,10 +25,10 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sightplan.domains import load_domain
+from sightplan.domains.worlds import make_world
 from sightplan.graphs.up import graph_environment
 from sightplan.grounding import BackendGrounder
 from sightplan.model import EpisodeSpec
-from sightplan.runs.runner import make_world
 from sightplan.vlm import make_backend
 from sightplan_nodes.ports import Deadlines, RosGrounder
 

@@ -11,6 +11,7 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from sightplan_interfaces.srv import GetView, ResetWorld
 
+from sightplan.domains import domain_reference
 from sightplan.model import Action, Feedback, InputError, WorldError, param
 from sightplan_arm.config import RobotConfig
 from sightplan_nodes import conversions, names
@@ -139,7 +140,7 @@ class ArmBridge(WorldNode):
 
     def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
         """Begin an episode with the table as it is, or as ``setup`` makes it."""
-        if request.domain != self._settings.domain:
+        if request.domain != domain_reference(self._settings.domain):
             raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
                              f'problem is of {request.domain}: start {names.ARM_BRIDGE} with '
                              f'domain:={request.domain}')

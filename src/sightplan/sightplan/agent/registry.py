@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
+from sightplan.agent import methods
 from sightplan.agent.policy import Policy
-from sightplan.model import InputError, TruthSource, check_settings, settings_fields
+from sightplan.model import InputError, TruthSource, check_settings, plugins, settings_fields
+
+GROUP = 'sightplan.methods'
+"""Entry points of other packages' methods."""
+
+_PARTS = {'Settings': (), 'Policy': ('needs_truth', 'needs_grounder', 'needs_planner',
+                                     'needs_visual_planner', 'prompt')}
 
 
 def method_names() -> tuple[str, ...]:
-    """Names of the methods: the modules of ``sightplan.agent.methods``."""
-    from sightplan.agent import methods
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(methods.__path__)
-                        if not m.name.startswith('_')))
+    """Names of the methods: the modules of ``sightplan.agent.methods``, and other packages'."""
+    return plugins.module_names(methods, GROUP)
 
 
 def _module(name: str) -> Any:
-    if name not in method_names():
-        raise InputError(f'method {name!r} is unknown; choose one of {", ".join(method_names())}')
-    return importlib.import_module(f'sightplan.agent.methods.{name}')
+    return plugins.load_module('method', name, methods, GROUP, _PARTS)
 
 
 def needs_truth(name: str) -> bool:

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.commands.domain_argument import add_domain
+from sightplan.domains import Domain, load_domain, worlds
 from sightplan.grounding.rollouts import (
     RolloutSettings,
     draw_problems,
@@ -69,8 +70,7 @@ def add_parser(subparsers: Any) -> None:
             ) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = commands.add_parser(
             name, help=about, description=description)
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
+        add_domain(command)
         command.add_argument('--split', action='append', metavar='SPLIT',
                              help='draw problems of this split only (may be repeated)')
         for field in settings_fields(RolloutSettings):
@@ -248,8 +248,7 @@ def check_rules(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
     """Yields a function that gives the true states of the world, for a problem."""
-    from sightplan.runs.runner import make_world
-    world = make_world(domain.name)
+    world = worlds.make_world(domain.reference)
     try:
         if not isinstance(world, TruthSource):
             raise InputError(f'the world of domain {domain.name} offers no ground truth (leave '

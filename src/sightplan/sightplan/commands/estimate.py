@@ -51,6 +51,7 @@ exit codes: 0 done; 2 bad usage or bad files.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan estimate``."""
+    from sightplan.commands.domain_argument import add_domain
     parser = subparsers.add_parser(
         'estimate', help='the most probable state, given answers',
         description='The most probable joint state under the constraints of a domain, and the '
@@ -58,8 +59,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    parser.add_argument('--domain', metavar='NAME', help='an installed domain '
-                        '(default: the one that the problem names)')
+    add_domain(parser, default='', help='name of an installed domain, or the path of its folder '
+               '(default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
@@ -260,7 +261,7 @@ class Setting:
     def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:
         """An estimator depends on the objects alone."""
         from sightplan.grounding.estimator import Estimator, EstimatorSettings
-        problem = Problem('objects', self.domain.name, dict(objects), frozenset(), (),
+        problem = Problem('objects', self.domain.reference, dict(objects), frozenset(), (),
                           self.domain.pddl)
         given = {name: value for name, value in (('k', self.k), ('seed', self.seed))
                  if value is not None}

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.domains import Domain, domain_names, load_domain, read_folder
+from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.run import read_options
+from sightplan.domains import Domain, domain_names, load_domain, read_folder, worlds
 from sightplan.model import (
     EpisodeSpec,
     InfrastructureError,
@@ -67,8 +69,7 @@ def add_parser(subparsers: Any) -> None:
             ) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = commands.add_parser(
             name, help=about, description=about[0].upper() + about[1:] + '.')
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
+        add_domain(command)
         command.add_argument('--json', action='store_true',
                              help='print one JSON object instead of text')
         command.set_defaults(main=lambda arguments: _run(main, arguments))
@@ -92,6 +93,8 @@ def add_parser(subparsers: Any) -> None:
                              metavar='NAME' if field.choices else 'N',
                              help=f'{field.description} ({_values(field)}; default: '
                              f'{field.default})')
+    command.add_argument('--generator-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the generator of a domain of your own (repeatable)')
     command.add_argument('--count', type=int, default=10, metavar='K',
                          help='number of problems (default: %(default)s)')
     command.add_argument('--seed', type=int, default=0, metavar='S',
@@ -205,7 +208,8 @@ def generate_problems(arguments: argparse.Namespace) -> int:
         raise InputError('--count must be at least 1')
     given = {field.name: getattr(arguments, f'generator_{field.name}')
              for field in _generator_fields().values()}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None} | read_options(
+        arguments.generator_option, generator.Settings, '--generator-option')
     if arguments.split is not None:
         if arguments.split not in generator.SPLITS:
             raise InputError(f'--split {arguments.split!r} is unknown (choose one of '
@@ -337,9 +341,8 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     """
     from sightplan.grounding import BackendGrounder
     from sightplan.report.picture import draw_answers, save_png
-    from sightplan.runs.runner import make_world
     from sightplan.vlm.api import make_backend, resolved_options
-    world = make_world(domain.name)
+    world = worlds.make_world(domain.reference)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
     picture = observation.image
@@ -348,7 +351,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     if backend:
         truth = world if isinstance(world, TruthSource) else None
         questions = [domain.question(atom) for atom in domain.model(problem).atoms]
-        options = resolved_options(backend, {}, seed, domain=domain.name)
+        options = resolved_options(backend, {}, seed, domain=domain.reference)
         answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None
@@ -365,10 +368,9 @@ def picture_problems(arguments: argparse.Namespace) -> int:
 
     A problem that the world cannot show gets an empty cell, and the exit code says so.
     """
-    from sightplan.commands.run import read_options
     from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
     from sightplan.report.picture import save_png
-    from sightplan.runs.runner import ALL_SPLITS, RunSettings, make_world, select_problems
+    from sightplan.runs.runner import ALL_SPLITS, RunSettings, select_problems
     out = _check_sheet(arguments)
     domain, pairs, errors = select_problems(RunSettings(
         domain=arguments.domain, split=arguments.split or ALL_SPLITS,
@@ -383,7 +385,7 @@ def picture_problems(arguments: argparse.Namespace) -> int:
     chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
     cells, failed = [], [str(error) for error in errors]
     with contextlib.ExitStack() as stack:
-        world = make_world(domain.name, options)
+        world = worlds.make_world(domain.reference, options)
         close = getattr(world, 'close', None)
         if callable(close):
             stack.callback(close)

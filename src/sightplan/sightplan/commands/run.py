@@ -39,7 +39,7 @@ exit codes: 0 done; 1 the run failed (broken off, or not one episode could be sc
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
     from sightplan.agent import method_names
-    from sightplan.domains import domain_names
+    from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding import PARSERS
     from sightplan.report.rerun_log import TARGETS
     from sightplan.runs.runner import RunSettings
@@ -59,7 +59,7 @@ def add_parser(subparsers: Any) -> None:
                            type=info.type, **extra)
 
     what = parser.add_argument_group('what to run')
-    add(what, 'domain', choices=domain_names())
+    add_domain(what, default=about['domain'].default)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')

@@ -7,6 +7,7 @@ unified-planning, which plans and validates, must agree with it: the contract te
 from sightplan.domains.domain import (
     Domain,
     domain_names,
+    domain_reference,
     load_domain,
     read_folder,
     write_folder,
@@ -15,4 +16,4 @@ from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
-           'domain_names', 'load_domain', 'read_folder', 'write_folder']
+           'domain_names', 'domain_reference', 'load_domain', 'read_folder', 'write_folder']

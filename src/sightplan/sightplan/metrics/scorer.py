@@ -138,7 +138,7 @@ class EpisodeScorer:
         self._named = self._reply = ''
         self._line: dict[str, Any] = {
             'episode_id': spec.episode_id,
-            'domain': spec.problem.domain,
+            'domain': spec.problem.domain_name,
             'split': spec.split,
             'problem': spec.problem.name,
             'method': spec.method,

@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
-import importlib
-import importlib.metadata
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -32,7 +30,7 @@ from sightplan.agent import (
     prompt_name,
     run_episode,
 )
-from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.domains import Domain, load_domain, read_folder, worlds
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.grounding.constraints import read_constraints
 from sightplan.grounding.observation_model import read_observation_model
@@ -86,7 +84,6 @@ from sightplan.vlm.api import (
 )
 
 ALL_SPLITS = 'all'
-WORLDS = 'sightplan.worlds'
 _DEFAULT_MAX_ACTIONS = 20
 _Thing = TypeVar('_Thing')
 
@@ -95,7 +92,7 @@ _Thing = TypeVar('_Thing')
 class RunSettings:
     """What to run. ``check`` it before use; ``run`` does."""
 
-    domain: str = param('blocksworld', 'Domain: a folder of sightplan.domains')
+    domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its folder')
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
     problems: str = param('', 'Folder of problem files to use instead of a split')
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
@@ -224,50 +221,6 @@ class _NoPlanner:
                            '(its Policy declares needs_planner = False)')
 
 
-def world_names() -> tuple[str, ...]:
-    """Domains for which a world is installed (entry points of the group sightplan.worlds)."""
-    return tuple(sorted({p.name for p in importlib.metadata.entry_points(group=WORLDS)}))
-
-
-def make_world(domain: str, options: Mapping[str, Any] | None = None) -> World:
-    """Make the world that shows a domain's problems.
-
-    Args:
-        domain: name of the domain.
-        options: settings of the world.
-
-    Raises:
-        InputError: no world for this domain is installed, or the options are wrong.
-        WorldError: the world could not be started.
-    """
-    found = importlib.metadata.entry_points(group=WORLDS, name=domain)
-    if not found:
-        raise InputError(f'no world for domain {domain!r} is installed (installed: '
-                         f'{", ".join(world_names()) or "none"}); build the workspace, or install '
-                         f'the package that has it')
-    return cast(World, next(iter(found)).load()(**(options or {})))
-
-
-def world_identity(domain: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A world's settings, and what they refer to by its content, where the world says so.
-
-    The module of a world's entry point may have a function ``world_identity(options)``, which
-    gives what is to be noted besides the options.
-
-    Args:
-        domain: name of the domain.
-        options: settings of the world.
-
-    Raises:
-        InputError: what the options refer to cannot be read.
-    """
-    found = {**options}
-    for entry in importlib.metadata.entry_points(group=WORLDS, name=domain) if options else ():
-        more = getattr(importlib.import_module(entry.module), 'world_identity', None)
-        found.update(more(options) if more is not None else {})
-    return found
-
-
 def select_problems(settings: RunSettings,
                     ) -> tuple[Domain, list[tuple[str, Problem]], list[ProblemError]]:
     """The domain, (split, problem) pairs in order, and what is wrong with bad files.
@@ -302,9 +255,9 @@ def episode_specs(settings: RunSettings, domain: Domain,
         digest = hashlib.sha256(f'{settings.seed}\x1f{episode_id}'.encode()).digest()
         specs.append(EpisodeSpec(
             episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
-            budget(settings, domain.name, split), settings.failure_probability,
-            stops_at_goal(settings, domain.name, split),
-            privileged(settings, domain.name, split)))
+            budget(settings, domain.reference, split), settings.failure_probability,
+            stops_at_goal(settings, domain.reference, split),
+            privileged(settings, domain.reference, split)))
     return specs
 
 
@@ -391,15 +344,15 @@ def identity(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, P
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
-        'max_actions': {split or '-': budget(settings, domain.name, split) for split in splits},
-        'stop_at_goal': {split or '-': stops_at_goal(settings, domain.name, split)
+        'max_actions': {split or '-': budget(settings, domain.reference, split) for split in splits},
+        'stop_at_goal': {split or '-': stops_at_goal(settings, domain.reference, split)
                          for split in splits},
-        'privileged': {split or '-': privileged(settings, domain.name, split).value
+        'privileged': {split or '-': privileged(settings, domain.reference, split).value
                        for split in splits},
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),
-        'world': world_identity(domain.name, settings.world_options),
+        'world': worlds.world_identity(domain.reference, settings.world_options),
     }
 
 
@@ -447,7 +400,7 @@ def default_out(settings: RunSettings) -> str:
     """A fresh run directory below ``runs/``, named by time and content."""
     now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
     what = Path(settings.problems).name if settings.problems else settings.split
-    first = Path('runs') / f'{now}-{settings.domain}-{what}-{settings.method}'
+    first = Path('runs') / f'{now}-{Path(settings.domain).name}-{what}-{settings.method}'
     names = itertools.chain((first,), (first.with_name(f'{first.name}-{n}')
                                        for n in itertools.count(2)))
     return str(next(name for name in names if not name.exists()))
@@ -538,8 +491,8 @@ class OpenRun:
         self.skipped = [str(error) for error in errors]
         policy_settings(settings.method, settings.method_options)
         with ExitStack() as stack:
-            self._world = world or _made(stack, make_world(self.domain.name,
-                                                                settings.world_options))
+            self._world = world or _made(stack, worlds.make_world(
+                self.domain.reference, settings.world_options))
             if not isinstance(self._world, TruthSource):
                 raise InputError(f'the world of domain {self.domain.name!r} offers no ground '
                                  f'truth, so that episodes cannot be scored in process')

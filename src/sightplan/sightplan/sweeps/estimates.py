@@ -189,7 +189,7 @@ def guess(settings: RunSettings) -> Figures:
 
 
 def _guess(settings: RunSettings, domain: Domain, split: str, problem: Problem) -> Figures:
-    steps = problem.optimal_length or budget(settings, domain.name, split) / 2
+    steps = problem.optimal_length or budget(settings, domain.reference, split) / 2
     seconds = EPISODE_S
     if not needs_model(settings.method):
         return Figures(seconds=seconds)

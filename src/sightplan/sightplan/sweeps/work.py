@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_model, needs_planner
+from sightplan.domains import worlds
 from sightplan.model import InputError, SightplanError, StopReason
 from sightplan.records.run_store import STORAGE_ERRORS, StorageError
 from sightplan.runs import runner
@@ -146,7 +147,7 @@ class Maker:
             self._close_run()
             settings = chunk.settings
             world = self._part('world', [settings.domain, dict(settings.world_options)], lambda: (
-                runner.make_world(settings.domain, settings.world_options)))
+                worlds.make_world(settings.domain, settings.world_options)))
             planner = (self._part('planner', settings.planner_search,
                                   lambda: runner.make_planner(settings))
                        if needs_planner(settings.method) else None)
