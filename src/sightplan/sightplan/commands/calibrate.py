@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
                              'none')
-    add_domain(parser, default='', help='only the lines about this domain (name or folder); and '
+    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); and '
                'the domain of lines that name none')
     parser.add_argument('--prompt', default='', metavar='NAME',
                         help='only the answers to this prompt, such as ground or ground_cot; and '
@@ -122,6 +122,7 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
         InputError: a file is malformed, nothing is left, or model or domain are unknown.
     """
     from sightplan.records.answers_reading import read_answers
+    arguments.domain = arguments.domain or ''
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
     for number, path in enumerate(arguments.answers):

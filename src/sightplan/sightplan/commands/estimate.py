@@ -59,7 +59,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    add_domain(parser, default='', help='name of an installed domain, or the path of its folder '
+    add_domain(parser, optional=True, help='name of an installed domain, or the path of its folder '
                '(default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
@@ -170,6 +170,10 @@ class _ForeignDomain:
     pddl: str
     schema: Schema
     question_hash: str = ''
+
+    @property
+    def reference(self) -> str:
+        return self.name
 
     def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
         from sightplan.domains.problem_files import Closure, parse

@@ -59,7 +59,7 @@ def add_parser(subparsers: Any) -> None:
                            type=info.type, **extra)
 
     what = parser.add_argument_group('what to run')
-    add_domain(what, default=about['domain'].default)
+    add_domain(what)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
