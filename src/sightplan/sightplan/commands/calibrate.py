@@ -61,8 +61,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
                              'none')
-    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); and '
-               'the domain of lines that name none')
+    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); '
+               'and the domain of lines that name none')
     parser.add_argument('--prompt', default='', metavar='NAME',
                         help='only the answers to this prompt, such as ground or ground_cot; and '
                              f'the prompt of answers that name none ("{_NO_PROMPT}": of a model '

@@ -59,8 +59,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    add_domain(parser, optional=True, help='name of an installed domain, or the path of its folder '
-               '(default: the one that the problem names)')
+    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
+               'folder (default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
