@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.run import read_options
-from sightplan.model import Answer, InfrastructureError, InputError, Verdict, user_path
+from sightplan.model import Answer, InfrastructureError, InputError, Question, user_path
 
 if TYPE_CHECKING:
     from sightplan.grounding import Seen
@@ -63,7 +64,8 @@ def add_parser(subparsers: Any) -> None:
                         'questions, for models that read one (default: %(default)s)')
     parser.add_argument('--out', metavar='PNG', help='write the picture with questions, answers '
                         'and belief beside it')
-    parser.add_argument('--all', action='store_true', help='show every question in the table')
+    parser.add_argument('--all', action='store_true', help='show every question, not only '
+                        'those whose facts are affirmed or believed')
     parser.add_argument('--json', action='store_true',
                         help='print one JSON object instead of a table')
     parser.set_defaults(main=main)
@@ -110,17 +112,19 @@ def _scene(arguments: argparse.Namespace) -> None:
                problem=arguments.problem, backend=arguments.backend,
                backend_options=_options(arguments), calibration=arguments.calibration,
                prompt=arguments.prompt)
+    shown = seen.notable(-1.0 if arguments.all else _FAINT)
     if arguments.out is not None:
         try:
             save_png(str(user_path(arguments.out)), draw_answers(
-                seen.image, seen.questions, seen.answers, belief=seen.estimate.marginals))
+                seen.image, [question for question, _ in shown], [answer for _, answer in shown],
+                belief=seen.estimate.marginals))
         except OSError as error:
             raise InputError(f'--out {arguments.out}: cannot be written: {error.strerror} (choose '
                              'another file)') from error
     if arguments.json:
         print(json.dumps(as_json(arguments.picture, seen), allow_nan=False))
     else:
-        show(seen, arguments.all)
+        show(seen, shown)
         if arguments.out is not None:
             print(f'picture: {arguments.out}')
 
@@ -154,11 +158,8 @@ def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
         'log_evidence': seen.estimate.log_evidence}
 
 
-def show(seen: Seen, every: bool = False) -> None:
-    """Print answers and belief as a table; what is believed comes first.
-
-    What is denied and not believed either is only counted, unless ``every`` asks for it.
-    """
+def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
+    """Print answers and belief as a table; what is not shown is counted."""
     from rich.console import Console
     from rich.table import Table
     console = Console()
@@ -167,17 +168,13 @@ def show(seen: Seen, every: bool = False) -> None:
     for heading in ('answer', 'P(yes)', 'belief'):
         table.add_column(heading, justify='right')
     believed, marginals = seen.estimate.state, seen.estimate.marginals
-    pairs = sorted(zip(seen.questions, seen.answers, strict=True),
-                   key=lambda pair: pair[0].atom not in believed)
-    shown = [(question, answer) for question, answer in pairs
-             if every or answer.verdict is not Verdict.NO or marginals[question.atom] > _FAINT]
     for question, answer in shown:
         belief = marginals[question.atom]
         table.add_row(question.text, answer.verdict.value,
                       '-' if answer.p_yes is None else f'{answer.p_yes:.3f}', f'{belief:.3f}',
                       style='bold' if question.atom in believed else '')
     console.print(table)
-    if len(shown) < len(pairs):
-        console.print(f'{len(pairs) - len(shown)} more answers are no, with a belief of at most '
-                      f'{_FAINT} (--all shows them)')
+    if len(shown) < len(seen.questions):
+        console.print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of '
+                      f'at most {_FAINT} (--all shows them)')
     console.print('most probable state: ' + ', '.join(map(str, sorted(believed))), soft_wrap=True)

@@ -29,6 +29,7 @@ from sightplan.model import (
     Observation,
     Problem,
     Question,
+    Verdict,
     did_you_mean,
     user_path,
 )
@@ -63,6 +64,18 @@ class Seen:
     questions: tuple[Question, ...]
     answers: tuple[Answer, ...]
     estimate: Estimate
+
+    def notable(self, above: float = 0.01) -> list[tuple[Question, Answer]]:
+        """Questions and answers, what is believed first.
+
+        Args:
+            above: what is denied is left out unless its belief is larger; negative: nothing is.
+        """
+        believed, marginals = self.estimate.state, self.estimate.marginals
+        return sorted(((question, answer) for question, answer
+                       in zip(self.questions, self.answers, strict=True)
+                       if answer.verdict is not Verdict.NO or marginals[answer.atom] > above),
+                      key=lambda pair: pair[0].atom not in believed)
 
 
 def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = None, *,
