@@ -31,6 +31,7 @@ ROSDEP = {
     'openai': 'python3-openai-pip',
     'pybullet': 'python3-pybullet-pip',
     'pybullet_data': 'python3-pybullet-pip',
+    'pydantic': 'python3-pydantic',
     'pytest': 'python3-pytest',
     'rich': 'python3-rich',
     'rosbags': 'python3-rosbags-pip',
@@ -124,7 +125,9 @@ def test_manifest_covers_the_imports(package):
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)
 def test_manifest_covers_the_imports_of_the_tests(package):
     declared = dependencies(package, 'depend', 'exec_depend', 'test_depend')
-    imported = third_party(SRC / package / 'test', SRC / package) - {package}
+    helpers = {file.stem: file.parents[1].name for file in SRC.glob('*/test/*.py')}
+    imported = {helpers.get(name, name) for name in third_party(
+        SRC / package / 'test', SRC / package)} - {package}
     imported -= WITHOUT_KEY.keys() | OPTIONAL.keys()
     assert {ROSDEP.get(name, name) for name in imported} <= declared
 

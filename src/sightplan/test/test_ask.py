@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 
 from sightplan.cli import main
-from sightplan.domains import load_domain, worlds
+from sightplan.domains import load_domain
 from sightplan.grounding import ask
 from sightplan.model import Atom, EpisodeSpec, InputError, Verdict
+from sightplan.runs import worlds
 
 DOMAIN = load_domain('blocksworld')
 PROBLEM = DOMAIN.split_problems('simple')[3]

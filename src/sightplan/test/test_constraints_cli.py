@@ -8,8 +8,9 @@ import pytest
 
 from doubles import MemoryWorld
 from sightplan.cli import main
-from sightplan.domains import load_domain, worlds
+from sightplan.domains import load_domain
 from sightplan.grounding.constraints import read_constraints
+from sightplan.runs import worlds
 
 DOMAIN = load_domain('blocksworld')
 FEW = ('--problems', '3', '--rollouts', '1', '--steps', '15')

@@ -10,9 +10,8 @@ import pytest
 
 from doubles import PANTRY
 from sightplan.agent import method_names, policy_settings
+from sightplan.domains import SymbolicWorld, domain_names, domain_reference, load_domain
 from sightplan.domains import domain as domain_module
-from sightplan.domains import domain_names, domain_reference, load_domain, worlds
-from sightplan.domains.worlds import SymbolicWorld
 from sightplan.model import (
     Action,
     DomainError,
@@ -23,6 +22,7 @@ from sightplan.model import (
     World,
     WorldError,
 )
+from sightplan.runs import worlds
 from sightplan.vlm import backend_names, make_backend
 
 BACKEND = '''
@@ -97,7 +97,7 @@ def test_a_domain_of_another_package_has_its_name_modules_and_world(site):
     shutil.copytree(PANTRY, folder / 'stranger_home' / 'store')
     (folder / 'stranger_home' / '__init__.py').touch()
     (folder / 'stranger_home' / 'look.py').write_text(
-        'from sightplan.domains.worlds import SymbolicWorld\n'
+        'from sightplan.domains import SymbolicWorld\n'
         'class Larder(SymbolicWorld): pass\n'
         'def make(size=1):\n    return Larder()\n')
     (folder / 'stranger_home' / 'store' / 'drawing.py').write_text(
@@ -224,7 +224,7 @@ def test_a_symbolic_world_fails_as_often_as_it_is_told(folder):
 def test_a_world_py_is_made_with_its_options_and_part_of_the_identity(folder):
     (folder / 'world.py').write_text(
         'import numpy as np\n'
-        'from sightplan.domains.worlds import SymbolicWorld\n'
+        'from sightplan.domains import SymbolicWorld\n'
         'class Dark(SymbolicWorld):\n'
         '    def __init__(self, kind):\n        super().__init__()\n        self.kind = kind\n'
         '    def picture(self, problem, state):\n'

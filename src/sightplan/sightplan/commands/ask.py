@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.run import read_options
-from sightplan.model import Answer, InfrastructureError, InputError, Question, user_path
+from sightplan.commands.frame import DONE, Result, add_command, read_options
+from sightplan.model import Answer, InputError, Question, user_path
 
 if TYPE_CHECKING:
     from sightplan.grounding import Seen
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _FAINT = 0.01
 
 _EXAMPLES = """\
@@ -30,8 +27,6 @@ examples:
 All questions of the domain about the objects are asked. The belief weighs the answers against each
 other by the rules of the domain (constraints.yaml): the probability that each fact holds, and the
 most probable state. Of a problem only the objects count.
-
-exit codes: 0 done; 1 the model failed; 2 bad usage or bad files.
 """
 
 
@@ -40,11 +35,10 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding.one_picture import PROMPT
     from sightplan.vlm.api import backend_names
-    parser = subparsers.add_parser(
-        'ask', help='ask a model about a picture of your own',
-        description='What a vision-language model answers about a picture, and the belief that '
-                    'follows.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'ask', ask_model, 'ask a model about a picture of your own',
+        'What a vision-language model answers about a picture, and the belief that follows.',
+        examples=_EXAMPLES, exits='0 done; 1 the model failed; 2 bad usage or bad files')
     parser.add_argument('picture', metavar='PICTURE', help='PNG or JPEG file')
     add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
                'folder (default: the one that the problem names)')
@@ -66,22 +60,11 @@ def add_parser(subparsers: Any) -> None:
                         'and belief beside it')
     parser.add_argument('--all', action='store_true', help='show every question, not only '
                         'those whose facts are affirmed or believed')
-    parser.add_argument('--json', action='store_true',
-                        help='print one JSON object instead of a table')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Ask and show; returns the exit code."""
-    try:
-        (_question if arguments.question is not None else _scene)(arguments)
-    except InputError as error:
-        print(f'sightplan ask: {error}', file=sys.stderr)
-        return _USAGE
-    except InfrastructureError as error:
-        print(f'sightplan ask: {type(error).__name__}: {error}', file=sys.stderr)
-        return _FAILED
-    return _DONE
+def ask_model(arguments: argparse.Namespace) -> Result:
+    """Ask and show."""
+    return (_scene if arguments.question is None else _question)(arguments), DONE
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -90,7 +73,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
                         '--backend-option')
 
 
-def _question(arguments: argparse.Namespace) -> None:
+def _question(arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan.grounding import ask_freely
     for name in ('problem', 'objects', 'calibration', 'out'):
         if getattr(arguments, name) is not None:
@@ -98,14 +81,12 @@ def _question(arguments: argparse.Namespace) -> None:
     model, answer = ask_freely(
         arguments.picture, arguments.question, domain=arguments.domain or '',
         backend=arguments.backend, backend_options=_options(arguments))
-    if arguments.json:
-        print(json.dumps({'picture': arguments.picture, 'model': model,
-                          'question': arguments.question, **_answer(answer)}))
-    else:
-        print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes:.3f})'))
+    print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes:.3f})'))
+    return {'picture': arguments.picture, 'model': model, 'question': arguments.question,
+            **_answer(answer)}
 
 
-def _scene(arguments: argparse.Namespace) -> None:
+def _scene(arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan.grounding import ask
     from sightplan.report.picture import draw_answers, save_png
     seen = ask(arguments.picture, arguments.domain, objects=_objects(arguments.objects),
@@ -121,12 +102,10 @@ def _scene(arguments: argparse.Namespace) -> None:
         except OSError as error:
             raise InputError(f'--out {arguments.out}: cannot be written: {error.strerror} (choose '
                              'another file)') from error
-    if arguments.json:
-        print(json.dumps(as_json(arguments.picture, seen), allow_nan=False))
-    else:
-        show(seen, shown)
-        if arguments.out is not None:
-            print(f'picture: {arguments.out}')
+    show(seen, shown)
+    if arguments.out is not None:
+        print(f'picture: {arguments.out}')
+    return as_json(arguments.picture, seen)
 
 
 def _objects(text: str | None) -> dict[str, str]:

@@ -14,6 +14,8 @@ from sightplan.domains.domain import (
 )
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
+from sightplan.domains.symbolic_world import SymbolicWorld
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
-           'domain_names', 'domain_reference', 'load_domain', 'read_folder', 'write_folder']
+           'SymbolicWorld', 'domain_names', 'domain_reference', 'load_domain', 'read_folder',
+           'write_folder']

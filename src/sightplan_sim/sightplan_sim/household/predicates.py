@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import cv2
 import numpy as np
@@ -17,8 +17,9 @@ from sightplan.model import Atom, Problem, State
 from sightplan_sim.household.camera import View
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Box, Floats, Scene
+from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
+from sightplan_sim.household.turns import Floats
 
 OPEN_SHARE = 0.05
 """Past this share of its range a joint is open (the reference's)."""
@@ -313,12 +314,12 @@ def _meets(scene: Scene, one: str, other: str) -> bool:
         return False
     toward = np.clip(centre, low, high) - centre
     toward[2] = 0.0
-    ways: Sequence[Floats] = _AROUND
+    ways = _AROUND
     length = float(np.linalg.norm(toward))
     if length > 1e-6:
         ways = np.concatenate([_AROUND, toward[None] / length])
     starts = np.repeat(centre[None], len(ways), axis=0)
-    hits = scene.first_hits(starts, starts + NEXT_TO_M * np.asarray(ways), ignore=(one,))
+    hits = scene.first_hits(starts, starts + NEXT_TO_M * ways, ignore=(one,))
     return other in hits
 
 

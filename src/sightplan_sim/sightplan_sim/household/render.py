@@ -12,7 +12,6 @@ import math
 import os
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
-from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_arm.geometry import rotation_from_rpy, rpy_from_rotation
+from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.household.camera import View
-from sightplan_sim.household.meshes import mesh_of, rotation
-from sightplan_sim.household.shapes import Home, Joint, Model, Part, Placed, Rgb
+from sightplan_sim.household.meshes import mesh_of
+from sightplan_sim.household.shapes import Home, Model, Part, Placed, Rgb
+from sightplan_sim.household.turns import Floats, joint_frame, quaternion, turn
 
-Floats = NDArray[np.float64]
 Pose = tuple[Floats, Floats]
 """Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
 
@@ -63,9 +63,7 @@ class Painter:
     """Draws one home at a time. Bodies are known by their names in the ``Home``."""
 
     def __init__(self) -> None:
-        self._bullet = import_bullet()
-        self._client = -1
-        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._bullet = Bullet()
         self._names: tuple[str, ...] = ('',)
         self._links: dict[str, list[int]] = {}
         self._shown: dict[str, tuple[list[Pose], bool]] = {}
@@ -75,9 +73,7 @@ class Painter:
 
     def close(self) -> None:
         """Give the client back."""
-        if self._finalizer is not None:
-            self._finalizer()
-            self._finalizer = None
+        self._bullet.close()
 
     def __enter__(self) -> Self:
         return self
@@ -101,11 +97,7 @@ class Painter:
             WorldError: two bodies have the same name, or there is no simulator to be had.
         """
         self.close()
-        bullet = self._bullet
-        self._client = bullet.connect(bullet.DIRECT)
-        if self._client < 0:
-            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
-        self._finalizer = weakref.finalize(self, bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._light, self._background = home.light, home.background
         movers = (*home.furniture, *home.things, *extra)
         still = [_at(part, pose) for placed in (*home.decor, *home.structure)
@@ -113,7 +105,7 @@ class Painter:
                  for part in link.parts if part.seen]
         palette = _Palette([still, *([part for part in link.parts if part.seen]
                                      for placed in movers for link in placed.model.links)])
-        texture = palette.load(bullet, self._client)
+        texture = palette.load(self._bullet)
         names: list[str] = ['']
         owners: list[int] = []
         self._links, self._shown = {}, {}
@@ -143,8 +135,7 @@ class Painter:
         for body, (origin, axes) in zip(self._links[name], poses, strict=True):
             if body >= 0:
                 self._bullet.resetBasePositionAndOrientation(
-                    body, [float(v) for v in origin], _quaternion(axes),
-                    physicsClientId=self._client)
+                    body, [float(v) for v in origin], quaternion(axes))
         self._shown[name] = (list(poses), True)
 
     def hide(self, names: Iterable[str]) -> None:
@@ -154,7 +145,7 @@ class Painter:
             for body in self._links[name]:
                 if body >= 0:
                     self._bullet.resetBasePositionAndOrientation(
-                        body, _FARAWAY, (0.0, 0.0, 0.0, 1.0), physicsClientId=self._client)
+                        body, _FARAWAY, (0.0, 0.0, 0.0, 1.0))
 
     @contextlib.contextmanager
     def without(self, names: Iterable[str]) -> Iterator[None]:
@@ -185,19 +176,17 @@ class Painter:
         """A body that shows some parts in one mesh; none for no parts."""
         if not parts:
             return []
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         baked = palette.bake(parts)
         with _SCRATCH.lock:
             vertices, normals, uvs, indices = _SCRATCH.fill(*baked)
             shape = bullet.createVisualShape(
                 bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
-                rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0),
-                physicsClientId=client)
-        body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1,
-                                           physicsClientId=client)
+                rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0))
+        body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1)
         if shape < 0 or body < 0:
             raise WorldError(f'PyBullet made no mesh of {len(parts)} parts')
-        bullet.changeVisualShape(body, -1, textureUniqueId=texture, physicsClientId=client)
+        bullet.changeVisualShape(body, -1, textureUniqueId=texture)
         return [body]
 
     def _image(self, view: View) -> tuple[Any, ...]:
@@ -206,8 +195,7 @@ class Painter:
             camera.width, camera.height, viewMatrix=view.view_matrix(),
             projectionMatrix=camera.projection(NEAR_M, FAR_M), lightDirection=self._light,
             lightColor=(1.0, 1.0, 1.0), lightDistance=10.0, shadow=0, lightAmbientCoeff=AMBIENT,
-            lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0,
-            renderer=bullet.ER_TINY_RENDERER, physicsClientId=self._client)
+            lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0, renderer=bullet.ER_TINY_RENDERER)
         return found
 
     def _ids(self, mask: Any, view: View) -> NDArray[np.int32]:
@@ -231,25 +219,13 @@ class Painter:
 
 def poses_of(placed: Placed) -> list[Pose]:
     """Where the links of a placed model are at the start."""
-    axes = rotation((0.0, 0.0, placed.yaw))
+    axes = turn(placed.yaw)
     origin = np.array(placed.position, dtype=np.float64)
     poses = []
     for link in placed.model.links:
-        at, turn = joint_pose(link.joint, placed.opening)
-        poses.append((origin + axes @ at, axes @ turn))
+        at, turned = joint_frame(link.joint, placed.opening)
+        poses.append((origin + axes @ at, axes @ turned))
     return poses
-
-
-def joint_pose(joint: Joint | None, share: float) -> Pose:
-    """A link's frame in its body's, at a share of the joint's range."""
-    if joint is None:
-        return np.zeros(3), np.eye(3)
-    value, (x, y, z) = share * joint.upper, joint.axis
-    if joint.kind == 'slide':
-        return np.array(joint.origin) + value * np.array(joint.axis), np.eye(3)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.array(joint.origin), (np.eye(3) + math.sin(value) * cross
-                                    + (1 - math.cos(value)) * cross @ cross)
 
 
 def triangles(model: Model) -> int:
@@ -266,7 +242,7 @@ class _Palette:
         self._side = max(2, math.ceil(math.sqrt(len(colours))))
         self._at = {colour: index for index, colour in enumerate(colours)}
 
-    def load(self, bullet: Any, client: int) -> int:
+    def load(self, bullet: Bullet) -> int:
         """Hand the texture to PyBullet, which reads files only."""
         side = self._side
         texels = np.zeros((side * side, 3), np.uint8)
@@ -277,7 +253,7 @@ class _Palette:
         try:
             with os.fdopen(handle, 'wb') as file:
                 file.write(cv2.imencode('.png', image)[1].tobytes())
-            texture: int = bullet.loadTexture(path, physicsClientId=client)
+            texture: int = bullet.loadTexture(path)
         finally:
             os.unlink(path)
         return texture
@@ -342,30 +318,8 @@ def _at(part: Part, pose: Pose) -> Part:
     """A part of a link in the home's frame."""
     origin, axes = pose
     x, y, z = (float(v) for v in origin + axes @ np.array(part.position))
-    turn = axes @ rotation(part.rpy)
-    roll = math.atan2(turn[2, 1], turn[2, 2])
-    pitch = math.asin(min(1.0, max(-1.0, -turn[2, 0])))
-    yaw = math.atan2(turn[1, 0], turn[0, 0])
-    if abs(turn[2, 0]) > 1 - 1e-9:  # looking straight up or down: roll and yaw are one
-        roll, yaw = 0.0, math.atan2(-turn[0, 1], turn[1, 1])
+    roll, pitch, yaw = rpy_from_rotation(axes @ rotation_from_rpy(part.rpy)).tolist()
     return Part(part.kind, part.size, (x, y, z), part.rgb, (roll, pitch, yaw))
-
-
-def _quaternion(axes: Floats) -> list[float]:
-    """x, y, z, w of a rotation matrix (Shepperd's method)."""
-    trace = float(np.trace(axes))
-    squares = [axes[0, 0], axes[1, 1], axes[2, 2], trace]
-    k = int(np.argmax(squares))
-    q: Floats = np.zeros(4)
-    if k == 3:
-        q[3] = 1.0 + trace
-        q[:3] = (axes[2, 1] - axes[1, 2], axes[0, 2] - axes[2, 0], axes[1, 0] - axes[0, 1])
-    else:
-        i, j, n = k, (k + 1) % 3, (k + 2) % 3
-        q[i] = 1.0 + axes[i, i] - axes[j, j] - axes[n, n]
-        q[j], q[n] = axes[j, i] + axes[i, j], axes[n, i] + axes[i, n]
-        q[3] = axes[n, j] - axes[j, n]
-    return [float(v) for v in q / math.hypot(*q)]
 
 
 def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sightplan_sim.household.predicates import contents, face_distance, is_open, supports
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Floats, Scene
+from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import BASE, Home, Station
+from sightplan_sim.household.turns import Floats
 
 Ints = NDArray[np.int64]
 
@@ -63,8 +64,8 @@ class Stations:
 
     def free(self, robot: Robot, points: Floats) -> NDArray[np.bool_]:
         """(N,) whether the robot can stand with its middle at points (N, 2) [m]."""
-        inside = ((points[:, None] > self._low) & (points[:, None] < self._high)).all(axis=2)
-        free = np.asarray(inside.any(axis=1))
+        within = (points[:, None] > self._low) & (points[:, None] < self._high)  # (N, rooms, 2)
+        free = np.asarray(np.any(np.all(within, axis=2), axis=1))
         if free.any():
             free[free] = self._scene.free_disc(points[free], robot.body.radius, ANKLE_M,
                                                robot.body.height)
