@@ -45,6 +45,7 @@ error of P(atom true | answer), held out likewise, with the default and with the
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan calibrate``."""
+    from sightplan.commands.domain_argument import add_domain
     parser = add_command(
         subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
         'Learn how reliable the answers of a model (and the actions of a world) are, per '
@@ -57,9 +58,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
                              'none')
-    parser.add_argument('--domain', default='', metavar='NAME',
-                        help='only the lines about this domain; and the domain of lines that name '
-                             'none')
+    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); '
+               'and the domain of lines that name none')
     parser.add_argument('--prompt', default='', metavar='NAME',
                         help='only the answers to this prompt, such as ground or ground_cot; and '
                              f'the prompt of answers that name none ("{_NO_PROMPT}": of a model '
@@ -90,7 +90,7 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     )
     answers, actions = _read(arguments)
     check_same_origin(answers, actions, prompts=False)
-    domain = load_domain(answers[0].domain)
+    domain = load_domain(arguments.domain or answers[0].domain)
     answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
                for a in answers]
     answers = _of_prompt(answers, arguments.prompt, domain)
@@ -109,8 +109,8 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
     Raises:
         InputError: a file is malformed, nothing is left, or model or domain are unknown.
     """
-    from sightplan.grounding.observation_model import without_seed
     from sightplan.records.answers_reading import read_answers
+    arguments.domain = arguments.domain or ''
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
     for number, path in enumerate(arguments.answers):
@@ -131,14 +131,21 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
             raise InputError(f'there are answers without the field "{name}" (say it with '
                              f'--{name})')
         if wanted:
-            answers = [a for a in answers
-                       if without_seed(getattr(a, name)) == without_seed(wanted)]
+            answers = [a for a in answers if _same(name, getattr(a, name), wanted)]
         if not answers:
             raise InputError(f'--{name} {wanted!r}: there are only answers of '
                              f'{", ".join(there)}')
     if arguments.domain:
-        actions = [a for a in actions if a.domain == arguments.domain]
+        actions = [a for a in actions if _same('domain', a.domain, arguments.domain)]
     return answers, actions
+
+
+def _same(field: str, one: str, other: str) -> bool:
+    """Whether two values of a field mean the same: a domain's folder may have been moved."""
+    from sightplan.grounding.observation_model import without_seed
+    if field == 'domain':
+        return one.rpartition('/')[2] == other.rpartition('/')[2]
+    return without_seed(one) == without_seed(other)
 
 
 def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:

@@ -79,7 +79,7 @@ class Studio:
         self._how = splits[split].settings
         self._known = () if domain.instances else tuple(
             (problem.init, frozenset(problem.goal)) for problem in domain.split_problems(split))
-        world = make_world(domain.name)
+        world = make_world(domain.reference)
         self._stack = ExitStack()
         if callable(close := getattr(world, 'close', None)):
             self._stack.callback(close)
