@@ -219,7 +219,7 @@ def check(arguments: argparse.Namespace) -> int:
             _check_motions(robot, kinematics, note)
     result['ok'] = all(row['state'] != 'FAIL' for row in rows)
     _say(arguments, f'{robot.name} can be used' if result['ok'] else
-         f'{arguments.robot} cannot be used yet: mend what is marked FAIL')
+         f'{arguments.robot} cannot be used yet: fix what is marked FAIL')
     _finish(arguments, result)
     return _DONE if result['ok'] else _FAILED
 
@@ -607,7 +607,7 @@ def detect(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     seen = see_table(rgbd, robot.camera.pose, colours, table.block_m, xs)
     took_ms = 1e3 * (time.perf_counter() - start)
-    complaints = [c for c in seen.complaints if wanted or c.kind != 'missing']
+    warnings = [c for c in seen.warnings if wanted or c.kind != 'missing']
     for index, stack in enumerate(seen.stacks):
         _say(arguments, f'column {index + 1}: {" < ".join(stack) or "empty"}')
     for cube in seen.cubes.values():
@@ -615,15 +615,15 @@ def detect(arguments: argparse.Namespace) -> int:
         _say(arguments, f'{cube.name:8} x {x:7.1f}  y {y:7.1f}  z {z:6.1f} mm  turned '
              f'{math.degrees(cube.yaw_rad):5.1f} deg  {cube.pixels} pixels, faces within '
              f'{1e3 * cube.residual_m:.1f} mm, outline within {cube.edge_px:.1f} pixels')
-    for complaint in complaints:
-        _say(arguments, f'complaint: {complaint}')
+    for warning in warnings:
+        _say(arguments, f'warning: {warning}')
     if arguments.out is not None:
         out = user_path(arguments.out)
         write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
         _say(arguments, f'drawn into {out}')
     _finish(arguments, {
         'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
-        'complaints': [{'kind': c.kind, 'text': c.text} for c in complaints],
+        'warnings': [{'kind': c.kind, 'text': c.text} for c in warnings],
         'cubes': {cube.name: {'centre_m': _numbers(cube.centre_m),
                               'yaw_deg': _numbers(math.degrees(cube.yaw_rad), 2),
                               'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),
