@@ -13,7 +13,7 @@ from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 DOMAIN = load_domain('blocksworld')
 
@@ -220,5 +220,5 @@ def test_an_unwritable_target_is_exit_code_2(go, tmp_path):
 
 def test_a_run_does_not_load_the_solver():
     # Logging answers must not make every run pay for the estimator's libraries.
-    code = 'import sys, sightplan.runs.runner; sys.exit("ortools" in sys.modules)'
+    code = 'import sys, sightplan.runs; sys.exit("ortools" in sys.modules)'
     subprocess.run([sys.executable, '-c', code], check=True)

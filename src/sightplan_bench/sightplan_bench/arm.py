@@ -14,18 +14,27 @@ import multiprocessing
 import os
 import signal
 import statistics
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    read_options,
+    stop_flag,
+)
+from sightplan.commands.progress import EpisodeBar
+from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
     EpisodeEvent,
     EpisodeStarted,
-    InfrastructureError,
     InputError,
     SightplanError,
     Stepped,
@@ -41,15 +50,12 @@ GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
 _OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
 """How messages of errors begin that arm and table may have caused."""
 _POLL_S = 1.0
-_DONE, _FAILED, _USAGE = 0, 1, 2
 
-EXAMPLES = """\
+_EXAMPLES = """\
 examples:
   sightplan bench arm
   sightplan bench arm --split hard --episodes 5 --world-option calibration_error_mm=5
   sightplan bench arm --out runs/arm --jobs 3 --json
-
-exit codes: 0 done; 1 something failed, or episodes are missing; 2 bad usage.
 """
 
 
@@ -128,16 +134,16 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
     moves = list(moves)
     broken = [line for line in lines if _infrastructure(line)]
     counted = planned - len(broken)
-    solved = sum(bool(line['solved']) for line in lines)
+    solved = sum(bool(measures.solved(line)) for line in lines)
     carried_out = [move for move in moves if 'approach' in move['seconds']]
     found: dict[str, Any] = {
         'planned': planned, 'episodes': len(lines), 'infrastructure': len(broken),
         'counted': counted, 'solved': solved, 'rate': solved / counted if counted else None,
         'interval95': wilson(solved, counted) if counted else None,
-        'errors': [f'{line["episode_id"]}: {line["message"]}' for line in broken],
-        'unsolved': [f'{line["episode_id"]}: '
-                     f'{line["stop"] if line["scored"] else line["message"]}'
-                     for line in lines if not line['solved'] and line not in broken],
+        'errors': [f'{line["id"]}: {line["message"]}' for line in broken],
+        'unsolved': [f'{line["id"]}: '
+                     f'{line["stop"] if measures.scored(line) else line["message"]}'
+                     for line in lines if not measures.solved(line) and line not in broken],
         'moves': len(moves),
         'causes': dict(Counter(move['cause'] for move in moves).most_common()),
         'outcomes': dict(Counter(move['outcome'] or 'error' for move in moves).most_common()),
@@ -156,7 +162,7 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
 
 def _infrastructure(line: Mapping[str, Any]) -> bool:
     """Whether an episode ended in an error that neither arm nor table can have caused."""
-    return not line['scored'] and not str(line['message']).startswith(_OF_MOTION)
+    return not measures.scored(line) and not str(line['message']).startswith(_OF_MOTION)
 
 
 def _crossed(moves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
@@ -186,7 +192,7 @@ def run_split(settings: Any) -> dict[str, Any]:
     Raises:
         InputError: the world has no arm.
     """
-    from sightplan.runs.runner import make_world, run
+    from sightplan.runs import make_world, run
     cancelled = _stop.is_set if _stop is not None else lambda: False
     world: Any = make_world(settings.domain, settings.world_options)
     try:
@@ -214,10 +220,12 @@ def _as_world(world: Any) -> World:
     return found
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``sightplan bench arm``."""
-    parser.epilog = EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench arm``."""
+    parser = add_command(
+        subparsers, 'arm', measure, 'a simulated arm: problems solved, and how its moves went',
+        examples=_EXAMPLES, exits='0 done; 1 something failed, or episodes are missing; 2 bad '
+        'usage', kept='finished episodes are kept')
     parser.add_argument('--domain', default='blocksworld')
     parser.add_argument('--split', action='append', metavar='NAME',
                         help='a split (repeatable; default: all of the domain)')
@@ -233,35 +241,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         'takes it up again (default: runs/<time>-bench-arm)')
     parser.add_argument('--jobs', type=int, default=1, metavar='N',
                         help='splits at the same time (default: %(default)s)')
-    parser.add_argument('--json', action='store_true',
-                        help='print all figures as one JSON object, the last line of standard '
-                             'output')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run, show, report; returns the exit code."""
-    try:
-        runs = _settings(arguments)
-        failures = _run_all(runs, max(1, arguments.jobs))
-        result = _result(arguments, runs)
-    except InputError as error:
-        print(f'sightplan bench arm: {error}', file=sys.stderr)
-        return _USAGE
-    except InfrastructureError as error:
-        print(f'sightplan bench arm: {type(error).__name__}: {error}', file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        print('sightplan bench arm: interrupted; finished episodes are kept', file=sys.stderr)
-        return _FAILED
-    _show(result, sys.stderr if arguments.json else sys.stdout)
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run and show."""
+    runs = _settings(arguments)
+    failures = _run_all(runs, max(1, arguments.jobs))
+    result = _result(arguments, runs)
+    _show(result)
     for failure in failures:
-        print(f'sightplan bench arm: {failure}', file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(result, allow_nan=False), flush=True)
+        note(f'sightplan bench arm: {failure}')
     whole = all(split['episodes'] == split['planned'] and not split['infrastructure']
                 for split in result['splits'].values())
-    return _DONE if whole and not failures else _FAILED
+    return result, DONE if whole and not failures else FAILED
 
 
 def _settings(arguments: argparse.Namespace) -> list[Any]:
@@ -270,9 +262,8 @@ def _settings(arguments: argparse.Namespace) -> list[Any]:
     Raises:
         InputError: an argument is wrong.
     """
-    from sightplan.commands.run import read_options
     from sightplan.domains import load_domain
-    from sightplan.runs.runner import RunSettings
+    from sightplan.runs import RunSettings
     options = {'execution': 'arm',
                **read_options(arguments.world_option, None, '--world-option')}
     out = Path(arguments.out or time.strftime('runs/%Y%m%d-%H%M%S-bench-arm'))
@@ -293,8 +284,6 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
     Raises:
         InputError: a split cannot be run with these settings.
     """
-    from sightplan.commands.progress import EpisodeBar
-    from sightplan.commands.run import stop_flag
     failures = []
     planned = sum(map(_planned, runs))
     spawn = multiprocessing.get_context('spawn')
@@ -309,7 +298,7 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
                 waiting, _POLL_S, concurrent.futures.FIRST_COMPLETED)
             lines = [line for one in runs for line in _lines(one)]
             if len(lines) != bar.done:
-                solved = sum(bool(line['solved']) for line in lines)
+                solved = sum(bool(measures.solved(line)) for line in lines)
                 bar.update(len(lines), f'solved {solved} of {len(lines)}')
                 if bar.plain:
                     bar.say(f'[{bar.done}/{bar.total}] solved {solved}, ETA {bar.time_left}')
@@ -330,9 +319,8 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
 
 
 def _planned(settings: Any) -> int:
-    from sightplan.runs.runner import episode_specs, select_problems
-    domain, pairs, _ = select_problems(settings)
-    return len(episode_specs(settings, domain, pairs))
+    from sightplan.runs import specify
+    return len(specify(settings).items)
 
 
 def _lines(settings: Any) -> list[dict[str, Any]]:
@@ -348,8 +336,8 @@ def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any
     every_move: list[dict[str, Any]] = []
     for one in runs:
         lines, moves = _lines(one), read_moves(Path(one.out) / MOVES)
-        mine = [{**move, 'episode_id': line['episode_id']} for line in lines
-                for move in moves.get(line['episode_id'], ())]
+        mine = [{**move, 'episode_id': line['id']} for line in lines
+                for move in moves.get(line['id'], ())]
         splits[one.split] = describe(lines, mine, _planned(one))
         every_line += lines
         every_move += mine
@@ -361,11 +349,11 @@ def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any
             'provenance': provenance()}
 
 
-def _show(result: Mapping[str, Any], stream: Any) -> None:
+def _show(result: Mapping[str, Any]) -> None:
     """Print figures as a table."""
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     table = Table(title=f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
                   f'{result["world"]}', title_justify='left')
     for name in ('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'):

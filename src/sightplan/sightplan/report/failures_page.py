@@ -7,8 +7,8 @@ from typing import Any
 
 from sightplan.metrics import RULES, Cause, wilson
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.report.failures import Column, FailedEpisode, history
-from sightplan.report.failures_picture import for_page
 from sightplan.report.html import jpeg_uri, render
 
 
@@ -42,7 +42,7 @@ def _failure(column: Column, failed: FailedEpisode) -> dict[str, Any]:
     line, failure = failed.line, failed.failure
     data = failure_picture(failed.folder, line)
     return {
-        'key': f'{column.run}/{line["episode_id"]}',
+        'key': f'{column.run}/{line["id"]}',
         'line': {'stop': '', 'unreadable': (), **line},
         'failure': failure, 'subtitle': ', '.join(filter(None, (
             column.method, column.model, column.run))),

@@ -17,9 +17,12 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from sightplan.model import InputError
+from sightplan.graphs.graph import find_graph
+from sightplan.graphs.up import run_graph
+from sightplan.metrics import measures
+from sightplan.model import InputError, SightplanError
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings
+from sightplan.runs import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
 
 _PR_SET_PDEATHSIG = 1
@@ -80,10 +83,10 @@ def make_graph(chunk: Chunk, stopped: Callable[[], bool]) -> Outcome:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - _TAIL))
         words = log.read().decode(errors='replace').strip()
-    lines = {line['episode_id']: line for line in RunStore(chunk.settings.out).lines()}
+    lines = {line['id']: line for line in RunStore(chunk.settings.out).lines()}
     made = tuple(episode for episode in chunk.episodes if episode in lines)
     errors = tuple((episode, str(lines[episode]['error'])) for episode in made
-                   if not lines[episode]['scored'])
+                   if not measures.scored(lines[episode]))
     if len(made) == len(chunk.episodes) or stopped():
         return Outcome(made, errors)
     return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',
@@ -96,8 +99,13 @@ def main(arguments: list[str]) -> int:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != int(parent):
         return 1
-    from sightplan import cli
-    return cli.main(['up', 'experiment', *rest])
+    try:
+        graph = find_graph('experiment')
+        values = graph.values(rest)
+        return run_graph(graph.chosen(values), values).code
+    except SightplanError as error:
+        print(f'sightplan up: {error}', file=sys.stderr)
+        return _USAGE if isinstance(error, InputError) else 1
 
 
 if __name__ == '__main__':
