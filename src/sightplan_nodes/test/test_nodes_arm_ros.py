@@ -391,7 +391,7 @@ def eye():
 
 def looked(eye: Eye) -> list:
     found: list = []
-    threading.Thread(target=lambda: found.append(eye.camera.look(LIMIT_S)), daemon=True).start()
+    threading.Thread(target=lambda: found.append(eye.camera.observe(LIMIT_S)), daemon=True).start()
     return found
 
 
@@ -459,7 +459,7 @@ def shown(eye: Eye, show) -> object:
 
     def look() -> None:
         try:
-            found.append(eye.camera.look(1.5))
+            found.append(eye.camera.observe(1.5))
         except SightplanError as error:
             found.append(error)
     thread = threading.Thread(target=look)
@@ -540,7 +540,7 @@ def test_what_does_not_come_is_named(eye: Eye, parts, words: str) -> None:
 
     def look() -> None:
         try:
-            eye.camera.look(1.0)
+            eye.camera.observe(1.0)
         except DeadlineError as error:
             caught.append(error)
     thread = threading.Thread(target=look)
@@ -589,7 +589,7 @@ def test_what_cannot_be_used_is_named(eye: Eye, part: str, fields: dict, words: 
 
     def look() -> None:
         try:
-            eye.camera.look(LIMIT_S)
+            eye.camera.observe(LIMIT_S)
         except InputError as error:
             caught.append(error)
     thread = threading.Thread(target=look)
