@@ -17,13 +17,18 @@ from sightplan.model import InputError
 from sightplan_arm.camera_files import (
     read_camera_info,
     read_depth,
-    rpy_deg,
     write_camera_pose,
     write_png,
 )
 from sightplan_arm.config import load_robot
 from sightplan_arm.extrinsics import Board
-from sightplan_arm.geometry import distance, inverse, rotation_from_rpy, transform
+from sightplan_arm.geometry import (
+    distance,
+    inverse,
+    rotation_from_rpy,
+    rpy_from_rotation,
+    transform,
+)
 from sightplan_arm.kinematics import Kinematics
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'config' / 'robots'
@@ -367,7 +372,7 @@ def test_angles_there_and_back():
     for angles in (*rng.uniform(-math.pi, math.pi, (200, 3)), (0.3, math.pi / 2, -0.4),
                    (0.3, -math.pi / 2, 0.9)):
         rotation = rotation_from_rpy(angles)
-        again = rotation_from_rpy(np.radians(rpy_deg(rotation)))
+        again = rotation_from_rpy(rpy_from_rotation(rotation))
         assert np.allclose(rotation, again, atol=1e-7)
 
 

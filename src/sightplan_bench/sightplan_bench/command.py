@@ -368,7 +368,7 @@ def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench`` and its sub-commands."""
     from sightplan_bench import arm as bench_arm
-    from sightplan_bench import gate, safety
+    from sightplan_bench import gate, safety, starts
     from sightplan_bench import grounding as bench_grounding
     from sightplan_bench import sweep as bench_sweep
     parser = subparsers.add_parser(
@@ -397,6 +397,7 @@ def add_parser(subparsers: Any) -> None:
     bench_arm.add_arguments(arm)
     gate.add_parser(parts)
     safety.add_parser(parts)
+    starts.add_parser(parts)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -245,7 +245,7 @@ def test_the_bag_holds_everything(bench: Callable) -> None:
     assert bag['/agent/answers'][0].questions[0].text == 'Is it?'
     assert bag['/agent/plan'][0].actions[0].name == ACTION.name
     assert len(bag['/agent/belief']) == len(bag['/agent/step']) == 1
-    assert len(bag['/agent/look']) == 2
+    assert len(bag['/agent/observation']) == 2
     truth = bag['/metrics_recorder/truth']
     assert [(m.kind, m.header.stamp.nanosec, m.last_outcome) for m in truth] == [
         (0, 50, ''), (1, 120, 'outcome at 120'), (0, 200, '')]
@@ -346,7 +346,7 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
         b.world.show(50)
         b.world.labelled.publish(conversions.image_to_msg(labelled, 50, 'cam'))
         seen = Observation(image=labelled, stamp_ns=50, visible_objects=('r', 'c1'),
-                           told=conversions.told_from_msg([fact]))
+                           told=conversions.facts_from_msg([fact]))
         b.agent.recorder.record(Observed(seen))
         b.agent.recorder.record(Observed(dataclasses.replace(seen, stamp_ns=60)))
         b.end(60)
@@ -357,9 +357,10 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
         (image,) = topics[topic]
         assert image.data[0] == value
     assert len(topics['/camera/camera_info']) == 1
-    look = topics['/agent/look'][0]
+    look = topics['/agent/observation'][0]
     assert list(look.view.visible_objects) == ['r', 'c1']
-    assert [(f.atom.predicate, f.holds) for f in look.told] == [(fact.atom.predicate, False)]
+    assert [(f.atom.predicate, f.holds) for f in look.privileged_facts] == [
+        (fact.atom.predicate, False)]
     found = bag_image(b.out / line['bag'], 50, seen.image_id)
     np.testing.assert_array_equal(found, labelled)
 
@@ -527,7 +528,7 @@ def test_the_run_of_a_graph_begins_when_its_camera_is_found(tmp_path: Path) -> N
         time.sleep(1.0)
         assert begun.is_alive()
         world = World()
-        begun.join(3.0)
+        begun.join(LIMIT_S)
         assert not begun.is_alive()
         world.destroy_node()
 
