@@ -1,4 +1,4 @@
-"""What every suite must offer; a new folder in ``sightplan.suites`` is found and checked by itself.
+"""What every suite must offer; a new folder is found and checked by itself.
 
 The data of a suite are what its own ``generate`` writes, as small as it can.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,13 @@ every_episodes_suite = pytest.mark.parametrize('name', OF_EPISODES)
 
 FUZZED = 10_000
 INVALID = (
-    '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目', '🤖',
-    '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>', '</think>',
-    '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`', '```json', '```',
-    'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown', 'not sure', 'nothing',
-    'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see", 'As a model', '<|endoftext|>',
-    '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000, '[' * 2000, '<answer>' * 50, '((((', 'move(')
+    '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目',
+    '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
+    '</think>', '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`', '```json',
+    '```', 'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown', 'not sure',
+    'nothing', 'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see", 'As a model',
+    '<|endoftext|>', '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000, '[' * 2000, '<answer>' * 50,
+    '((((', 'move(')
 """Pieces of replies; none is an answer, nor are any of them together, to any question."""
 
 
@@ -347,9 +348,11 @@ class Spy:
                 return real(*arguments)
             monkeypatch.setattr(cls, attribute, spied)
 
-        watch(plan, 'truth', lambda: self.answering and self.leaks.append((self.answering, 'truth')))
-        watch(plan, 'truth_source',
-              lambda: self.answering and self.leaks.append((self.answering, 'truth_source')))
+        def leak(what: str) -> Callable[[], None]:
+            return lambda: self.leaks.append((self.answering, what)) if self.answering else None
+
+        watch(plan, 'truth', leak('truth'))
+        watch(plan, 'truth_source', leak('truth_source'))
         watch(port, 'reply', lambda: self.granted.append(self.answering))
 
     def watched(self, method: str, answerer: Any) -> Any:
@@ -367,11 +370,11 @@ class Spy:
 
 
 @pytest.fixture
-def spy(monkeypatch: Any) -> Iterator[Spy]:
+def spy(monkeypatch: Any) -> Spy:
     found = Spy(monkeypatch)
     monkeypatch.setattr(sample_runs, 'make_answerer', lambda name, values, truth: found.watched(
         name, make_answerer(name, values, truth)))
-    yield found
+    return found
 
 
 @every_samples_suite
@@ -405,27 +408,26 @@ def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], 
 def test_replies_do_not_depend_on_the_truth(name: str, method: str, data: Callable[[str], Path],
                                             tmp_path: Path, monkeypatch: Any) -> None:
     """With the truth of other samples everything is replied as before: nothing knew it."""
-    replies = []
-    for turn in (0, 1):
-        if turn:
-            module = load_suite(name).module('samples')
-            real = module.samples
+    def replies(out: str) -> tuple[list[Any], list[Any]]:
+        _, lines = execute(name, method, tmp_path / out, data(name))
+        return ([(line['reply'], line['p_yes'], line['answer']) for line in lines],
+                [line['truth'] for line in lines])
 
-            def moved(split: str, options: Any) -> Any:
-                part = real(split, options)
-                order = [sample.id for sample in part.items]
-                last = {one: part.truth(other) for one, other in zip(
-                    order, order[1:] + order[:1], strict=True)}
-                flipped = {key: not value if isinstance(value, bool) else value
-                           for key, value in last.items()}
-                return dataclasses.replace(part, truth=flipped.__getitem__)
-            monkeypatch.setattr(module, 'samples', moved)
-        _, lines = execute(name, method, tmp_path / str(turn), data(name))
-        replies.append([(line['reply'], line['p_yes'], line['answer']) for line in lines])
-        truths = [line['truth'] for line in lines]
-        assert turn == 0 or truths != before
-        before = truths
-    assert replies[0] == replies[1]
+    module = load_suite(name).module('samples')
+    real = module.samples
+
+    def moved(split: str, options: Any) -> Any:
+        part = real(split, options)
+        order = [sample.id for sample in part.items]
+        truths = {one: part.truth(other) for one, other in zip(
+            order, order[1:] + order[:1], strict=True)}
+        return dataclasses.replace(part, truth=lambda key: (
+            not truths[key] if isinstance(truths[key], bool) else truths[key]))
+
+    said, truths = replies('first')
+    monkeypatch.setattr(module, 'samples', moved)
+    again, others = replies('second')
+    assert truths != others and said == again
 
 
 @every_samples_suite
