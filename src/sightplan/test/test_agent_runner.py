@@ -17,6 +17,7 @@ import pytest
 from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.commands import run as run_cli
+from sightplan.commands.frame import stop_flag
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     BackendError,
@@ -593,7 +594,7 @@ def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkey
 
 
 def test_the_second_ctrl_c_interrupts_at_once():
-    with run_cli.stop_flag() as stop:
+    with stop_flag() as stop:
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
         with pytest.raises(KeyboardInterrupt):

@@ -133,7 +133,7 @@ def test_show_of_a_problem_without_a_plan_and_without_a_picture(capsys, tmp_path
 def test_bad_usage(capsys, arguments, code, words) -> None:
     found, out, err = run(capsys, *arguments)
     assert (found, out) == (code, '')
-    assert err.startswith('sightplan problems: ') and words in err
+    assert err.startswith('sightplan problems ') and words in err
 
 
 @pytest.mark.parametrize('arguments', [[], ['fly'], ['show'], ['generate'],
@@ -182,7 +182,7 @@ def test_a_sheet_shows_different_problems_with_captions(tmp_path, capsys) -> Non
     names = [entry['name'] for entry in told['problems']]
     assert len(set(names)) == 4 and all(entry['shown'] for entry in told['problems'])
     assert {name.partition('/')[0] for name in names} == set(DOMAIN.splits)
-    assert err.splitlines()[-1] == f'4/4 {names[-1]}'
+    assert err.splitlines()[-2:] == [f'4/4 {names[-1]}', f'4 pictures in {path}']
     page = sheet(path)
     assert page.shape == (2 * 12 + 2 * (48 + 22) + 10, 2 * 12 + 2 * 64 + 10, 3)
     cells = [page[y:y + 48, x:x + 64] for y in (12, 92) for x in (12, 86)]

@@ -578,4 +578,4 @@ def test_bad_usage_is_said(arguments, message, written, capsys):
 def test_a_place_that_cannot_be_written_is_a_failure(written, capsys):
     (written / 'file').write_text('')
     assert main(['report', str(written / 'ground'), '--out', str(written / 'file' / 'x')]) == 1
-    assert 'choose another --out' in capsys.readouterr().err
+    assert 'choose another path' in capsys.readouterr().err

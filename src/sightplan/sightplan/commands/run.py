@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    read_options,
+    stop_flag,
+)
 from sightplan.commands.progress import EpisodeBar
 from sightplan.metrics import measures
-from sightplan.model import InfrastructureError, InputError, settings_fields
-
-_DONE, _FAILED, _USAGE = 0, 1, 2
+from sightplan.model import settings_fields
 
 _EXAMPLES = """\
 examples:
@@ -32,8 +35,6 @@ examples:
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
 summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
 The same command with the same --out takes up a run that was broken off.
-
-exit codes: 0 done; 1 the run failed (broken off, or not one episode could be scored); 2 bad usage.
 """
 
 
@@ -46,11 +47,11 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = subparsers.add_parser(
-        'run', help='run episodes in this process and score them',
-        description='Run a method on the problems of a split (or a folder) and score it against '
-                    'ground truth.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'run', run_episodes, 'run episodes in this process and score them',
+        'Run a method on the problems of a split (or a folder) and score it against ground truth.',
+        examples=_EXAMPLES, exits='0 done; 1 the run failed (broken off, or not one episode could '
+        'be scored); 2 bad usage', kept='finished episodes are kept')
 
     def add(group: Any, name: str, **extra: Any) -> None:
         info = about[name]
@@ -103,10 +104,6 @@ def add_parser(subparsers: Any) -> None:
                        help=about['record_images'].description)
     where.add_argument('--rerun', metavar='TARGET', help='show image, belief, plan and answers in '
                        f'the Rerun viewer while they come: {TARGETS} (make extras)')
-    where.add_argument('--json', action='store_true',
-                       help='print the summary as one JSON object, the last line of standard '
-                            'output; all else goes to standard error')
-    parser.set_defaults(main=main)
 
 
 def settings_from(arguments: argparse.Namespace) -> Any:
@@ -138,85 +135,30 @@ def settings_from(arguments: argparse.Namespace) -> Any:
                                    '--suite-option'))
 
 
-def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
-    """Read KEY=VALUE pairs; values get the type of the setting they are for.
-
-    Args:
-        pairs: as on the command line.
-        settings: settings dataclass; None: values are read as JSON, else taken as text.
-        flag: name of the option, for messages.
-
-    Raises:
-        InputError: a pair has no "=", an unknown key, or a value of another type.
-    """
-    fields = {f.name: f for f in settings_fields(settings)} if settings is not None else {}
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition('=')
-        if not equals or not key:
-            raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
-        if settings is None:
-            try:
-                options[key] = json.loads(text)
-            except ValueError:
-                options[key] = text
-            continue
-        if key not in fields:
-            raise InputError(f'{flag}: there is no setting {key!r}; there are '
-                             f'{", ".join(fields) or "none"}')
-        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
-    return options
-
-
-def _convert(text: str, kind: type, where: str) -> Any:
-    if kind is bool:
-        if text.lower() not in ('true', 'false'):
-            raise InputError(f'{where}: must be true or false')
-        return text.lower() == 'true'
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise InputError(f'{where}: must be a {kind.__name__}') from error
-
-
-def main(arguments: argparse.Namespace) -> int:
-    """Run, show, report; returns the exit code."""
+def run_episodes(arguments: argparse.Namespace) -> Result:
+    """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.report.rerun_log import RerunLog
     from sightplan.runs import run
-    with stop_flag() as stop:
-        try:
-            settings = settings_from(arguments)
-            with ExitStack() as stack:
-                bar = stack.enter_context(ProgressBar())
-                viewers = [stack.enter_context(RerunLog(target))
-                           for target in (arguments.rerun,) if target]
-                summary = run(settings, bar, cancelled=stop, recorders=viewers)
-        except InputError as error:
-            print(f'sightplan run: {error}', file=sys.stderr)
-            return _USAGE
-        except InfrastructureError as error:
-            print(f'sightplan run: {type(error).__name__}: {error}', file=sys.stderr)
-            return _FAILED
-        except KeyboardInterrupt:
-            print('sightplan run: interrupted; finished episodes are kept', file=sys.stderr)
-            return _FAILED
-    show(summary, sys.stderr if arguments.json else sys.stdout)
+    with stop_flag() as stop, ExitStack() as stack:
+        settings = settings_from(arguments)
+        bar = stack.enter_context(ProgressBar())
+        viewers = [stack.enter_context(RerunLog(target))
+                   for target in (arguments.rerun,) if target]
+        summary = run(settings, bar, cancelled=stop, recorders=viewers)
+    show(summary)
     if summary['interrupted']:
         if summary['stopped_by']:
-            print(f'sightplan run: {summary["stopped_by"]}', file=sys.stderr)
-        print(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
-              f'episodes; the same command with --out {summary["out"]} goes on from there',
-              file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(summary, allow_nan=False), flush=True)
-    return _FAILED if summary['interrupted'] or not summary['scored'] else _DONE
+            note(f'sightplan run: {summary["stopped_by"]}')
+        note(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
+             f'episodes; the same command with --out {summary["out"]} goes on from there')
+    return summary, FAILED if summary['interrupted'] or not summary['scored'] else DONE
 
 
-def show(summary: Mapping[str, Any], stream: Any) -> None:
+def show(summary: Mapping[str, Any]) -> None:
     """Print a run's scores as a table."""
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     table = Table(title=f'{summary["out"]}', title_justify='left', show_header=False)
     table.add_column(justify='left')
     table.add_column(justify='left', overflow='fold')
@@ -338,36 +280,3 @@ class ProgressBar(EpisodeBar):
 def _good(line: Mapping[str, Any]) -> bool:
     """Whether an item is scored, and nothing made it fail."""
     return measures.scored(line) and line['cause'] is None
-
-
-class _Stop:
-    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once."""
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def __call__(self) -> bool:
-        return self._set
-
-    def handle(self, number: int, frame: FrameType | None) -> None:
-        if self._set:
-            raise KeyboardInterrupt
-        self._set = True
-        print('\nstopping after the current step; once more to stop at once', file=sys.stderr)
-
-
-@contextmanager
-def stop_flag() -> Iterator[_Stop]:
-    """Turn signals into a flag, and put the handlers back afterwards."""
-    stop = _Stop()
-    try:
-        before = {number: signal.signal(number, stop.handle)
-                  for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: the caller has the signals
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
