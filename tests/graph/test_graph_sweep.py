@@ -19,7 +19,7 @@ def sweep(file: Path, out: Path, *more: str) -> dict:
     """Run a sweep, as it is run on a command line; returns what it says in the end."""
     done = subprocess.run(
         [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out), '--json',
-         *more], capture_output=True, text=True, timeout=280, env=outside_environment(),
+         *more], capture_output=True, text=True, timeout=900, env=outside_environment(),
         check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -490,7 +490,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / 'b' / 'b_1.mcap')
     script = ('import sys; from sightplan.records.bag_reading import open_bag\n'
               'bag = open_bag(sys.argv[1]); print(len(list(bag.messages())), bag.complaints)')
-    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=60,
+    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=240,
                             capture_output=True, text=True, check=True).stdout
     assert opened.startswith(f'{len(written.messages)} ')
     assert 'b_1.mcap: is not a regular file' in opened

@@ -81,7 +81,7 @@ def test_a_directory_is_one_commands_and_helpers_end_with_their_worker(tmp_path)
     try:
         wait_for(lambda: any(lines_of(path.parent) for path in out.glob('*/episodes.jsonl')))
         second = subprocess.run(command(file, out, 2), capture_output=True, text=True,
-                                timeout=60, check=False)
+                                timeout=600, check=False)
         assert second.returncode == 2
         assert f'is in use: process {first.pid} on ' in second.stderr
         helpers = {worker: planners_of(worker) for worker in workers_of(first.pid)}
@@ -347,7 +347,7 @@ def test_the_same_sweep_on_ray(tmp_path):
     _, _, metrics = plain_sweep(file, tmp_path / 'plain', 1)
     done = subprocess.run(
         [*command(file, tmp_path / 'ray', 1), '--engine', 'ray'], capture_output=True, text=True,
-        timeout=240, check=False)
+        timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     result = json.loads(done.stdout.splitlines()[-1])
     assert (result['done'], result['duplicates']) == (4, 0)

@@ -50,7 +50,7 @@ def test_a_busy_executor_stops_no_heartbeat() -> None:
         release.wait()
     busy.create_timer(0.01, block)
     with spinning(listener.node, busy):
-        assert blocked.wait(10.0)
+        assert blocked.wait(LIMIT_S)
         before = listener.beats('busy')
         eventually(lambda: listener.beats('busy') > before + 5)
         assert listener.heard[-1].needs == ['grounder']

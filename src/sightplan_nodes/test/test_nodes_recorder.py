@@ -527,7 +527,7 @@ def test_the_run_of_a_graph_begins_when_its_camera_is_found(tmp_path: Path) -> N
         time.sleep(1.0)
         assert begun.is_alive()
         world = World()
-        begun.join(3.0)
+        begun.join(LIMIT_S)
         assert not begun.is_alive()
         world.destroy_node()
 
