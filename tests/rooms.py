@@ -67,7 +67,7 @@ HEAVY = {
 PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
-    'sightplan_arm': (('sightplan.model', 'sightplan.domains'), ('numpy', 'yaml')),
+    'sightplan_arm': (('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'yaml')),
     'sightplan_sim': (
         ('sightplan.model', 'sightplan.domains', 'sightplan_arm'), ('numpy', 'yaml')),
     'sightplan_nodes': (

@@ -31,6 +31,7 @@ ROSDEP = {
     'openai': 'python3-openai-pip',
     'pybullet': 'python3-pybullet-pip',
     'pybullet_data': 'python3-pybullet-pip',
+    'pydantic': 'python3-pydantic',
     'pytest': 'python3-pytest',
     'rich': 'python3-rich',
     'rosbags': 'python3-rosbags-pip',

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_grounder
-from sightplan.metrics import belief_reliability, wilson
+from sightplan.metrics import belief_reliability, measures, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
 
@@ -114,7 +114,7 @@ def read_results(folders: Sequence[Path]) -> Results:
         for index in indices:
             for entry in json.loads(index.read_text('utf-8'))['cells']:
                 store = RunStore(folder / entry['dir'])
-                lines = tuple(line for line in store.lines() if line['scored'])
+                lines = tuple(line for line in store.lines() if measures.scored(line))
                 if not lines:
                     continue
                 settings, labels = entry['settings'], entry['labels']
@@ -134,7 +134,7 @@ def read_results(folders: Sequence[Path]) -> Results:
 
 def score(lines: Sequence[Mapping[str, Any]]) -> Score:
     """Score episodes; there must be at least one."""
-    n, solved = len(lines), sum(bool(line['solved']) for line in lines)
+    n, solved = len(lines), sum(bool(measures.solved(line)) for line in lines)
     low, high = wilson(solved, n)
     steps = sum(line['steps'] for line in lines)
     return Score(n, solved / n, low, high, sum(line['questions'] for line in lines) / n, steps / n,
@@ -269,8 +269,8 @@ def _pairs(cells: Iterable[Cell], method: str, against: str, models: Sequence[st
     found: list[tuple[int, int]] = []
     chosen = [c for c in cells if c.split == split and c.failure == failure]
     for model in models:
-        asked = {name: {line['episode_id']: line['questions']
-                        for line in lines_of(chosen, model=model, method=name) if line['solved']}
+        asked = {name: {line['id']: line['questions']
+                        for line in lines_of(chosen, model=model, method=name) if measures.solved(line)}
                  for name in (method, against)}
         found += [(asked[against][key], asked[method][key])
                   for key in asked[against] if key in asked[method]]

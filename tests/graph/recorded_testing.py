@@ -18,7 +18,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     for line in lines:
         episode, = read_episodes(out / line['bag'])
         assert episode.complaints == ()
-        assert episode.spec.episode_id == line['episode_id']
+        assert episode.spec.episode_id == line['id']
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None

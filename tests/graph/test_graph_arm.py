@@ -9,6 +9,7 @@ import pytest
 from graph_testing import bag_content, result
 from recorded_testing import check_recorded
 
+from sightplan.metrics import measures
 from sightplan_arm.config import load_robot
 
 ANSWERS = ('backend:=noisy_oracle', 'backend_options:=table=perfect', 'method:=belief',
@@ -50,7 +51,7 @@ def test_an_arm_solves_a_problem_and_its_bag_replays(start, robot: str, problems
                   'execution:=arm', f'world:={world}')
     assert graph.wait() == 0, graph.text
     line, = graph.lines()
-    assert (line['scored'], line['solved']) == (True, True), graph.text
+    assert (measures.scored(line), measures.solved(line)) == (True, True), graph.text
     assert line['executed'] >= 1
     assert line['images_missing'] == 0
     check_recorded(graph.out, [line])
@@ -75,7 +76,7 @@ def test_a_robot_without_truth_is_recorded_and_not_scored(start, robot: str,
                   f'robot:={robot}', 'hardware:=simulated', 'world:=arm_bridge', 'truth:=')
     assert graph.wait() == 0, graph.text
     line, = graph.lines()
-    assert (line['scored'], line['solved'], line['error']) == (False, False, None)
+    assert (measures.scored(line), measures.solved(line), line['error']) == (False, False, None)
     summary = json.loads((graph.out / 'summary.json').read_text())
     assert (summary['without_truth'], summary['errors'], summary['success_rate']) == (1, 0, None)
     assert result(line)['failure'] is None

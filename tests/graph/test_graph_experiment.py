@@ -18,7 +18,7 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
     graph = start('episodes:=2', 'backend_options:=table=perfect')
     assert graph.wait() == 0, graph.text
     lines = graph.lines()
-    assert [line['solved'] for line in lines] == [True, True]
+    assert [measures.solved(line) for line in lines] == [True, True]
     summary = json.loads((graph.out / 'summary.json').read_text())
     assert (summary['episodes'], summary['solved'], summary['interrupted']) == (2, 2, False)
     run = json.loads((graph.out / 'run.json').read_text())
@@ -38,7 +38,7 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
 @pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])
 def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     """The same seeds give the same results and, but for times, the same bags on both."""
-    from sightplan.runs.runner import RunSettings, run
+    from sightplan.runs import RunSettings, run
     options = {'table': 'gpt-4.1'}
     graph = start('episodes:=2', 'split:=medium', 'backend_options:=table=gpt-4.1',
                   f'method:={method}', 'failure_probability:=0.2', 'seed:=5')
@@ -83,7 +83,7 @@ def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> Non
         counts = read_bag(bag)
         assert counts['/agent/episode'] >= 1, 'how the episode began is there'
     if node != 'metrics_recorder':  # nobody else could have told
-        assert [line['stop'] for line in lines if not line['scored']] in ([], ['error'])
+        assert [line['stop'] for line in lines if not measures.scored(line)] in ([], ['error'])
         assert len(lines) == len(bags)
 
 
@@ -94,7 +94,7 @@ def test_a_broken_off_run_is_taken_up_again(start) -> None:
     assert graph.wait() == 1, graph.text
     before = graph.lines()
     assert 1 <= len(before) < 3
-    assert all(line['scored'] for line in before), 'a cancelled episode is not committed'
+    assert all(measures.scored(line) for line in before), 'a cancelled episode is not committed'
     again = start('episodes:=3', out=graph.out)
     assert again.wait() == 0, again.text
     after = again.lines()

@@ -13,7 +13,7 @@ from rosbags.rosbag2 import Reader
 
 from sightplan.domains import load_domain
 from sightplan.records.pictures import bag_image
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 NOISE = 'internvl3-78b'
 

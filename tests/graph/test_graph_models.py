@@ -11,7 +11,8 @@ import pytest
 from graph_testing import LIMIT_S, read_bag, result, script
 from rosbags.rosbag2 import Reader
 
-from sightplan.runs.runner import RunSettings, run
+from sightplan.metrics import measures
+from sightplan.runs import RunSettings, run
 
 
 def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
     lines = graph.lines()
     assert [result(line) for line in lines] == [result(line) for line in inside]
     assert [line['stop'] for line in lines] == ['goal_reached'] * 2
-    assert all(line['solved'] and line['stop_at_goal'] for line in lines)
+    assert all(measures.solved(line) and line['stop_at_goal'] for line in lines)
     assert {action['status'] for action in lines[0]['actions']} >= {'executed'}
     for line in lines:
         counts = read_bag(graph.out / line['bag'])
@@ -55,7 +56,7 @@ def test_the_other_methods_on_ros_as_in_process(start, tmp_path: Path, method: s
                  in (tmp_path / 'inside' / 'episodes.jsonl').read_text().splitlines()]
     (line,) = graph.lines()
     assert result(line) == result(inside)
-    assert line['scored']
+    assert measures.scored(line)
     assert line['steps'] > 0
     identities = [json.loads((folder / 'run.json').read_text())['identity']
                   for folder in (tmp_path / 'inside', graph.out)]

@@ -31,7 +31,7 @@ from sightplan.model import (
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.records.truth import NotedTruth, RecordedTruth
 from sightplan.replay.batches import Source
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 THREE_BLOCKS = """
 (define (problem three)

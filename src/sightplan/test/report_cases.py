@@ -10,7 +10,7 @@ from typing import Any
 
 from sightplan.model import InputError
 from sightplan.report.conditions import laid_down
-from sightplan.runs.runner import RunSettings, problems_sha256, select_problems
+from sightplan.runs import RunSettings, problems_sha256, select_problems
 
 SPLITS = ('simple', 'medium', 'hard')
 

@@ -40,7 +40,7 @@ from sightplan.model import (
     StopReason,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.runs.runner import RunSettings, episode_specs, select_problems
+from sightplan.runs import RunSettings, episode_specs, select_problems
 
 METHODS = ('plan', 'plan_cot', 'action', 'action_cot')
 EXECUTED, REJECTED, INVALID = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED,

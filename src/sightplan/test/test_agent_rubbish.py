@@ -16,8 +16,7 @@ from sightplan.metrics import EpisodeScorer, summarise
 from sightplan.model import Asked, ProposalStatus, Proposed, StopReason, Verdict
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runs import runner
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run, runner
 from sightplan.vlm.api import make_backend
 from tiny_models import make_tiny_vlm
 

@@ -29,9 +29,15 @@ from sightplan.model import (
 )
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runs import runner
-from sightplan.runs.runner import RunSettings, episode_specs, run, select_problems
-from sightplan.suites import MethodRules, load_suite
+from sightplan.runs import (
+    MethodRules,
+    RunSettings,
+    episode_specs,
+    load_suite,
+    run,
+    runner,
+    select_problems,
+)
 from sightplan.vlm.api import make_backend
 
 HERE = Path(__file__).parent
@@ -449,10 +455,11 @@ import sys, time
 sys.path.insert(0, {here!r})
 from doubles import MemoryWorld, SearchPlanner
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
+STORE = RunStore({out!r})
 class Hanging(MemoryWorld):
     def execute(self, action):
-        if len(RunStore({out!r}).run_info()['sessions']) == 1 and len(RunStore({out!r}).lines()) == 3:
+        if len(STORE.run_info()['sessions']) == 1 and len(STORE.lines()) == 3:
             time.sleep(600)
         return super().execute(action)
 run(RunSettings(problems={problems!r}, method='ground', backend='noisy_oracle', out={out!r},

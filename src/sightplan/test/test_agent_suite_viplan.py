@@ -12,8 +12,15 @@ from sightplan.metrics import EpisodeScorer, sem
 from sightplan.metrics.intervals import mean_over
 from sightplan.model import InputError, Privileged
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.runs.runner import RunSettings, episode_specs, select_problems
-from sightplan.suites import load_suite, read_suite, suite_for, suite_names
+from sightplan.runs import (
+    RunSettings,
+    episode_specs,
+    load_suite,
+    read_suite,
+    select_problems,
+    suite_for,
+    suite_names,
+)
 from sightplan.vlm.backends._confusion import table_names
 
 SPLITS = ('simple', 'medium', 'hard')

@@ -13,7 +13,7 @@ from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 DOMAIN = load_domain('blocksworld')
 

@@ -22,7 +22,7 @@ from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
 from sightplan.records.pictures import bag_image
 from sightplan.report.failures_picture import captioned, for_document, shown_answers
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
 GOAL = ('incolumn r,c2', 'incolumn g,c2', 'on g,r', 'clear g')

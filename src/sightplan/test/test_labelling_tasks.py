@@ -13,7 +13,7 @@ from labelling_case import CLEAR, IDS, OFF, ON, asked, episode, picture, three_p
 from sightplan.labelling import tasks as tasks_module
 from sightplan.labelling.tasks import Pictures, choose, collect, collect_bags
 from sightplan.model import AskPurpose, Atom, InputError, Observation, Verdict
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 
 def pairs(tasks):

@@ -10,7 +10,7 @@ from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner, two_blocks
 from sightplan.grounding.observation_model import problem_key
 from sightplan.model import WorldError
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from sightplan.vlm.backends import noisy_oracle
 
 ANSWER = {'episode', 'split', 'problem', 'domain', 'model', 'questions_sha256', 'prompt', 'step',

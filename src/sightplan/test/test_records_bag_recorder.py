@@ -27,8 +27,8 @@ from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
-from sightplan.records.rescoring import differences, rescore
-from sightplan.runs.runner import RunSettings, run
+from sightplan.replay.rescoring import differences, rescore
+from sightplan.runs import RunSettings, run
 
 HERE = Path(__file__).parent
 
@@ -202,7 +202,7 @@ import os, signal, sys
 sys.path.insert(0, {here!r})
 from doubles import MemoryWorld, SearchPlanner
 from sightplan.model import Stepped
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 class Killer:
     steps = 0

@@ -16,7 +16,7 @@ from sightplan.model import PlanningStatus
 from sightplan.records import topics
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.bag import METADATA, VERSION
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from sightplan.vlm.recording import NAME as REPLIES
 
 PAGE = (Path(__file__).resolve().parents[3] / 'docs/records.md').read_text()

@@ -49,7 +49,7 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
 from sightplan.records.recorded import RecordedEpisode, read_episodes
-from sightplan.records.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
 
 BLOCKS = load_domain('blocksworld')
 PROBLEM = BLOCKS.split_problems('simple')[3]

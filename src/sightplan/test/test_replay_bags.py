@@ -25,7 +25,7 @@ from sightplan.records.messages import message_types
 from sightplan.replay.answers_store import ANSWERS
 from sightplan.replay.batches import batches
 from sightplan.replay.sources import Sources
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 ONE_OF_TWO = {'same': ('', ''), 'arms': ('/arm_1', '/arm_2')}
 GEMMA = {'table': 'gemma-3-27b-it'}

@@ -19,7 +19,7 @@ from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wil
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
 

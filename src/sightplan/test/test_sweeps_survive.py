@@ -181,7 +181,7 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
 
 def test_results_do_not_depend_on_what_was_made_before(tmp_path):
     """The same worker, one after another, backwards, and each with everything anew."""
-    from sightplan.runs.runner import OpenRun, RunSettings, make_planner, make_world
+    from sightplan.runs import OpenRun, RunSettings, make_planner, make_world
     for method in ('ground', 'belief'):
         def settings(name, method=method):
             return RunSettings(method=method, backend='noisy_oracle', split='simple', episodes=3,

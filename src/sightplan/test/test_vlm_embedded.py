@@ -18,7 +18,7 @@ from sightplan.model import (
     Observation,
     Question,
 )
-from sightplan.runs.runner import RunSettings, resolved_backend_options
+from sightplan.runs import RunSettings, resolved_backend_options
 from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend, resolved_options
 from sightplan.vlm.backends._local_models import files_hash
 from sightplan.vlm.backends.embedded import (

@@ -44,7 +44,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings, identity, run, select_problems
+from sightplan.runs import RunSettings, identity, run, select_problems
 from sightplan.vlm.api import TextRequest, YesNoRequest, backend_settings, make_backend
 
 pytest.importorskip('openai')

@@ -34,7 +34,7 @@ from sightplan.model import (
     param,
 )
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     TextReply,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan.model import Atom, BackendError, InputError, Observation, Question, Usage
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,

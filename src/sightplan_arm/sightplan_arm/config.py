@@ -8,21 +8,30 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pinocchio
+import pydantic
 import yaml
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    Strict,
+    StringConstraints,
+    TypeAdapter,
+)
 
 from sightplan.model import InputError, config_folders, did_you_mean, user_path
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
-
-INTERFACES = ('auto', 'topic', 'action')
-"""How trajectories reach a controller; see ArmConfig.interface."""
 
 BRAKING_S = 0.08
 """So long may braking from the greatest velocity take at most [s]."""
@@ -35,17 +44,112 @@ _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')
 _ROUNDING = 1e-6
 _LONGEST_BOX_M = 5.0
-_MOST_TOLERANCE_RAD = 0.3
 _MOST_TILT_DEG = 45.0
+_KNOWN_FIELDS_ONLY = ConfigDict(extra='forbid')
 
 
-@dataclass(frozen=True, eq=False)
+# --- what fields hold: as they stand in the file, and as the classes below have them ------------
+
+
+@dataclass(frozen=True)
+class _As:
+    """Annotation of a field that stands in the file in a plainer form.
+
+    Attributes:
+        plain: type of what stands in the file.
+        convert: makes the field's value of that; raises ValueError for what is wrong.
+    """
+
+    plain: Any
+    convert: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """How pydantic reads the field."""
+        return handler.generate_schema(Annotated[self.plain, AfterValidator(self.convert)])
+
+
+def _between(low: float, high: float) -> AfterValidator:
+    def check(value: float) -> float:
+        if not low <= value <= high:
+            raise ValueError(f'must be from {low:g} to {high:g}')
+        return value
+    return AfterValidator(check)
+
+
+def _array(low: float = -math.inf, high: float = math.inf, count: int | None = None) -> _As:
+    """Annotation of an array of ``count`` numbers; None: one for each joint, or one for all."""
+    size: Any = (BeforeValidator(lambda given: given if isinstance(given, list) else [given])
+                 if count is None else Field(min_length=count, max_length=count))
+    numbers: Any = list[Annotated[Number, _between(low, high)]]
+    return _As(Annotated[numbers, size], lambda found: np.array(found, dtype=np.float64))
+
+
+def _ros_name(value: str) -> str:
+    if not _TOPIC.fullmatch(value) or '__' in value:
+        raise ValueError('is no valid ROS name: words of letters, digits and single _ that do '
+                         'not begin with a digit, separated by /')
+    return value
+
+
+def _names(value: list[str]) -> tuple[str, ...]:
+    if len(set(value)) < len(value):
+        raise ValueError('the same name stands twice')
+    return tuple(value)
+
+
+def _pose(given: _PoseFields) -> Vector:
+    if (given.rpy_deg is None) == (given.quaternion_xyzw is None):
+        raise ValueError('give either rpy_deg (roll, pitch, yaw about fixed axes in degrees) or '
+                         'quaternion_xyzw')
+    if given.rpy_deg is not None:
+        return make_pose(given.xyz, rotation_from_rpy(np.radians(given.rpy_deg)))
+    assert given.quaternion_xyzw is not None
+    length = float(np.linalg.norm(given.quaternion_xyzw))
+    if abs(length - 1) > 1e-3:
+        raise ValueError(f'quaternion_xyzw has the length {length:.4f}, a rotation has 1: were '
+                         'digits lost?')
+    return make_pose(given.xyz, rotation_from_quaternion(given.quaternion_xyzw))
+
+
+def _points(given: dict[str, list[tuple[float, float, float]]]) -> tuple[Point, ...]:
+    return tuple(Point(frame, point) for frame, points in given.items() for point in points)
+
+
+Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
+Topic = Annotated[Text, AfterValidator(_ros_name)]
+Interface = Literal['auto', 'topic', 'action']
+Names = Annotated[tuple[str, ...], _As(Annotated[list[Text], Field(min_length=1)], _names)]
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Count = Annotated[int, Strict(), _between(1, 100)]
+Length = Annotated[Number, _between(0.002, 0.5)]
+Tolerance = Annotated[Number, _between(1e-4, 0.3)]
+Metre = Annotated[Number, _between(-1.0, 1.0)]
+Points = dict[Text, Annotated[list[tuple[Metre, Metre, Metre]], Field(min_length=1)]]
+
+
+@dataclass(frozen=True)
+class _PoseFields:
+    """A pose in a robot's file."""
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    xyz: Annotated[Vector, _array(-100.0, 100.0, 3)]
+    rpy_deg: Annotated[Vector, _array(-360.0, 360.0, 3)] | None = None
+    quaternion_xyzw: Annotated[Vector, _array(-1.001, 1.001, 4)] | None = None
+
+
+Pose = Annotated[Vector, _As(_PoseFields, _pose)]
+
+
+# --- what a robot's file holds ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ArmConfig:
     """Joints and limits.
 
     Attributes:
         joints: names, from the base to the hand, as in joint_states and the URDF.
-        lower, upper: (N,) positions that are allowed [rad], at most the URDF's.
+        lower, upper: (N,) positions that are allowed [rad], by default and at most the URDF's.
         max_velocity: (N,) [rad/s], at most the URDF's.
         max_acceleration: (N,) [rad/s2], of planned motions.
         stop_acceleration: (N,) [rad/s2], when the arm is to hold at once.
@@ -56,18 +160,21 @@ class ArmConfig:
             ``auto``, which is the topic.
     """
 
-    joints: tuple[str, ...]
-    lower: Vector
-    upper: Vector
-    max_velocity: Vector
-    max_acceleration: Vector
-    stop_acceleration: Vector
-    park: Vector
-    ready: Vector
-    joint_states: str
-    trajectory_topic: str
-    trajectory_action: str
-    interface: str
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    joints: Names
+    lower: Annotated[Vector, _array()] = dataclasses.field(
+        default_factory=lambda: np.array([-np.inf]))
+    upper: Annotated[Vector, _array()] = dataclasses.field(
+        default_factory=lambda: np.array([np.inf]))
+    max_velocity: Annotated[Vector, _array(1e-3, 100.0)]
+    max_acceleration: Annotated[Vector, _array(1e-2, 1000.0)]
+    stop_acceleration: Annotated[Vector, _array(1e-2, 1000.0)]
+    park: Annotated[Vector, _array()]
+    ready: Annotated[Vector, _array()]
+    joint_states: Topic
+    trajectory_topic: Topic
+    trajectory_action: Topic
+    interface: Interface
 
 
 @dataclass(frozen=True)
@@ -81,12 +188,13 @@ class HandConfig:
         below_tip_m: the fingers end so far below the tip.
     """
 
-    half_width_m: float
-    half_length_m: float
-    above_tip_m: float
-    finger_half_width_m: float
-    finger_thickness_m: float
-    below_tip_m: float
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    half_width_m: Length
+    half_length_m: Length
+    above_tip_m: Length
+    finger_half_width_m: Length
+    finger_thickness_m: Length
+    below_tip_m: Length
 
     @property
     def fingers_m(self) -> float:
@@ -110,15 +218,16 @@ class GripperConfig:
         hand: its size.
     """
 
-    joints: tuple[str, ...]
-    joint_at_open: float
-    joint_at_closed: float
-    open_m: float
-    force_n: float
-    trajectory_topic: str
-    action: str
-    interface: str
-    settle_s: float
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    joints: Names
+    joint_at_open: Annotated[Number, _between(-10.0, 10.0)]
+    joint_at_closed: Annotated[Number, _between(-10.0, 10.0)]
+    open_m: Annotated[Number, _between(0.001, 1.0)]
+    force_n: Annotated[Number, _between(0.1, 1000.0)]
+    trajectory_topic: Topic
+    action: Topic
+    interface: Interface
+    settle_s: Annotated[Number, _between(0.05, 30.0)]
     hand: HandConfig
 
 
@@ -133,11 +242,12 @@ class CameraConfig:
         depth_scale_m: metres per unit of a 16UC1 depth image.
     """
 
-    image: str
-    info: str
-    depth: str
-    pose: Vector
-    depth_scale_m: float
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    image: Topic
+    info: Topic
+    depth: Topic
+    pose: Pose
+    depth_scale_m: Annotated[Number, _between(1e-6, 1.0)] = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +262,12 @@ class TableConfig:
         max_level: blocks in the highest stack.
     """
 
-    pose: Vector
-    block_m: float
-    spacing_m: float
-    max_columns: int
-    max_level: int
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    pose: Pose
+    block_m: Annotated[Number, _between(0.01, 0.2)]
+    spacing_m: Annotated[Number, _between(0.01, 1.0)]
+    max_columns: Count
+    max_level: Count
 
     def column_x_m(self, n_columns: int) -> tuple[float, ...]:
         """Where each column is: its x in the table's frame, left to right."""
@@ -196,15 +307,16 @@ class SafetyConfig:
             clock).
     """
 
-    box_min_m: Vector
-    box_max_m: Vector
-    checked_frames: tuple[str, ...]
-    start_tolerance_rad: float
-    tracking_tolerance_rad: float
-    state_timeout_s: float
-    image_timeout_s: float
-    heartbeat_timeout_s: float
-    checked_points: tuple[Point, ...] = ()
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    box_min_m: Annotated[Vector, _array(count=3)]
+    box_max_m: Annotated[Vector, _array(count=3)]
+    checked_frames: Names
+    start_tolerance_rad: Tolerance
+    tracking_tolerance_rad: Tolerance
+    state_timeout_s: Annotated[Number, _between(0.005, 10.0)]
+    image_timeout_s: Annotated[Number, _between(0.02, 60.0)]
+    heartbeat_timeout_s: Annotated[Number, _between(0.02, 10.0)]
+    checked_points: Annotated[tuple[Point, ...], _As(Points, _points)] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -245,6 +357,22 @@ class RobotConfig:
         return digest.hexdigest()[:12]
 
 
+@dataclass(frozen=True, eq=False)
+class _RobotFile:
+    """What stands in a robot's file; its URDF is yet to be found and read."""
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    urdf: Text
+    base_frame: Text
+    tip_frame: Text
+    arm: ArmConfig
+    gripper: GripperConfig
+    camera: CameraConfig
+    table: TableConfig
+    safety: SafetyConfig
+    description: str = ''
+
+
 def robot_files() -> dict[str, Path]:
     """The installed robots by name."""
     found: dict[str, Path] = {}
@@ -279,7 +407,11 @@ def load_robot(name_or_path: str) -> RobotConfig:
         data = yaml.load(path.read_text('utf-8'), Loader=_Loader)  # noqa: S506 - a safe one
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
-    return _robot(path, _Section(path, '', data))
+    try:
+        return _Check(path).robot(TypeAdapter(_RobotFile).validate_python(data))
+    except pydantic.ValidationError as error:
+        raise InputError('\n'.join(f'{path}: {_in_words(item)}' for item in error.errors())
+                         ) from error
 
 
 class _Loader(yaml.SafeLoader):
@@ -296,426 +428,235 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-class _Section:
-    """A mapping of a robot's file, each of whose fields is read once."""
-
-    def __init__(self, file: Path, name: str, data: Any) -> None:
-        self._file, self._name = file, name
-        if not isinstance(data, Mapping):
-            where = f'{name}: must be a mapping' if name else 'is not a robot file'
-            raise InputError(f'{file}: {where} of fields to values; copy '
-                             'config/robots/panda.yaml and change what differs')
-        self._data = {str(key): value for key, value in data.items()}
-        self._read: set[str] = set()
-
-    def wrong(self, field: str, message: str) -> InputError:
-        """The error that a field of this section has."""
-        return InputError(f'{self._file}: {f"{self._name}." if self._name else ""}{field}: '
-                          f'{message}')
-
-    def has(self, field: str) -> bool:
-        """Whether an optional field is given."""
-        self._read.add(field)
-        return self._data.get(field) is not None
-
-    def get(self, field: str) -> Any:
-        """The value of a field as it stands in the file."""
-        if not self.has(field):
-            unread = [key for key in self._data if key not in self._read]
-            raise self.wrong(field, f'is missing{did_you_mean(field, unread)}')
-        return self._data[field]
-
-    def section(self, field: str) -> _Section:
-        """A mapping inside this one."""
-        return _Section(self._file, f'{self._name}.{field}' if self._name else field,
-                        self.get(field))
-
-    def done(self) -> None:
-        """Refuse fields that nobody has read."""
-        for field in self._data:
-            if field not in self._read:
-                known = tuple(sorted(self._read))
-                raise self.wrong(field, f'is no field here{did_you_mean(field, known)}; there are '
-                                 f'{", ".join(known)}')
-
-    def text(self, field: str) -> str:
-        """A text that is not empty."""
-        value = self.get(field)
-        if not isinstance(value, str) or not value.strip():
-            raise self.wrong(field, f'must be a text, not {value!r}')
-        return value.strip()
-
-    def choice(self, field: str, choices: Sequence[str]) -> str:
-        """One of some texts."""
-        value = self.text(field)
-        if value not in choices:
-            raise self.wrong(field, f'{value!r} is not one of {", ".join(choices)}'
-                             f'{did_you_mean(value, choices)}')
-        return value
-
-    def topic(self, field: str) -> str:
-        """The name of a ROS topic or action."""
-        value = self.text(field)
-        if not _TOPIC.fullmatch(value) or '__' in value:
-            raise self.wrong(field, f'{value!r} is no valid ROS name: words of letters, digits '
-                             'and single _ that do not begin with a digit, separated by /')
-        return value
-
-    def names(self, field: str) -> tuple[str, ...]:
-        """A list of different texts, at least one."""
-        value = self.get(field)
-        if (not isinstance(value, list) or not value
-                or not all(isinstance(name, str) and name for name in value)):
-            raise self.wrong(field, f'must be a list of names, not {value!r}')
-        if len(set(value)) < len(value):
-            raise self.wrong(field, f'the same name stands twice in {", ".join(value)}')
-        return tuple(value)
-
-    def number(self, field: str, low: float = -math.inf, high: float = math.inf,
-               default: float | None = None) -> float:
-        """A finite number within bounds."""
-        if default is not None and not self.has(field):
-            return default
-        value = self.get(field)
-        if isinstance(value, str | bool) or not _finite(value):
-            raise self.wrong(field, f'must be a number, not {value!r}')
-        if not low <= value <= high:
-            raise self.wrong(field, f'{value} must be {_bounds(low, high)}')
-        return float(value)
-
-    def whole(self, field: str, low: int, high: int) -> int:
-        """A whole number within bounds."""
-        value = self.number(field, low, high)
-        if value != int(value):
-            raise self.wrong(field, f'{value} must be a whole number')
-        return int(value)
-
-    def numbers(self, field: str, length: int, low: float = -math.inf,
-                high: float = math.inf) -> Vector:
-        """A list of finite numbers of a length, or one number that stands for all."""
-        value = self.get(field)
-        if not isinstance(value, list):
-            return np.full(length, self.number(field, low, high))
-        if len(value) != length:
-            raise self.wrong(field, f'has {len(value)} numbers, {length} are needed')
-        if not all(not isinstance(item, str | bool) and _finite(item) for item in value):
-            raise self.wrong(field, f'must be a list of numbers, not {value!r}')
-        outside = [item for item in value if not low <= item <= high]
-        if outside:
-            raise self.wrong(field, f'{outside[0]} must be {_bounds(low, high)}')
-        return np.array(value, dtype=np.float64)
-
-    def fields(self) -> tuple[str, ...]:
-        """Names of all fields."""
-        return tuple(self._data)
-
-    def triple(self, field: str, row: Any) -> tuple[float, float, float]:
-        """A point [m], at most 1 m from its link's origin."""
-        if (not isinstance(row, list) or len(row) != 3
-                or not all(not isinstance(x, str | bool) and _finite(x) and abs(x) <= 1.0
-                           for x in row)):
-            raise self.wrong(field, f'{row!r} must be three numbers [x, y, z] in metres, from -1 '
-                             'to 1')
-        x, y, z = map(float, row)
-        return x, y, z
-
-    def pose(self, field: str) -> Vector:
-        """(4, 4) of ``xyz`` [m] and one of ``rpy_deg`` and ``quaternion_xyzw``."""
-        inner = self.section(field)
-        xyz = inner.numbers('xyz', 3, -100.0, 100.0)
-        turned = [name for name in ('rpy_deg', 'quaternion_xyzw') if inner.has(name)]
-        if len(turned) != 1:
-            raise inner.wrong('rpy_deg', 'give either rpy_deg (roll, pitch, yaw about fixed axes '
-                              'in degrees) or quaternion_xyzw')
-        if turned == ['rpy_deg']:
-            rotation = rotation_from_rpy(np.radians(inner.numbers('rpy_deg', 3, -360.0, 360.0)))
-        else:
-            quaternion = inner.numbers('quaternion_xyzw', 4, -1.001, 1.001)
-            length = float(np.linalg.norm(quaternion))
-            if abs(length - 1) > 1e-3:
-                raise inner.wrong('quaternion_xyzw', f'has the length {length:.4f}, a rotation '
-                                  'has 1: were digits lost?')
-            rotation = rotation_from_quaternion(quaternion)
-        inner.done()
-        return make_pose(xyz, rotation)
+def _in_words(error: Any) -> str:
+    """One of pydantic's errors: field, what is wrong, and the remedy."""
+    place, kind = error['loc'], error['type']
+    field = '.'.join(map(str, place))
+    if kind == 'dataclass_type':
+        return (f'{f"{field}: must be" if place else "is not a robot file,"} a mapping of fields '
+                'to values; copy config/robots/panda.yaml and change what differs')
+    if kind == 'unexpected_keyword_argument':
+        section: Any = _RobotFile
+        for name in place[:-1]:
+            section = get_type_hints(section, include_extras=True)[str(name)]
+            section = next((part.plain for part in get_args(section) if isinstance(part, _As)),
+                           section)
+        known = [item.name for item in dataclasses.fields(section)]
+        return (f'{field}: is no field here{did_you_mean(str(place[-1]), known)}; there are '
+                f'{", ".join(known)}')
+    if kind == 'missing':
+        return f'{field}: is missing; config/robots/panda.yaml explains it'
+    message = error['msg'].removeprefix('Value error, ')
+    return f'{field}: {error["input"]!r}: {message[0].lower()}{message[1:]}'
 
 
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+class _Check:
+    """Checks what a robot's file says against its URDF, and one field against another.
 
+    Args:
+        file: the robot's, for messages.
 
-def _bounds(low: float, high: float) -> str:
-    if high == math.inf:
-        return f'at least {low:g}'
-    if low == -math.inf:
-        return f'at most {high:g}'
-    return f'from {low:g} to {high:g}'
+    Every method raises InputError for what is wrong.
+    """
 
+    def __init__(self, file: Path) -> None:
+        self._file = file
 
-def _robot(path: Path, top: _Section) -> RobotConfig:
-    urdf = _urdf_path(top, path)
-    try:
-        model = pinocchio.buildModelFromUrdf(str(urdf))
-    except (ValueError, RuntimeError) as error:
-        raise top.wrong('urdf', f'{urdf} cannot be read: {error}') from error
-    links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
-    arm = _arm(top.section('arm'), model)
-    gripper = _gripper(top.section('gripper'), model)
-    robot = RobotConfig(path.stem, path, urdf, _link(top, 'base_frame', links),
-                        _link(top, 'tip_frame', links), arm, gripper,
-                        _camera(top.section('camera')), _table(top.section('table')),
-                        _safety(top.section('safety'), links))
-    top.has('description')
-    top.done()
-    _check_chain(top, robot, model)
-    _check_postures(top, robot, model)
-    return robot
+    def _wrong(self, field: str, message: str) -> InputError:
+        return InputError(f'{self._file}: {field}: {message}')
 
+    def robot(self, given: _RobotFile) -> RobotConfig:
+        """The robot that a file describes."""
+        urdf = self._urdf_path(given.urdf)
+        try:
+            model = pinocchio.buildModelFromUrdf(str(urdf))
+        except (ValueError, RuntimeError) as error:
+            raise self._wrong('urdf', f'{urdf} cannot be read: {error}') from error
+        robot = RobotConfig(
+            self._file.stem, self._file, urdf, given.base_frame, given.tip_frame,
+            self._arm(given.arm, model), given.gripper, given.camera, given.table, given.safety)
+        self._gripper(robot.gripper, model)
+        self._table(robot.table)
+        self._box(robot.safety)
+        self._links(robot, model)
+        self._chain(robot, model)
+        self._postures(robot, model)
+        return robot
 
-def _urdf_path(top: _Section, file: Path) -> Path:
-    given = top.text('urdf')
-    package = _PACKAGE.fullmatch(given)
-    if package:
-        prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-        tried = [Path(prefix) / 'share' / package[1] / package[2] for prefix in prefixes]
-        for path in tried:
-            if path.is_file():
-                return path
-        raise top.wrong('urdf', f'{given} is in none of the prefixes of AMENT_PREFIX_PATH; is '
-                        f'{package[1]} built, and its setup.bash sourced?')
-    if given.startswith('package:'):
-        raise top.wrong('urdf', f'{given!r} must be of the form package://PACKAGE/PATH')
-    if '/' not in given and not given.endswith('.urdf'):
-        path = _URDFS / f'{given}.urdf'
+    def _urdf_path(self, given: str) -> Path:
+        package = _PACKAGE.fullmatch(given)
+        if package:
+            prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+            tried = [Path(prefix) / 'share' / package[1] / package[2] for prefix in prefixes]
+            for path in tried:
+                if path.is_file():
+                    return path
+            raise self._wrong('urdf', f'{given} is in none of the prefixes of AMENT_PREFIX_PATH; '
+                              f'is {package[1]} built, and its setup.bash sourced?')
+        if given.startswith('package:'):
+            raise self._wrong('urdf', f'{given!r} must be of the form package://PACKAGE/PATH')
+        if '/' not in given and not given.endswith('.urdf'):
+            path = _URDFS / f'{given}.urdf'
+            if not path.is_file():
+                shipped = sorted(p.stem for p in _URDFS.glob('*.urdf'))
+                raise self._wrong('urdf', f'{given!r} is none of those that come with sightplan '
+                                  f'({", ".join(shipped)}){did_you_mean(given, shipped)}; a path '
+                                  'ends in .urdf')
+            return path
+        try:
+            path = self._file.parent / user_path(given)
+        except InputError as error:
+            raise self._wrong('urdf', str(error)) from error
+        if path.suffix == '.xacro':
+            raise self._wrong('urdf', f'{given} must be turned into a URDF first: xacro {given} > '
+                              f'{path.stem}')
         if not path.is_file():
-            shipped = sorted(p.stem for p in _URDFS.glob('*.urdf'))
-            raise top.wrong('urdf', f'{given!r} is none of those that come with sightplan '
-                            f'({", ".join(shipped)}){did_you_mean(given, shipped)}; a path ends '
-                            'in .urdf')
+            raise self._wrong('urdf', f'there is no file {path}')
         return path
-    try:
-        path = file.parent / user_path(given)
-    except InputError as error:
-        raise top.wrong('urdf', str(error)) from error
-    if path.suffix == '.xacro':
-        raise top.wrong('urdf', f'{given} must be turned into a URDF first: xacro {given} > '
-                        f'{path.stem}')
-    if not path.is_file():
-        raise top.wrong('urdf', f'there is no file {path}')
-    return path
+
+    def _arm(self, arm: ArmConfig, model: Any) -> ArmConfig:
+        """The arm with one number for each joint in every array, within the URDF's limits."""
+        joints, known = arm.joints, list(model.names)[1:]
+        for name in joints:
+            if name not in known:
+                raise self._wrong('arm.joints', f'the URDF has no moving joint {name!r}'
+                                  f'{did_you_mean(name, known)}; it has {", ".join(known)}')
+        ids = [model.getJointId(name) for name in joints]
+        for name, joint in zip(joints, ids, strict=True):
+            if model.joints[joint].nq != 1 or model.joints[joint].nv != 1:
+                raise self._wrong('arm.joints', f'{name} is continuous or has several degrees of '
+                                  'freedom: make it revolute with limits in the URDF')
+        if any(first >= second for first, second in itertools.pairwise(ids)):
+            right = ', '.join(sorted(joints, key=lambda name: int(model.getJointId(name))))
+            raise self._wrong('arm.joints', f'must go from the base to the hand: {right}')
+        places = [model.joints[joint].idx_q for joint in ids]
+        lower, upper = model.lowerPositionLimit[places], model.upperPositionLimit[places]
+        fastest = model.velocityLimit[[model.joints[joint].idx_v for joint in ids]]
+        full: dict[str, Any] = {}
+        for field in dataclasses.fields(ArmConfig):
+            value = getattr(arm, field.name)
+            if isinstance(value, np.ndarray):
+                if len(value) not in (1, len(joints)):
+                    raise self._wrong(f'arm.{field.name}', f'has {len(value)} numbers, '
+                                      f'{len(joints)} are needed')
+                full[field.name] = np.broadcast_to(value, len(joints)).copy()
+        full['lower'] = np.where(np.isinf(full['lower']), lower, full['lower'])
+        full['upper'] = np.where(np.isinf(full['upper']), upper, full['upper'])
+        arm = dataclasses.replace(arm, **full)
+
+        def compare(field: str, low: Vector, high: Vector, what: str) -> None:
+            for name, value, a, b in zip(joints, full[field], low, high, strict=True):
+                if not a - _ROUNDING <= value <= b + _ROUNDING:
+                    raise self._wrong(f'arm.{field}', f'{value:g} of {name} is outside {what}, '
+                                      f'{a:g} to {b:g}')
+
+        compare('lower', lower, upper, "the URDF's limits")
+        compare('upper', lower, upper, "the URDF's limits")
+        compare('lower', lower, arm.upper, 'what is below its upper limit')
+        compare('max_velocity', 0 * fastest, fastest, "the URDF's limits")
+        compare('max_acceleration', 0 * fastest, arm.stop_acceleration,
+                'what is at most stop_acceleration')
+        braking_s = arm.max_velocity / arm.stop_acceleration
+        if braking_s.max() > BRAKING_S + _ROUNDING:
+            worst = int(np.argmax(braking_s))
+            raise self._wrong(
+                'arm.max_velocity', f'{arm.max_velocity[worst]:g} of {joints[worst]}: braking '
+                f'from it takes {1e3 * braking_s[worst]:.0f} ms, at most {1e3 * BRAKING_S:.0f} '
+                f'are allowed: at most {BRAKING_S * arm.stop_acceleration[worst]:g}, which is '
+                f'stop_acceleration * {BRAKING_S:g} s')
+        compare('park', arm.lower, arm.upper, "the arm's limits")
+        compare('ready', arm.lower, arm.upper, "the arm's limits")
+        return arm
+
+    def _gripper(self, gripper: GripperConfig, model: Any) -> None:
+        known = [str(name) for name in model.names[1:]]
+        there = [name for name in gripper.joints if name in known]
+        if there and len(there) < len(gripper.joints):  # a URDF of the arm alone has none of them
+            name = next(name for name in gripper.joints if name not in known)
+            raise self._wrong('gripper.joints', f'the URDF has {", ".join(there)}, but no moving '
+                              f'joint {name!r}{did_you_mean(name, known)}')
+        for name in there:
+            index = model.joints[model.getJointId(name)].idx_q
+            low, high = model.lowerPositionLimit[index], model.upperPositionLimit[index]
+            for field in ('joint_at_open', 'joint_at_closed'):
+                value = getattr(gripper, field)
+                if not low - _ROUNDING <= value <= high + _ROUNDING:
+                    raise self._wrong(f'gripper.{field}', f'{value:g} of {name} is outside the '
+                                      f"URDF's limits, {low:g} to {high:g}")
+        if gripper.joint_at_open == gripper.joint_at_closed:
+            raise self._wrong('gripper.joint_at_open', 'is the same as joint_at_closed')
+
+    def _table(self, table: TableConfig) -> None:
+        if table.pose[2, 2] < math.cos(math.radians(_MOST_TILT_DEG)):
+            tilt_deg = math.degrees(math.acos(max(-1.0, table.pose[2, 2])))
+            raise self._wrong('table.pose', f"the table's z axis is {tilt_deg:.0f} degrees off "
+                              f"the base's, at most {_MOST_TILT_DEG:g} are allowed: z points up "
+                              'from the table')
+        least = math.sqrt(2) * table.block_m
+        if table.spacing_m <= least:
+            raise self._wrong('table.spacing_m', f'{table.spacing_m:g} must be more than '
+                              f'{least:.4g}: turned blocks of neighbouring columns would touch')
+
+    def _box(self, safety: SafetyConfig) -> None:
+        for axis, low, high in zip('xyz', safety.box_min_m, safety.box_max_m, strict=True):
+            if low >= high:
+                raise self._wrong('safety.box_max_m', f'{axis} is {high:g}, but must be more than '
+                                  f'that of box_min_m, {low:g}')
+            if high - low > _LONGEST_BOX_M:
+                raise self._wrong('safety.box_max_m', f'the box is {high - low:g} m long along '
+                                  f'{axis}, at most {_LONGEST_BOX_M:g} are allowed: lengths are '
+                                  'in metres')
+
+    def _links(self, robot: RobotConfig, model: Any) -> None:
+        """All frames that are named are links of the URDF."""
+        links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
+        for field, names in (('base_frame', (robot.base_frame,)),
+                             ('tip_frame', (robot.tip_frame,)), *_checked(robot.safety)):
+            for name in names:
+                if name not in links:
+                    raise self._wrong(field, f'the URDF has no link {name!r}'
+                                      f'{did_you_mean(name, links)}; it has {", ".join(links)}')
+
+    def _chain(self, robot: RobotConfig, model: Any) -> None:
+        """The arm's joints lie between the base and the tip, and all of them move the tip."""
+        def above(frame: str) -> set[int]:
+            return set(model.supports[model.frames[model.getFrameId(frame)].parentJoint])
+
+        ids = {int(model.getJointId(name)) for name in robot.arm.joints}
+        if ids & above(robot.base_frame):
+            raise self._wrong('base_frame', f'{robot.base_frame} moves with the arm')
+        missing = ids - above(robot.tip_frame)
+        if missing:
+            raise self._wrong('tip_frame', f'{robot.tip_frame} is not moved by '
+                              f'{", ".join(str(model.names[joint]) for joint in sorted(missing))}')
+        if robot.tip_frame not in robot.safety.checked_frames:
+            raise self._wrong('safety.checked_frames', f'the tip is missing: {robot.tip_frame}')
+        for field, frames in _checked(robot.safety):
+            for frame in frames:
+                if not ids & above(frame):
+                    raise self._wrong(field, f'{frame} does not move with the arm')
+
+    def _postures(self, robot: RobotConfig, model: Any) -> None:
+        """In the named postures all checked points are in the box."""
+        data, safety = model.createData(), robot.safety
+        for field in ('park', 'ready'):
+            q = pinocchio.neutral(model)
+            for name, angle in zip(robot.arm.joints, getattr(robot.arm, field), strict=True):
+                q[model.joints[model.getJointId(name)].idx_q] = angle
+            pinocchio.framesForwardKinematics(model, data, q)
+            base = data.oMf[model.getFrameId(robot.base_frame)].homogeneous
+            to_table = np.linalg.inv(base @ robot.table.pose)
+            for point in safety.points:
+                frame = data.oMf[model.getFrameId(point.frame)].homogeneous
+                place = (to_table @ frame @ (*point.xyz_m, 1.0))[:3]
+                if not ((safety.box_min_m <= place) & (place <= safety.box_max_m)).all():
+                    where = ', '.join(f'{x:.3f}' for x in place)
+                    raise self._wrong(f'arm.{field}', f'{point} would be outside of the workspace '
+                                      f'box (safety.box_min_m, box_max_m): at ({where}) m of the '
+                                      'table')
 
 
-def _link(section: _Section, field: str, links: Sequence[str]) -> str:
-    name = section.text(field)
-    _check_links(section, field, (name,), links)
-    return name
-
-
-def _check_links(section: _Section, field: str, names: Sequence[str], links: Sequence[str],
-                 ) -> None:
-    for name in names:
-        if name not in links:
-            raise section.wrong(field, f'the URDF has no link {name!r}'
-                                f'{did_you_mean(name, links)}; it has {", ".join(links)}')
-
-
-def _arm(section: _Section, model: Any) -> ArmConfig:
-    joints = section.names('joints')
-    known = list(model.names)[1:]
-    for name in joints:
-        if name not in known:
-            raise section.wrong('joints', f'the URDF has no moving joint {name!r}'
-                                f'{did_you_mean(name, known)}; it has {", ".join(known)}')
-    ids = [model.getJointId(name) for name in joints]
-    for name, joint in zip(joints, ids, strict=True):
-        if model.joints[joint].nq != 1 or model.joints[joint].nv != 1:
-            raise section.wrong('joints', f'{name} is continuous or has several degrees of '
-                                'freedom: make it revolute with limits in the URDF')
-    if any(first >= second for first, second in itertools.pairwise(ids)):
-        right = ', '.join(sorted(joints, key=lambda name: int(model.getJointId(name))))
-        raise section.wrong('joints', f'must go from the base to the hand: {right}')
-    n = len(joints)
-    places = [model.joints[joint].idx_q for joint in ids]
-    speeds = [model.joints[joint].idx_v for joint in ids]
-    lower, upper = model.lowerPositionLimit[places], model.upperPositionLimit[places]
-    fastest = model.velocityLimit[speeds]
-    arm = ArmConfig(
-        joints=joints,
-        lower=section.numbers('lower', n) if section.has('lower') else lower,
-        upper=section.numbers('upper', n) if section.has('upper') else upper,
-        max_velocity=section.numbers('max_velocity', n, 1e-3, 100.0),
-        max_acceleration=section.numbers('max_acceleration', n, 1e-2, 1000.0),
-        stop_acceleration=section.numbers('stop_acceleration', n, 1e-2, 1000.0),
-        park=section.numbers('park', n), ready=section.numbers('ready', n),
-        joint_states=section.topic('joint_states'),
-        trajectory_topic=section.topic('trajectory_topic'),
-        trajectory_action=section.topic('trajectory_action'),
-        interface=section.choice('interface', INTERFACES))
-    section.done()
-
-    def compare(field: str, values: Vector, low: Vector, high: Vector, what: str) -> None:
-        for name, value, a, b in zip(joints, values, low, high, strict=True):
-            if not a - _ROUNDING <= value <= b + _ROUNDING:
-                raise section.wrong(field, f'{value:g} of {name} is outside {what}, '
-                                    f'{a:g} to {b:g}')
-
-    compare('lower', arm.lower, lower, upper, "the URDF's limits")
-    compare('upper', arm.upper, lower, upper, "the URDF's limits")
-    compare('lower', arm.lower, lower, arm.upper, 'what is below its upper limit')
-    compare('max_velocity', arm.max_velocity, 0 * fastest, fastest, "the URDF's limits")
-    compare('max_acceleration', arm.max_acceleration, 0 * fastest, arm.stop_acceleration,
-            'what is at most stop_acceleration')
-    braking_s = arm.max_velocity / arm.stop_acceleration
-    if braking_s.max() > BRAKING_S + _ROUNDING:
-        worst = int(np.argmax(braking_s))
-        raise section.wrong('max_velocity', f'{arm.max_velocity[worst]:g} of {joints[worst]}: '
-                            f'braking from it takes {1e3 * braking_s[worst]:.0f} ms, at most '
-                            f'{1e3 * BRAKING_S:.0f} are allowed: at most '
-                            f'{BRAKING_S * arm.stop_acceleration[worst]:g}, which is '
-                            f'stop_acceleration * {BRAKING_S:g} s')
-    compare('park', arm.park, arm.lower, arm.upper, "the arm's limits")
-    compare('ready', arm.ready, arm.lower, arm.upper, "the arm's limits")
-    return arm
-
-
-def _gripper(section: _Section, model: Any) -> GripperConfig:
-    gripper = GripperConfig(
-        joints=section.names('joints'),
-        joint_at_open=section.number('joint_at_open', -10.0, 10.0),
-        joint_at_closed=section.number('joint_at_closed', -10.0, 10.0),
-        open_m=section.number('open_m', 0.001, 1.0),
-        force_n=section.number('force_n', 0.1, 1000.0),
-        trajectory_topic=section.topic('trajectory_topic'),
-        action=section.topic('action'),
-        interface=section.choice('interface', INTERFACES),
-        settle_s=section.number('settle_s', 0.05, 30.0),
-        hand=_hand(section.section('hand')))
-    section.done()
-    known = [str(name) for name in model.names[1:]]
-    there = [name for name in gripper.joints if name in known]
-    if there and len(there) < len(gripper.joints):  # a URDF of the arm alone has none of them
-        name = next(name for name in gripper.joints if name not in known)
-        raise section.wrong('joints', f'the URDF has {", ".join(there)}, but no moving joint '
-                            f'{name!r}{did_you_mean(name, known)}')
-    for name in there:
-        index = model.joints[model.getJointId(name)].idx_q
-        low, high = model.lowerPositionLimit[index], model.upperPositionLimit[index]
-        for field in ('joint_at_open', 'joint_at_closed'):
-            value = getattr(gripper, field)
-            if not low - _ROUNDING <= value <= high + _ROUNDING:
-                raise section.wrong(field, f"{value:g} of {name} is outside the URDF's limits, "
-                                    f'{low:g} to {high:g}')
-    if gripper.joint_at_open == gripper.joint_at_closed:
-        raise section.wrong('joint_at_open', 'is the same as joint_at_closed')
-    return gripper
-
-
-def _hand(section: _Section) -> HandConfig:
-    hand = HandConfig(**{field.name: section.number(field.name, 0.002, 0.5)
-                         for field in dataclasses.fields(HandConfig)})
-    section.done()
-    return hand
-
-
-def _camera(section: _Section) -> CameraConfig:
-    camera = CameraConfig(section.topic('image'), section.topic('info'), section.topic('depth'),
-                          section.pose('pose'),
-                          section.number('depth_scale_m', 1e-6, 1.0, default=0.001))
-    section.done()
-    return camera
-
-
-def _table(section: _Section) -> TableConfig:
-    table = TableConfig(section.pose('pose'), section.number('block_m', 0.01, 0.2),
-                        section.number('spacing_m', 0.01, 1.0),
-                        section.whole('max_columns', 1, 100), section.whole('max_level', 1, 100))
-    section.done()
-    if table.pose[2, 2] < math.cos(math.radians(_MOST_TILT_DEG)):
-        raise section.wrong('pose', f"the table's z axis is "
-                            f'{math.degrees(math.acos(max(-1.0, table.pose[2, 2]))):.0f} degrees '
-                            f"off the base's, at most {_MOST_TILT_DEG:g} are allowed: z points up "
-                            'from the table')
-    if table.spacing_m <= math.sqrt(2) * table.block_m:
-        raise section.wrong('spacing_m', f'{table.spacing_m:g} must be more than '
-                            f'{math.sqrt(2) * table.block_m:.4g}: turned blocks of neighbouring '
-                            'columns would touch')
-    return table
-
-
-def _safety(section: _Section, links: Sequence[str]) -> SafetyConfig:
-    safety = SafetyConfig(
-        box_min_m=section.numbers('box_min_m', 3), box_max_m=section.numbers('box_max_m', 3),
-        checked_frames=section.names('checked_frames'),
-        start_tolerance_rad=section.number('start_tolerance_rad', 1e-4, _MOST_TOLERANCE_RAD),
-        tracking_tolerance_rad=section.number('tracking_tolerance_rad', 1e-4,
-                                               _MOST_TOLERANCE_RAD),
-        state_timeout_s=section.number('state_timeout_s', 0.005, 10.0),
-        image_timeout_s=section.number('image_timeout_s', 0.02, 60.0),
-        heartbeat_timeout_s=section.number('heartbeat_timeout_s', 0.02, 10.0),
-        checked_points=_points(section, links))
-    section.done()
-    for axis, low, high in zip('xyz', safety.box_min_m, safety.box_max_m, strict=True):
-        if low >= high:
-            raise section.wrong('box_max_m', f'{axis} is {high:g}, but must be more than that of '
-                                f'box_min_m, {low:g}')
-        if high - low > _LONGEST_BOX_M:
-            raise section.wrong('box_max_m', f'the box is {high - low:g} m long along {axis}, at '
-                                f'most {_LONGEST_BOX_M:g} are allowed: lengths are in metres')
-    _check_links(section, 'checked_frames', safety.checked_frames, links)
-    return safety
-
-
-def _points(section: _Section, links: Sequence[str]) -> tuple[Point, ...]:
-    """Points by link; optional."""
-    if not section.has('checked_points'):
-        return ()
-    by_link, found = section.section('checked_points'), []
-    for frame in by_link.fields():
-        _check_links(section, 'checked_points', (frame,), links)
-        rows = by_link.get(frame)
-        if not isinstance(rows, list) or not rows:
-            raise by_link.wrong(frame, f'must be a list of points [x, y, z], not {rows!r}')
-        found += [Point(frame, by_link.triple(frame, row)) for row in rows]
-    return tuple(found)
-
-
-def _check_chain(top: _Section, robot: RobotConfig, model: Any) -> None:
-    """The arm's joints lie between the base and the tip, and all of them move the tip."""
-    def above(frame: str) -> list[int]:
-        return list(model.supports[model.frames[model.getFrameId(frame)].parentJoint])
-
-    ids = {int(model.getJointId(name)) for name in robot.arm.joints}
-    if ids & set(above(robot.base_frame)):
-        raise top.wrong('base_frame', f'{robot.base_frame} moves with the arm')
-    missing = ids - set(above(robot.tip_frame))
-    if missing:
-        raise top.wrong('tip_frame', f'{robot.tip_frame} is not moved by '
-                        f'{", ".join(str(model.names[joint]) for joint in sorted(missing))}')
-    safety = top.section('safety')
-    if robot.tip_frame not in robot.safety.checked_frames:
-        raise safety.wrong('checked_frames', f'the tip is missing: {robot.tip_frame}')
-    for field, frames in (('checked_frames', robot.safety.checked_frames),
-                          ('checked_points', [p.frame for p in robot.safety.checked_points])):
-        for frame in frames:
-            if not ids & set(above(frame)):
-                raise safety.wrong(field, f'{frame} does not move with the arm')
-
-
-def _check_postures(top: _Section, robot: RobotConfig, model: Any) -> None:
-    """In the named postures all checked points are in the box."""
-    data, safety = model.createData(), robot.safety
-    for field in ('park', 'ready'):
-        q = pinocchio.neutral(model)
-        for name, angle in zip(robot.arm.joints, getattr(robot.arm, field), strict=True):
-            q[model.joints[model.getJointId(name)].idx_q] = angle
-        pinocchio.framesForwardKinematics(model, data, q)
-        base = data.oMf[model.getFrameId(robot.base_frame)].homogeneous
-        to_table = np.linalg.inv(base @ robot.table.pose)
-        for point in safety.points:
-            frame = data.oMf[model.getFrameId(point.frame)].homogeneous
-            place = (to_table @ frame @ (*point.xyz_m, 1.0))[:3]
-            if not ((safety.box_min_m <= place) & (place <= safety.box_max_m)).all():
-                raise top.section('arm').wrong(field, f'{point} would be outside of the workspace '
-                                               f'box (safety.box_min_m, box_max_m): at '
-                                               f'({", ".join(f"{x:.3f}" for x in place)}) m of '
-                                               'the table')
+def _checked(safety: SafetyConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Fields that name checked frames, and the frames."""
+    return (('safety.checked_frames', safety.checked_frames),
+            ('safety.checked_points', tuple(point.frame for point in safety.checked_points)))

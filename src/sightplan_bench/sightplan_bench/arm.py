@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
     EpisodeEvent,
@@ -128,16 +129,16 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
     moves = list(moves)
     broken = [line for line in lines if _infrastructure(line)]
     counted = planned - len(broken)
-    solved = sum(bool(line['solved']) for line in lines)
+    solved = sum(bool(measures.solved(line)) for line in lines)
     carried_out = [move for move in moves if 'approach' in move['seconds']]
     found: dict[str, Any] = {
         'planned': planned, 'episodes': len(lines), 'infrastructure': len(broken),
         'counted': counted, 'solved': solved, 'rate': solved / counted if counted else None,
         'interval95': wilson(solved, counted) if counted else None,
-        'errors': [f'{line["episode_id"]}: {line["message"]}' for line in broken],
-        'unsolved': [f'{line["episode_id"]}: '
-                     f'{line["stop"] if line["scored"] else line["message"]}'
-                     for line in lines if not line['solved'] and line not in broken],
+        'errors': [f'{line["id"]}: {line["message"]}' for line in broken],
+        'unsolved': [f'{line["id"]}: '
+                     f'{line["stop"] if measures.scored(line) else line["message"]}'
+                     for line in lines if not measures.solved(line) and line not in broken],
         'moves': len(moves),
         'causes': dict(Counter(move['cause'] for move in moves).most_common()),
         'outcomes': dict(Counter(move['outcome'] or 'error' for move in moves).most_common()),
@@ -156,7 +157,7 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
 
 def _infrastructure(line: Mapping[str, Any]) -> bool:
     """Whether an episode ended in an error that neither arm nor table can have caused."""
-    return not line['scored'] and not str(line['message']).startswith(_OF_MOTION)
+    return not measures.scored(line) and not str(line['message']).startswith(_OF_MOTION)
 
 
 def _crossed(moves: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
@@ -186,7 +187,7 @@ def run_split(settings: Any) -> dict[str, Any]:
     Raises:
         InputError: the world has no arm.
     """
-    from sightplan.runs.runner import make_world, run
+    from sightplan.runs import make_world, run
     cancelled = _stop.is_set if _stop is not None else lambda: False
     world: Any = make_world(settings.domain, settings.world_options)
     try:
@@ -272,7 +273,7 @@ def _settings(arguments: argparse.Namespace) -> list[Any]:
     """
     from sightplan.commands.run import read_options
     from sightplan.domains import load_domain
-    from sightplan.runs.runner import RunSettings
+    from sightplan.runs import RunSettings
     options = {'execution': 'arm',
                **read_options(arguments.world_option, None, '--world-option')}
     out = Path(arguments.out or time.strftime('runs/%Y%m%d-%H%M%S-bench-arm'))
@@ -309,7 +310,7 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
                 waiting, _POLL_S, concurrent.futures.FIRST_COMPLETED)
             lines = [line for one in runs for line in _lines(one)]
             if len(lines) != bar.done:
-                solved = sum(bool(line['solved']) for line in lines)
+                solved = sum(bool(measures.solved(line)) for line in lines)
                 bar.update(len(lines), f'solved {solved} of {len(lines)}')
                 if bar.plain:
                     bar.say(f'[{bar.done}/{bar.total}] solved {solved}, ETA {bar.time_left}')
@@ -330,7 +331,7 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
 
 
 def _planned(settings: Any) -> int:
-    from sightplan.runs.runner import episode_specs, select_problems
+    from sightplan.runs import episode_specs, select_problems
     domain, pairs, _ = select_problems(settings)
     return len(episode_specs(settings, domain, pairs))
 
@@ -348,8 +349,8 @@ def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any
     every_move: list[dict[str, Any]] = []
     for one in runs:
         lines, moves = _lines(one), read_moves(Path(one.out) / MOVES)
-        mine = [{**move, 'episode_id': line['episode_id']} for line in lines
-                for move in moves.get(line['episode_id'], ())]
+        mine = [{**move, 'episode_id': line['id']} for line in lines
+                for move in moves.get(line['id'], ())]
         splits[one.split] = describe(lines, mine, _planned(one))
         every_line += lines
         every_move += mine

@@ -49,7 +49,7 @@ def _say(text: str) -> None:
 
 def bench_render(domain_name: str) -> dict[str, Any]:
     """Milliseconds per rendered frame of the domain's world, a move before each frame."""
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     domain = load_domain(domain_name)
     problem = domain.split_problems('hard')[0]
     world = make_world(domain_name)
@@ -75,7 +75,7 @@ def bench_steps() -> dict[str, Any]:
     Random legal actions in five hard problems; time of the process, since a step is to fit one
     core, however busy the machine is.
     """
-    from sightplan.runs.runner import make_world, world_names
+    from sightplan.runs import make_world, world_names
     found: dict[str, Any] = {}
     for name in world_names():
         domain, rng, times = load_domain(name), random.Random(SEED), []
@@ -103,7 +103,7 @@ def bench_embedded(domain_name: str) -> dict[str, Any]:
 
     Two images take turns, because the backend keeps what it encoded last.
     """
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     from sightplan.vlm import YesNoRequest, make_backend
     domain = load_domain(domain_name)
     problem = domain.split_problems('hard')[0]
@@ -146,7 +146,7 @@ def _episodes_per_minute(seconds: float, episodes: int) -> float:
 
 def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
     """Episodes per minute of ``sightplan run`` (ground, embedded, medium split)."""
-    from sightplan.runs.runner import RunSettings, run
+    from sightplan.runs import RunSettings, run
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
@@ -160,7 +160,7 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
     from sightplan.replay.asking import ask_again
     from sightplan.replay.rescored import score_again
     from sightplan.replay.sources import Sources
-    from sightplan.runs.runner import RunSettings, run
+    from sightplan.runs import RunSettings, run
     from sightplan.vlm.api import make_backend
     with tempfile.TemporaryDirectory() as folder:
         run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
@@ -185,9 +185,10 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
 
 def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
     """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    from sightplan.domains import load_domain
     from sightplan.metrics import EpisodeScorer
     from sightplan.records.bag_recorder import BagRecorder
-    from sightplan.runs.runner import OpenRun, RunSettings, make_world
+    from sightplan.runs import OpenRun, RunSettings, make_world
     world: Any = make_world(domain_name)
     events = _Events()
     times = []
@@ -195,10 +196,10 @@ def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
             RunSettings(domain=domain_name, split='medium', method='ground', seed=SEED,
                         backend='noisy_oracle', failure_images=False, out=f'{folder}/run'),
             world=world, recorders=[events]) as opened:
-        bags = BagRecorder(Path(folder), world, opened.domain)
-        for spec in opened.specs[:episodes]:
+        bags = BagRecorder(Path(folder), world, load_domain(domain_name))
+        for spec in opened.work.plan.items[:episodes]:
             events.taken.clear()
-            opened.episode(spec)
+            opened.walk([spec])
             scorer = EpisodeScorer(bags.truth)
             start = time.perf_counter()
             for event in events.taken:
@@ -229,7 +230,7 @@ def bench_bags(domain_name: str) -> dict[str, Any]:
     """
     from sightplan.records.bag import BagWriter, MessageTypes
     from sightplan.records.bag_reading import open_bag
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     world: Any = make_world(domain_name)
     problem = load_domain(domain_name).split_problems('hard')[0]
     world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
@@ -319,7 +320,7 @@ def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
     from sightplan.grounding import BackendGrounder
     from sightplan.metrics import EpisodeScorer
     from sightplan.planning.symbolic import FastDownwardPlanner
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend
     domain = load_domain(domain_name)
     world: Any = make_world(domain_name, {'pictures': 'none'})

@@ -28,7 +28,7 @@ from sightplan.domains import load_domain
 from sightplan.graphs.up import graph_environment
 from sightplan.grounding import BackendGrounder
 from sightplan.model import EpisodeSpec
-from sightplan.runs.runner import make_world
+from sightplan.runs import make_world
 from sightplan.vlm import make_backend
 from sightplan_nodes.ports import Deadlines, RosGrounder
 

@@ -8,7 +8,7 @@ import pytest
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.model import Action, EpisodeEnded, EpisodeSpec, EpisodeStarted, StopReason
-from sightplan.runs.runner import RunSettings, run
+from sightplan.runs import RunSettings, run
 from sightplan_bench.arm import MOVES, MovesLog, describe, read_moves
 
 

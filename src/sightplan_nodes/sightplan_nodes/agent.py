@@ -78,8 +78,8 @@ class AgentSettings:
                                      low=0.1, high=3600.0)
     plan_timeout_s: float = param(60.0, 'Limit of one search for a plan [s]', low=0.1,
                                   high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth or privileged facts, '
-                                   'where it may look [s]', low=0.1, high=600.0)
+    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth or privileged '
+                                   'facts, where it may have them [s]', low=0.1, high=600.0)
     episode_timeout_s: float = param(0.0, 'Limit of a whole episode [s]; 0: none', low=0.0,
                                      high=86400.0)
 
@@ -89,13 +89,14 @@ class AgentNode(Node):
 
     Parameters: see AgentSettings. Serves the action ``~/run_episode`` (RunEpisode), one goal at a
     time; feedback comes at each stage, and a cancelled episode ends before its next use of
-    another node. Publishes ``~/episode``, ``~/look``, ``~/answers``, ``~/belief``, ``~/plan``,
-    ``~/proposal`` and ``~/step``, and ``heartbeat``, which during an episode names the nodes that
+    another node. Publishes ``~/episode``, ``~/observation``, ``~/answers``, ``~/belief``,
+    ``~/plan``, ``~/proposal`` and ``~/step``, and ``heartbeat``, which during an episode names the
+    nodes that
     its method needs: an arm does not go on when one of them is gone.
 
     Ground truth is read in two cases, and until one of them comes there is no client for it: for
     the method ``oracle``, and for the loop (not the method) in an episode whose goal says
-    ``stop_at_goal``, which the records tell. Privileged facts have a client likewise only once a
+    ``stop_at_goal``, which the records show. Privileged facts have a client likewise only once a
     goal grants them (``privileged``).
     """
 
@@ -225,7 +226,7 @@ class AgentNode(Node):
 
 
 def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:
-    """Refuse what only a simulator can tell, where the world is none; before anything moves.
+    """Refuse what only a simulator knows, where the world is none; before anything moves.
 
     Raises:
         InputError: says which, and what to choose instead.
@@ -243,7 +244,7 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
 
 
 class _FeedbackRecorder:
-    """Publishes events and tells the goal's client how far the episode is."""
+    """Publishes events and reports to the goal's client how far the episode is."""
 
     def __init__(self, recorder: RosRecorder, handle: ServerGoalHandle) -> None:
         self._recorder, self._handle = recorder, handle

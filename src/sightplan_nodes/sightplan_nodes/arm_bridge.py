@@ -9,7 +9,7 @@ from typing import Any
 
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from sightplan_interfaces.srv import GetView, ResetWorld
+from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
 from sightplan.model import Action, Feedback, InputError, WorldError, param
 from sightplan_arm.config import RobotConfig
@@ -31,7 +31,7 @@ class ArmBridgeSettings:
     hardware: str = param(names.REAL, 'What is moved: a real robot, by the names of its file, or '
                           f'a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
-    setup: str = param(names.AUTO, 'Service (ResetWorld) that puts the blocks onto the table; '
+    setup: str = param(names.AUTO, 'Service (LoadProblem) that puts the blocks onto the table; '
                        "empty: a person does; auto: the simulated hardware's, if it is one")
     reset_timeout_s: float = param(90.0, 'Wall-clock limit of one reset [s]', low=0.1,
                                    high=3600.0)
@@ -48,10 +48,10 @@ class ArmBridge(WorldNode):
     its camera) and commands its controllers; see RosArm. What they publish is passed on as it
     comes, stamps included.
 
-    ``~/reset`` is given a problem, of which the initial state is dropped before anything reads it
-    (only the service that sets a simulated table up gets it). It parks the arm and checks by the
-    camera that the table is ready. While the arm is stopped it fails with StoppedError. A stop of
-    a real arm outlasts the node.
+    ``~/load_problem`` is given a problem, of which the initial state is dropped before anything
+    reads it (only the service that sets a simulated table up gets it). It parks the arm and checks
+    by the camera that the table is ready. While the arm is stopped it fails with StoppedError. A
+    stop of a real arm outlasts the node.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -68,9 +68,8 @@ class ArmBridge(WorldNode):
             s.domain, self._arm, self._camera, self._camera.image_age_s)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
-        self._setup = (ServiceCaller(self, ResetWorld, service, service.rpartition('/')[0])
+        self._setup = (ServiceCaller(self, LoadProblem, service, service.rpartition('/')[0])
                        if service else None)
-        self._as_given: ResetWorld.Request | None = None
         self._episode_id = ''
         self._closing = False
         self.open(s.reset_timeout_s)
@@ -128,38 +127,34 @@ class ArmBridge(WorldNode):
 
     # In the worker's thread.
 
-    def keep(self, request: ResetWorld.Request) -> ResetWorld.Request:
-        """The request without the problem's initial state; only ``setup`` is told that."""
-        self._as_given = request
-        domain, problem = conversions.read_problem(request)
-        return ResetWorld.Request(
-            episode_id=request.episode_id, domain=request.domain, problem=request.problem,
-            domain_pddl=request.domain_pddl,
-            problem_pddl=domain.write_problem(problem.for_agent()))
-
-    def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
-        """Begin an episode with the table as it is, or as ``setup`` makes it."""
-        if request.domain != self._settings.domain:
+    def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
+        """Take the table as it is, or as ``setup`` makes it; contract in the base class."""
+        if problem.domain != self._settings.domain:
             raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
-                             f'problem is of {request.domain}: start {names.ARM_BRIDGE} with '
-                             f'domain:={request.domain}')
+                             f'problem is of {problem.domain}: start {names.ARM_BRIDGE} with '
+                             f'domain:={problem.domain}')
         self._side.check_not_stopped()
-        self._episode_id = request.episode_id
+        self._episode_id = problem.episode_id
         if self._setup is not None:
             self._side.let_go()  # of an arm that the simulator puts elsewhere
-            reply = self._setup(self._as_given or ResetWorld.Request(
-                episode_id=request.episode_id, problem=request.problem),
-                self._settings.reset_timeout_s, self._check_closing)
+            reply = self._setup(problem, self._settings.reset_timeout_s, self._check_closing)
             raise_error(reply, self._setup.server)
-            self._as_given = None  # once: a second reset of the episode leaves the table as it is
         self._wait_for_hardware()
-        _, problem = conversions.read_problem(request)
-        self._side.reset(request.episode_id, lambda: self._skills_of_arm.reset(problem))
+        _, read = conversions.read_problem(problem)
+        self._side.reset(problem.episode_id, lambda: self._skills_of_arm.reset(read.for_agent()))
+        return lambda: None
+
+    def begin(self) -> Callable[[ResetWorld.Response], None]:
+        """Wait for a picture; contract in the base class."""
         stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
 
         def fill(response: ResetWorld.Response) -> None:
             response.stamp = conversions.time_to_msg(stamp_ns)
         return fill
+
+    def is_untouched(self) -> bool:
+        """Whether the arm is ready."""
+        return self._side.is_ready()
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
         """Let the arm carry out an action; contract in the base class."""

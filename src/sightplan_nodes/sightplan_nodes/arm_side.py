@@ -42,7 +42,7 @@ from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.01
 _NO_BELIEF = Belief(frozenset(), {})
-BEATS_COME_S = 5.0
+BEATS_COME_S = 15.0
 """So long an action or reset waits for the first heartbeat of a node that was just started [s].
 
 Nodes that answer calls may still be unknown to others: Fast DDS announces them every 3 s."""
@@ -232,6 +232,10 @@ class ArmSide:
         with _told():
             gate.end_episode()
 
+    def is_ready(self) -> bool:
+        """Whether an episode was begun, and nothing has stopped or held the arm since."""
+        return self._gate is not None and self._gate.status().state is GateState.ARMED
+
     def check_not_stopped(self) -> None:
         """Raise StoppedError if the arm was stopped, and nobody has re-armed it."""
         gate, _ = self._there()
@@ -285,8 +289,8 @@ class ArmSide:
 
     def _there(self) -> tuple[Gate, Skills]:
         if self._gate is None or self._skills is None:
-            raise WorldError(_OTHERS if self._detached else 'there is no arm yet: the first reset '
-                             'makes it')
+            raise WorldError(_OTHERS if self._detached else
+                             'there is no arm yet: the first problem makes it')
         return self._gate, self._skills
 
     @contextmanager

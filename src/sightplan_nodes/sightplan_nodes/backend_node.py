@@ -46,35 +46,35 @@ class _Ledger:
     """
 
     def __init__(self, publish: Callable[[msg.Spending], None]) -> None:
-        self._publish = publish
+        self._send = publish
         self._lock = threading.Lock()
         self._backend: Backend | None = None
         self._out = ''
         self._before = Usage()
-        self._told: Usage | None = None
+        self._published: Usage | None = None
 
     def open(self, backend: Backend, out: str) -> None:
         """From now on the run in a directory uses a model."""
         with self._lock:
             self._backend, self._out = backend, out
-            self._before, self._told = backend.usage or Usage(), None
-        self.tell()
+            self._before, self._published = backend.usage or Usage(), None
+        self.publish()
 
     def close(self) -> None:
         """The model is gone."""
-        self.tell()
+        self.publish()
         with self._lock:
             self._backend = None
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Publish what the run has spent, if that has changed."""
         with self._lock:
             usage = None if self._backend is None else self._backend.usage
-            if usage is None or usage - self._before == self._told:
+            if usage is None or usage - self._before == self._published:
                 return
-            self._told = usage - self._before
-            self._publish(msg.Spending(out=self._out,
-                                       usage=conversions.usage_to_msg(self._told)))
+            self._published = usage - self._before
+            self._send(msg.Spending(out=self._out,
+                                       usage=conversions.usage_to_msg(self._published)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class BackendSettings:
     autostart: bool = param(True, 'Configure and activate at the start; otherwise wait for a '
                                   'lifecycle manager')
     timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth, for oracles [s]',
+    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth, by oracles [s]',
                                    low=0.1, high=600.0)
 
 
@@ -116,8 +116,9 @@ class BackendNode(LifecycleNode):
         Args:
             name: of the node.
             settings: settings dataclass of the parameters.
-            service: type of the service; its requests have ``timeout_s``, ``episode_id``,
-                ``split`` and ``new_episode``, its responses the error fields and ``usage``.
+            service: type of the service; its requests have an observation, ``timeout_s``,
+                ``episode_id``, ``split`` and ``new_episode``, its responses the error
+                fields and ``usage``.
             service_name: of the service.
             **node_arguments: passed on to rclpy's LifecycleNode.
         """
@@ -131,11 +132,12 @@ class BackendNode(LifecycleNode):
         self._user: Any = None
         self._truth: RosTruth | None = None
         self._episode_id = ''
+        self.observations = conversions.RequestedObservations()
         self._worker = Worker(self, name)
         self._heartbeats = Heartbeats(self)
         publisher = self.create_publisher(msg.Spending, '~/spending', qos.LATCHED)
         self._ledger = _Ledger(publisher.publish)
-        self.create_timer(_SPENDING_PERIOD_S, self._ledger.tell)
+        self.create_timer(_SPENDING_PERIOD_S, self._ledger.publish)
         self._stopping = False
         if self.settings.autostart:
             self._starter = self.create_timer(0.0, self._autostart)
@@ -211,9 +213,9 @@ class BackendNode(LifecycleNode):
                 f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
             return TransitionCallbackReturn.FAILURE
         model = conversions.text(backend.model)
-        self._tell('model', model, 'Exact name of the model in use')
-        self._tell('model_domain', served, 'Domain that this model was made for; empty: for any')
-        self._tell('backend_settings', json.dumps(dataclasses.asdict(
+        self._show('model', model, 'Exact name of the model in use')
+        self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
+        self._show('backend_settings', json.dumps(dataclasses.asdict(
             backend_settings(name, options))), 'All settings of the backend in use, as JSON')
         self.get_logger().info(f'{model} is loaded ({time.monotonic() - started:.1f} s)')
         return TransitionCallbackReturn.SUCCESS
@@ -245,7 +247,7 @@ class BackendNode(LifecycleNode):
         return resolved_options(self.settings.backend, options, self.settings.seed,
                                 self.reasoning(), self.domain())
 
-    def _tell(self, name: str, value: str, description: str) -> None:
+    def _show(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
         if self.has_parameter(name):  # rclpy neither sets nor undeclares what is read-only
             self._parameters[name] = Parameter(name, value=value)
@@ -317,7 +319,7 @@ class BackendNode(LifecycleNode):
             # A late answer may still be written into the old response; that one is not sent.
             response = fill_error(type(response)(), error)
             self.get_logger().error(response.error_msg)
-        self._ledger.tell()
+        self._ledger.publish()
         return response
 
     def _job(self, request: Any, response: Any, limit_s: float) -> None:

@@ -1,20 +1,36 @@
-"""Blocking service and action calls with deadlines, for threads beside the executor."""
+"""Blocking service and action calls with deadlines, for threads beside the executor.
+
+A server that was just started, or whose client was, may answer before it has found the client's
+side for replies: then the reply is lost, and nobody is told (``client will not receive
+response``). So a request that may come twice is sent again after a short time, and before the
+first one that may not ``introduce`` makes sure that the server knows this process.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from rcl_interfaces.srv import GetParameterTypes
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
 from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
 
 _POLL_S = 0.05
+_AGAIN_S = 1.0
+"""A request that may come twice is sent again after this time; then after twice as long, and so
+on [s]."""
+_NO_PARAMETERS_S = 2.0
+"""A server without services for parameters is taken to know this process after this time [s]."""
+
+_EXECUTOR_S = 10.0  # for the executor to make or destroy a client
 
 
 def never() -> bool:
@@ -30,11 +46,34 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
     """
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
-    end = time.monotonic() + timeout_s
+    return _wait(done, time.monotonic() + timeout_s, cancelled) or bool(future.done())
+
+
+def _wait(done: threading.Event, end: float, cancelled: Callable[[], bool]) -> bool:
+    """Whether something was done before a time, and before all was cancelled."""
     while not done.wait(min(_POLL_S, max(0.0, end - time.monotonic()))):
         if time.monotonic() >= end or cancelled():
-            return future.done()
+            return False
     return True
+
+
+def _ask_again(client: Client, request: Any, end: float,
+               cancelled: Callable[[], bool]) -> Any:
+    """The reply to a request that may come twice; None: there was none in time."""
+    done, futures, again_s = threading.Event(), [], _AGAIN_S
+    try:
+        while True:
+            future = client.call_async(request)
+            futures.append(future)
+            future.add_done_callback(lambda _: done.set())
+            if _wait(done, min(end, time.monotonic() + again_s), cancelled):
+                return next(future.result() for future in futures if future.done())
+            if time.monotonic() >= end or cancelled():
+                return None
+            again_s *= 2
+    finally:
+        for future in futures:
+            client.remove_pending_request(future)
 
 
 class ExecutorThread:
@@ -61,21 +100,58 @@ class ExecutorThread:
         return task.result()
 
 
-class ServiceCaller:
-    """A service client whose calls block a thread, with a deadline, and name who is silent."""
+def introduce(node: Node, server: str, timeout_s: float,
+              cancelled: Callable[[], bool] = never) -> bool:
+    """Wait until another node knows all clients, subscriptions and publishers of this one.
 
-    def __init__(self, node: Node, srv_type: Any, name: str, server: str) -> None:
-        """Create the client.
+    It is asked for nothing, by a client of its own that is younger than all others: discovery
+    keeps their order, so who takes the youngest's request and finds where the reply goes knows
+    the others, too.
 
-        Args:
-            node: owns the client; its executor must spin in another thread.
-            srv_type: the service's type.
-            name: relative name of the service.
-            server: name of the node that serves it, for messages.
-        """
+    Args:
+        node: this node; its executor must spin in another thread.
+        server: relative name of the other node. One that serves no parameters cannot be asked;
+            it is given some time.
+        timeout_s: wall-clock limit [s].
+        cancelled: polled.
+
+    Returns:
+        False when the time passed or the work was cancelled first.
+    """
+    end = time.monotonic() + timeout_s
+    with _temporary_client(node, GetParameterTypes, f'{server}/get_parameter_types') as client:
+        gone = threading.Event()
+        while not client.service_is_ready():
+            if time.monotonic() > end - timeout_s + _NO_PARAMETERS_S:
+                return True
+            if time.monotonic() >= end or cancelled():
+                return False
+            gone.wait(_POLL_S / 5)
+        return _ask_again(client, GetParameterTypes.Request(), end, cancelled) is not None
+
+
+@contextmanager
+def _temporary_client(node: Node, srv_type: Any, name: str) -> Iterator[Client]:
+    """A client that is made, and destroyed, by the executor's thread."""
+    executor = ExecutorThread(node)
+    client = executor.run(lambda: node.create_client(
+        srv_type, name, callback_group=ReentrantCallbackGroup()), _EXECUTOR_S)
+    try:
+        yield client
+    finally:
+        executor.run(lambda: node.destroy_client(client), _EXECUTOR_S)
+
+
+class _Caller:
+    """What clients of services and of actions have in common."""
+
+    def __init__(self, node: Node, name: str, server: str, kind: str) -> None:
         self.server = server
-        self._client = node.create_client(
-            srv_type, name, callback_group=ReentrantCallbackGroup())
+        self._node, self._name, self._kind = node, name, kind
+        self._introduced = False
+
+    def _is_there(self) -> bool:
+        raise NotImplementedError
 
     def wait_until_there(self, timeout_s: float, cancelled: Callable[[], bool] = never) -> None:
         """Wait until the server is discovered.
@@ -85,14 +161,60 @@ class ServiceCaller:
             CancelledError: cancelled while waiting.
         """
         end = time.monotonic() + timeout_s
-        while not self._client.service_is_ready():
-            if cancelled():
-                raise CancelledError(f'cancelled while waiting for {self.server}')
+        while not self._is_there():
+            self._introduced = False  # the next one is another process, perhaps
+            self._check(cancelled)
             if time.monotonic() >= end:
                 raise DeadlineError(
-                    f'{self.server} is not there: no service {self._client.srv_name} within '
+                    f'{self.server} is not there: no {self._kind} {self._name} within '
                     f'{timeout_s:g} s; is the node running in this ROS domain?')
             time.sleep(_POLL_S / 5)
+
+    def _introduce(self, timeout_s: float, cancelled: Callable[[], bool]) -> None:
+        """Wait until a request will not be answered in vain.
+
+        Raises:
+            DeadlineError: the server is not there, or silent.
+            CancelledError: cancelled while waiting.
+        """
+        end = time.monotonic() + timeout_s
+        self.wait_until_there(timeout_s, cancelled)
+        if not self._introduced:
+            if not introduce(self._node, self.server, end - time.monotonic(), cancelled):
+                self._check(cancelled)
+                raise self._silent(timeout_s)
+            self._introduced = True
+
+    def _check(self, cancelled: Callable[[], bool]) -> None:
+        if cancelled():
+            raise CancelledError(f'cancelled while waiting for {self.server}')
+
+    def _silent(self, timeout_s: float) -> DeadlineError:
+        return DeadlineError(f'{self.server} did not answer {self._name} within {timeout_s:g} s; '
+                             'it hangs or has died')
+
+
+class ServiceCaller(_Caller):
+    """A service client whose calls block a thread, with a deadline, and name who is silent."""
+
+    def __init__(self, node: Node, srv_type: Any, name: str, server: str,
+                 repeatable: bool = False) -> None:
+        """Create the client.
+
+        Args:
+            node: owns the client; its executor must spin in another thread.
+            srv_type: the service's type.
+            name: relative name of the service.
+            server: relative name of the node that serves it.
+            repeatable: whether a request may come twice.
+        """
+        self._client = node.create_client(
+            srv_type, name, callback_group=ReentrantCallbackGroup())
+        super().__init__(node, self._client.srv_name, server, 'service')
+        self._repeatable = repeatable
+
+    def _is_there(self) -> bool:
+        return bool(self._client.service_is_ready())
 
     def __call__(self, request: Any, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> Any:
@@ -103,43 +225,33 @@ class ServiceCaller:
             CancelledError: cancelled while waiting.
         """
         end = time.monotonic() + timeout_s
-        if not self._client.service_is_ready():
+        if self._repeatable:
             self.wait_until_there(timeout_s, cancelled)
-        future = self._client.call_async(request)
-        if not wait_for(future, end - time.monotonic(), cancelled):
+            reply = _ask_again(self._client, request, end, cancelled)
+        else:
+            self._introduce(timeout_s, cancelled)
+            future = self._client.call_async(request)
+            wait_for(future, end - time.monotonic(), cancelled)
             self._client.remove_pending_request(future)
-            if cancelled():
-                raise CancelledError(f'cancelled while waiting for {self.server}')
-            raise DeadlineError(f'{self.server} did not answer {self._client.srv_name} within '
-                                f'{timeout_s:g} s; it hangs or has died')
-        return future.result()
+            reply = future.result()
+        if reply is None:
+            self._check(cancelled)
+            raise self._silent(timeout_s)
+        return reply
 
 
-class ActionCaller:
+class ActionCaller(_Caller):
     """An action client whose goals block a thread, with deadlines, and name who is silent."""
 
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
-        self.server, self._name = server, name
+        super().__init__(node, name, server, 'action')
         self._executor = ExecutorThread(node)
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
-    def wait_until_there(self, timeout_s: float, cancelled: Callable[[], bool] = never) -> None:
-        """Wait until the server is discovered.
-
-        Raises:
-            DeadlineError: it is not there in time; names the node.
-            CancelledError: cancelled while waiting.
-        """
-        end = time.monotonic() + timeout_s
-        while not self._client.server_is_ready():
-            if cancelled():
-                raise CancelledError(f'cancelled while waiting for {self.server}')
-            if time.monotonic() >= end:
-                raise DeadlineError(f'{self.server} is not there: no action {self._name} within '
-                                    f'{timeout_s:g} s; is the node running in this ROS domain?')
-            time.sleep(_POLL_S / 5)
+    def _is_there(self) -> bool:
+        return bool(self._client.server_is_ready())
 
     def __call__(self, goal: Any, timeout_s: float, cancelled: Callable[[], bool] = never,
                  feedback: Callable[[Any], None] | None = None,
@@ -160,13 +272,12 @@ class ActionCaller:
             CancelledError: cancelled, and the server did not deliver a result any more.
             WorldError: the server refused the goal.
         """
-        self.wait_until_there(accept_timeout_s, cancelled)
+        self._introduce(accept_timeout_s, cancelled)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
         sending = self._executor.run(lambda: self._client.send_goal_async(goal, listener),
                                      accept_timeout_s)
-        if not wait_for(sending, accept_timeout_s, lambda: cancelled() and self._is_gone()):
-            if cancelled():
-                raise CancelledError(f'cancelled while waiting for {self.server}')
+        if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
+            self._check(cancelled)
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
                                 f'{accept_timeout_s:g} s; it hangs or has died')
         handle = sending.result()
@@ -176,7 +287,7 @@ class ActionCaller:
         if not wait_for(result, timeout_s, cancelled):
             asked = cancelled()
             self._executor.run(handle.cancel_goal_async, cancel_timeout_s)
-            if not wait_for(result, cancel_timeout_s, self._is_gone):
+            if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')
                 raise DeadlineError(
@@ -186,6 +297,3 @@ class ActionCaller:
                 raise DeadlineError(f'{self.server} did not finish {self._name} within '
                                     f'{timeout_s:g} s and was cancelled')
         return result.result().result
-
-    def _is_gone(self) -> bool:
-        return not self._client.server_is_ready()

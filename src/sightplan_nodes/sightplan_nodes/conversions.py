@@ -8,6 +8,10 @@ for requests and depth.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import builtin_interfaces.msg
@@ -21,32 +25,39 @@ from sightplan_interfaces import msg
 
 from sightplan.model import (
     BARE,
+    Answer,
     Feedback,
     GroundingPrompt,
     InputError,
     Observation,
     Problem,
+    Question,
+    UnknownImageError,
     VisualTask,
 )
 from sightplan.records import messages as _recorded
 from sightplan.records.messages import (
     STATUSES,
+    VERDICTS,
     action_from_msg,
     answer_from_msg,
     asked_from_msg,
     atom_from_msg,
     belief_from_msg,
     ended_from_msg,
+    facts_from_msg,
     fill_spec,
     image_from_msg,
-    look_from_msg,
     maybe_action_from_msg,
     observation_from_msg,
+    observed_from_msg,
     optimal_length,
     past_step_from_msg,
     planned_from_msg,
     planning_result,
     privileged_from_msg,
+    probability_from_msg,
+    probability_to_msg,
     proposal_from_msg,
     proposed_from_msg,
     question_from_msg,
@@ -56,9 +67,9 @@ from sightplan.records.messages import (
     step_from_msg,
     text,
     time_from_msg,
-    told_from_msg,
     truth_from_msg,
     usage_from_msg,
+    verdict_from_msg,
     with_view,
 )
 
@@ -66,15 +77,16 @@ __all__ = [
     'MESSAGES', 'STATUSES', 'action_from_msg', 'action_to_msg', 'answer_from_msg',
     'answer_to_msg', 'asked_from_msg', 'asked_to_msg', 'atom_from_msg', 'atom_to_msg',
     'belief_from_msg', 'belief_to_msg', 'camera_info_to_msg', 'depth_from_msg', 'depth_to_msg',
-    'ended_from_msg', 'ended_to_msg', 'feedback_from_result', 'fill_look', 'fill_plan',
-    'fill_spec', 'fill_visual_task', 'header', 'image_from_msg', 'image_to_msg', 'look_from_msg',
-    'look_to_msg', 'maybe_action_from_msg', 'observation_from_msg', 'optimal_length',
+    'ended_from_msg', 'ended_to_msg', 'facts_from_msg', 'facts_to_msg', 'feedback_from_result',
+    'fill_observation', 'fill_plan', 'fill_spec', 'fill_visual_task', 'header', 'image_from_msg',
+    'image_to_msg', 'maybe_action_from_msg', 'observation_from_msg', 'observed_from_msg',
+    'observed_to_msg', 'optimal_length',
     'past_step_from_msg', 'past_step_to_msg', 'plan_to_msg', 'planned_from_msg', 'planned_to_msg',
     'planning_result', 'privileged_from_msg', 'prompt_from_msg', 'prompt_to_msg',
     'proposal_from_msg', 'proposal_to_msg', 'proposed_from_msg', 'proposed_to_msg',
-    'question_from_msg', 'question_to_msg', 'read_problem', 'requested_look', 'spec_from_msg',
+    'question_from_msg', 'question_to_msg', 'read_problem', 'spec_from_msg',
     'started_to_msg', 'state_from_msg', 'state_to_msg', 'step_from_msg', 'step_to_msg', 'text',
-    'time_from_msg', 'time_to_msg', 'told_from_msg', 'told_to_msg', 'truth_from_msg',
+    'time_from_msg', 'time_to_msg', 'truth_from_msg',
     'truth_to_msg', 'usage_from_msg', 'usage_to_msg', 'view_to_msg', 'visual_task_from_msg',
     'with_view',
 ]
@@ -83,9 +95,14 @@ _PACKAGES = {'builtin_interfaces': builtin_interfaces.msg, 'sensor_msgs': sensor
              'sightplan_interfaces': sightplan_interfaces.msg, 'std_msgs': std_msgs.msg}
 
 
-def _make(name: str, /, **fields: Any) -> Any:
+@functools.cache
+def _class(name: str) -> Any:
     package, _, kind = name.split('/')
-    return getattr(_PACKAGES[package], kind)(**fields)
+    return getattr(_PACKAGES[package], kind)
+
+
+def _make(name: str, /, **fields: Any) -> Any:
+    return _class(name)(**fields)
 
 
 MESSAGES = _recorded.Messages(_make)
@@ -101,7 +118,7 @@ ended_to_msg = MESSAGES.ended_to_msg
 fill_plan = MESSAGES.fill_plan
 header = MESSAGES.header
 image_to_msg = MESSAGES.image_to_msg
-look_to_msg = MESSAGES.look_to_msg
+facts_to_msg = MESSAGES.facts_to_msg
 past_step_to_msg = MESSAGES.past_step_to_msg
 plan_to_msg = MESSAGES.plan_to_msg
 planned_to_msg = MESSAGES.planned_to_msg
@@ -112,7 +129,7 @@ started_to_msg = MESSAGES.started_to_msg
 state_to_msg = MESSAGES.state_to_msg
 step_to_msg = MESSAGES.step_to_msg
 time_to_msg = MESSAGES.time_to_msg
-told_to_msg = MESSAGES.told_to_msg
+observed_to_msg = MESSAGES.observed_to_msg
 truth_to_msg = MESSAGES.truth_to_msg
 usage_to_msg = MESSAGES.usage_to_msg
 view_to_msg = MESSAGES.view_to_msg
@@ -158,22 +175,88 @@ def depth_from_msg(message: Image, unit_m: float = 1e-3) -> NDArray[np.float32]:
 
 # requests
 
-def fill_look(request: Any, observation: Observation) -> Any:
-    """Write a look into a request to a model (Ground, ProposePlan); returns it.
+def fill_observation(request: Any, observation: Observation, with_image: bool = True) -> Any:
+    """Write an observation into a request to a model (Ground, ProposePlan); returns it.
+
+    Args:
+        request: what to fill.
+        observation: what the model is shown.
+        with_image: whether the image itself is sent; else its id stands for it.
 
     Raises:
         InputError: it has no image.
     """
     if observation.image is None:
-        raise InputError('this look has no image; models on ROS are shown one')
-    request.image = image_to_msg(observation.image, observation.stamp_ns, observation.frame_id)
-    request.view, request.told = view_to_msg(observation), told_to_msg(observation.told)
+        raise InputError('this observation has no image; models on ROS are shown one')
+    if with_image:
+        request.image = image_to_msg(observation.image, observation.stamp_ns, observation.frame_id)
+    else:
+        request.image.header = header(observation.stamp_ns, observation.frame_id)
+    request.image_id = observation.image_id
+    request.view = view_to_msg(observation)
+    request.privileged_facts = facts_to_msg(observation.told)
     return request
 
 
-def requested_look(request: Any) -> Observation:
-    """The look in a request to a model."""
-    return with_view(observation_from_msg(request.image), request.view, request.told)
+class RequestedObservations:
+    """The observations in requests to a model: an image is sent once, then named by its id."""
+
+    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
+        """Keep the images that were sent last, up to a size; the newest in any case."""
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[str, Observation] = OrderedDict()
+
+    def read(self, request: Any) -> Observation:
+        """The observation of a request.
+
+        Raises:
+            UnknownImageError: its image was not sent, or is not kept any more.
+            InputError: its image cannot be read.
+        """
+        if request.image.data:
+            seen = observation_from_msg(request.image)
+            self._keep(seen)
+        elif request.image_id in self._kept:
+            self._kept.move_to_end(request.image_id)
+            stamp = request.image.header
+            seen = dataclasses.replace(self._kept[request.image_id], frame_id=stamp.frame_id,
+                                       stamp_ns=time_from_msg(stamp.stamp))
+        else:
+            raise UnknownImageError(f'image {request.image_id!r} is not known here (any more); '
+                                    'send it with the request')
+        return with_view(seen, request.view, request.privileged_facts)
+
+    def _keep(self, seen: Observation) -> None:
+        self._kept[seen.image_id] = seen
+        self._kept.move_to_end(seen.image_id)
+        while len(self._kept) > 1 and self._size() > self._most_bytes:
+            self._kept.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(seen.image.nbytes for seen in self._kept.values() if seen.image is not None)
+
+
+def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
+    """Write answers into a response of Ground; returns it."""
+    response.verdicts = [VERDICTS[answer.verdict] for answer in answers]
+    response.p_yes = [probability_to_msg(answer.p_yes) for answer in answers]
+    response.p_no = [probability_to_msg(answer.p_no) for answer in answers]
+    response.texts = [text(answer.text) for answer in answers]
+    return response
+
+
+def answers_from_response(response: Any, questions: Sequence[Question]) -> list[Answer]:
+    """The answers to questions in a response of Ground.
+
+    Raises:
+        InputError: unknown numbers, or not one answer per question.
+    """
+    fields = (response.verdicts, response.p_yes, response.p_no, response.texts)
+    if any(len(field) != len(questions) for field in fields):
+        raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
+    return [Answer(question.atom, verdict_from_msg(verdict), probability_from_msg(p_yes),
+                   probability_from_msg(p_no), reply)
+            for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
 
 
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:

@@ -28,8 +28,8 @@ from sightplan_interfaces.srv import (
     CarryOver,
     FinishRun,
     Ground,
+    LoadProblem,
     ProposePlan,
-    ResetWorld,
     StartRun,
 )
 
@@ -54,13 +54,14 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.records import RunStore
-from sightplan.runs.runner import (
+from sightplan.runs import (
+    EpisodePlan,
+    Line,
     RunSettings,
     default_out,
-    episode_specs,
     identity,
-    select_problems,
     session,
+    walk,
 )
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
@@ -141,7 +142,8 @@ class ExperimentNode(Node):
         self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
         self._start_run = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)
         self._world = self._settings.world
-        self._reset = ServiceCaller(self, ResetWorld, names.reset(self._world), self._world)
+        self._load_problem = ServiceCaller(self, LoadProblem, names.load_problem(self._world),
+                                           self._world)
         self._arm: msg.ArmStatus | None = None  # the newest status, if an arm is the world
         self.create_subscription(msg.ArmStatus, names.arm_status(self._world), self._see_arm,
                                  qos.LATCHED, callback_group=group)
@@ -151,7 +153,8 @@ class ExperimentNode(Node):
             names.GROUNDER: ServiceCaller(self, Ground, names.GROUND, names.GROUNDER),
             names.VLM_PLANNER: ServiceCaller(self, ProposePlan, names.PROPOSE_PLAN,
                                              names.VLM_PLANNER)}
-        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node)
+        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node,
+                                                repeatable=True)
                             for node in self._models}
         nodes = (self._world, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models, _HARDWARE)
@@ -281,15 +284,15 @@ class ExperimentNode(Node):
         settings.check()
         out = settings.out or default_out(settings)
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
-        domain, pairs, errors = select_problems(settings)
-        specs = episode_specs(settings, domain, pairs)
-        for spec in specs:
+        plan = EpisodePlan(settings)
+        for spec in plan.items:
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
         reply = self._start_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
-            identity_json=json.dumps(identity(settings, domain, pairs, model)),
+            identity_json=json.dumps(
+                identity(settings, plan.suite, plan.domain, plan.pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
         raise_error(reply, names.METRICS_RECORDER)
@@ -297,29 +300,29 @@ class ExperimentNode(Node):
             raise_error(self._carry_over[node](
                 CarryOver.Request(out=reply.out, spent=reply.spent),
                 self._settings.call_timeout_s, self._cancelled), node)
-        skipped = [str(error) for error in errors]
         folder = Path(reply.out)
-        progress.started(folder, RunStore(folder).lines(), len(specs), skipped)
-        committed = set(reply.committed)
+        progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
         broken: SightplanError | None = None
         begun = False
-        for spec in specs:
-            if spec.episode_id in committed:
-                continue
+
+        def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
+            nonlocal broken, begun
+            line: Line | None = None
             try:
-                line, error = self._episode(spec, domain, wait_for_arm=not begun)
+                line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun)
                 begun = True
             except SightplanError as stopped:
                 broken = stopped
-                break
-            if line is not None:
-                progress.episode(line)
-            if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
+            else:
                 # A node that is silent now will not answer the next episode; a model whose limit
                 # on spending is reached will not either, nor will an arm that was stopped move.
-                broken = error
-                break
-        notes = {'planned': len(specs), 'problems': len(pairs), 'problems_skipped': skipped,
+                if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
+                    broken = error
+            return () if line is None else (line,)
+
+        walk(plan.items, set(reply.committed), make, lambda line: None,  # the recorder commits
+             cancelled=lambda: broken is not None, progress=progress.item)
+        notes = {'planned': len(plan.items), **plan.notes, 'problems_skipped': plan.skipped,
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
         return self._finish(notes, broken)
@@ -391,7 +394,7 @@ class ExperimentNode(Node):
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:
         """Run one episode; returns its committed line, and the error that ended it, if any.
 
-        The world is told the whole problem, the agent all but its initial state.
+        The world is given the whole problem, the agent all but its initial state.
 
         Raises:
             DeadlineError: world, agent or recorder is silent.
@@ -400,18 +403,18 @@ class ExperimentNode(Node):
             SightplanError: the episode could not even be started.
         """
         problem = spec.problem
-        request = ResetWorld.Request(
+        request = LoadProblem.Request(
             episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
             privileged=spec.privileged.value)
-        reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
+        reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if (wait_for_arm and BY_CODE.get(reply.error_code) is StoppedError
                 and self._is_rearmed(reply.error_msg)):
-            reply = self._reset(request, self._settings.reset_timeout_s, self._cancelled)
+            reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if BY_CODE.get(reply.error_code) is StoppedError:  # no episode can begin
             raise_error(reply, self._world)
-        # What else is wrong, the agent meets as well, when it resets: it goes on record there.
+        # What else is wrong, the agent meets as well, when it begins: it goes on record there.
         with contextlib.suppress(queue.Empty):
             while True:
                 self._results.get_nowait()  # of earlier attempts at episodes of the same name
@@ -540,8 +543,10 @@ class _ParameterReader:
 
     def __init__(self, node: Node, name: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name)
-        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name)
+        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name,
+                                   repeatable=True)
+        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name,
+                                  repeatable=True)
 
     def read(self, startup_s: float, cancelled: Callable[[], bool]) -> dict[str, Any]:
         """Names and values.
@@ -573,10 +578,10 @@ class _FeedbackProgress:
         self._feedback.done, self._feedback.total = len(done), total
         self._handle.publish_feedback(self._feedback)
 
-    def episode(self, line: Any) -> None:
+    def item(self, line: Any) -> None:
         feedback = self._feedback
         feedback.done += 1
-        feedback.episode_id = line['episode_id']
+        feedback.episode_id = line['id']
         feedback.eta_s = self._pace.eta_s(feedback.total - feedback.done)
         self._handle.publish_feedback(feedback)
 

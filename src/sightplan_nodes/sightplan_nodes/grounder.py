@@ -11,7 +11,7 @@ from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import param
-from sightplan.runs.runner import asks_for_reasons
+from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
@@ -61,11 +61,11 @@ class GrounderNode(BackendNode):
              limit_s: float) -> None:
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
-        observation = conversions.requested_look(request)
+        observation = self.observations.read(request)
         questions = [conversions.question_from_msg(question) for question in request.questions]
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
-        response.answers = [conversions.answer_to_msg(answer) for answer in answers]
+        conversions.fill_answers(response, answers)
         response.model, response.image_id = conversions.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 

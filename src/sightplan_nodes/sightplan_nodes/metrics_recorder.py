@@ -20,7 +20,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import FinishRun, StartRun
 
-from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
     EpisodeStarted,
@@ -38,7 +38,9 @@ from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types
 from sightplan.records.truth import NotedTruth, Told
+from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.calls import introduce
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings, raw_stamp_ns
@@ -66,7 +68,7 @@ class MetricsRecorderSettings:
                                    low=0.0, high=60.0)
     settle_s: float = param(5.0, "How long to wait for a missing message of the agent's after "
                                  'the end of its episode [s]', low=0.1, high=600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a look at ground truth [s]', low=0.1,
+    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth [s]', low=0.1,
                                    high=600.0)
 
 
@@ -135,7 +137,8 @@ class EpisodeRecording:
     """The bag and the score of the episode under way. Lives in the recorder's worker thread."""
 
     def __init__(self, folder: Path, started: Arrival, truth: RosTruth | None,
-                 types: dict[str, TopicType], compression: str) -> None:
+                 types: dict[str, TopicType], compression: str,
+                 suite: Suite | None) -> None:
         """Open the bag and start scoring; without ``truth`` that tells what was claimed only.
 
         Raises:
@@ -147,7 +150,7 @@ class EpisodeRecording:
         self.spec = conversions.spec_from_msg(message, problem)
         self.folder = folder / fresh_name(folder, self.spec.episode_id)
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
-        self._scorer = EpisodeScorer(self._truth)
+        self._scorer = episode_scorer(self._truth, suite)
         self._events = EventReader()
         self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
@@ -229,8 +232,8 @@ class MetricsRecorder(Node):
 
     Ground truth comes from the service that TruthSettings name, by world time; where there is
     none, on a robot, episodes are recorded and not scored. Scoring and writing happen in a
-    thread, fed by a queue, so that waiting for the truth stops nothing. Of a look at a picture
-    with labels the raw picture is recorded, too.
+    thread, fed by a queue, so that waiting for the truth stops nothing. Of an observation of a
+    picture with labels the raw picture is recorded, too.
     """
 
     exit_code: int | None = None
@@ -242,7 +245,8 @@ class MetricsRecorder(Node):
         self._types = {topic: message_types().get(name)
                        for topic, name in topics.RECORDED.items()}
         self._closing = False
-        service = declare_settings(self, TruthSettings).service
+        where = declare_settings(self, TruthSettings)
+        service, self._world = where.service, where.world
         self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing,
                                service) if service else None
         self._images = {topic: Ring(self._settings.ring_size)
@@ -253,6 +257,7 @@ class MetricsRecorder(Node):
         # All below is touched by the worker's thread only.
         self._assembly = Assembly()
         self._store: RunStore | None = None
+        self._suite: Suite | None = None
         self._committed: set[str] = set()
         self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
@@ -370,11 +375,16 @@ class MetricsRecorder(Node):
                           request.retry_errors)
 
     def _wait_for_camera(self) -> None:
-        """Give a camera time to be found: Fast DDS announces what was just started every 3 s."""
+        """Give camera and recorder time to find each other.
+
+        Fast DDS announces what was just started every 3 s.
+        """
         camera, end_s = self._cameras.get(names.CAMERA_IMAGE), time.monotonic() + _CAMERA_COMES_S
         while (camera is not None and not camera.get_publisher_count()
                and time.monotonic() < end_s and not self._closing):
             time.sleep(0.02)
+        if camera is not None:
+            introduce(self, self._world, _CAMERA_COMES_S, lambda: self._closing)
 
     def _open(self, out: str, identity: dict[str, Any], session: dict[str, Any], resume: bool,
               retry_errors: bool = False) -> tuple[RunStore, set[str]]:
@@ -387,6 +397,7 @@ class MetricsRecorder(Node):
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
         self._store, self._committed = store, set(done)
         self._spending = _Spending(store)
+        self._suite = suite_of_run(store.run_info())
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
 
@@ -402,7 +413,7 @@ class MetricsRecorder(Node):
 
     def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
         assert self._spending is not None
-        summary = {**summarise(store.lines()), 'out': str(store.folder),
+        summary = {**summarise(store.lines(), self._suite), 'out': str(store.folder),
                    'spent': self._spending.as_json(), **notes}
         return store.write_summary(summary)
 
@@ -435,13 +446,13 @@ class MetricsRecorder(Node):
             self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
-                                         self._types, self._settings.compression)
+                                         self._types, self._settings.compression, self._suite)
         self._current.flush()
 
     def _record(self, arrival: Arrival) -> None:
         recording = self._current
         assert recording is not None
-        if isinstance(arrival.message, msg.Look) and self._settings.image_policy != NONE:
+        if isinstance(arrival.message, msg.Observation) and self._settings.image_policy != NONE:
             stamp_ns = conversions.time_from_msg(arrival.message.header.stamp)
             for topic in self._images if arrival.message.labelled else (names.CAMERA_IMAGE,):
                 self._record_image(topic, stamp_ns, self._settings.image_timeout_s)
@@ -488,8 +499,8 @@ class MetricsRecorder(Node):
             self._committed.add(recording.episode_id)
             self._summarise(self._store, {'interrupted': True})  # until the run is finished
         self._results.publish(msg.EpisodeResult(
-            episode_id=recording.episode_id, scored=bool(line['scored']),
-            solved=bool(line['solved']), result_json=json.dumps(line)))
+            episode_id=recording.episode_id, scored=measures.scored(line),
+            solved=bool(measures.solved(line)), result_json=json.dumps(line)))
 
 
 def main(args: Sequence[str] | None = None) -> None:

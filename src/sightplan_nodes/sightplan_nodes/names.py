@@ -10,7 +10,7 @@ from sightplan.records.topics import (
     AGENT_ANSWERS,
     AGENT_BELIEF,
     AGENT_EPISODE,
-    AGENT_LOOK,
+    AGENT_OBSERVATION,
     AGENT_PLAN,
     AGENT_PROPOSAL,
     AGENT_STEP,
@@ -22,15 +22,15 @@ from sightplan.records.topics import (
 )
 
 __all__ = [  # what is recorded is named in the core, which reads and writes bags without ROS
-    'AGENT', 'AGENT_ANSWERS', 'AGENT_BELIEF', 'AGENT_EPISODE', 'AGENT_LOOK', 'AGENT_PLAN',
+    'AGENT', 'AGENT_ANSWERS', 'AGENT_BELIEF', 'AGENT_EPISODE', 'AGENT_OBSERVATION', 'AGENT_PLAN',
     'AGENT_PROPOSAL', 'AGENT_STEP', 'ARM', 'ARM_BRIDGE', 'AUTO', 'CAMERA_DEPTH', 'CAMERA_IMAGE',
     'CAMERA_INFO', 'CAMERA_LABELLED', 'CLOCK', 'EPISODE_RESULT', 'EXECUTE_SKILL', 'EXPERIMENT',
     'FINISH_RUN', 'GET_STATE', 'GROUND', 'GROUNDER', 'HARDWARE', 'HEARTBEAT', 'JOINT_STATES',
     'METRICS_RECORDER', 'ONLY_SIMULATED', 'PLAN', 'PROPOSE_PLAN', 'REAL', 'RUN_EPISODE',
-    'SIMULATED', 'SIM_BRIDGE', 'SKILL_REPORT', 'SPENDING', 'START_RUN', 'SYMBOLIC',
-    'SYMBOLIC_PLANNER', 'TELL', 'TRUTH', 'VLM_PLANNER', 'WORLDS', 'arm_interface', 'arm_status',
-    'confirm', 'driver', 'get_view', 'markers', 'rearm', 'reset', 'setup_service', 'stop',
-    'truth_service',
+    'PROVIDE_FACTS', 'SIMULATED', 'SIM_BRIDGE', 'SKILL_REPORT', 'SPENDING', 'START_RUN',
+    'SYMBOLIC', 'SYMBOLIC_PLANNER', 'TRUTH', 'VLM_PLANNER', 'WORLDS', 'arm_interface',
+    'arm_status', 'confirm', 'driver', 'get_view', 'load_problem', 'markers', 'rearm', 'reset',
+    'setup_service', 'stop', 'truth_service',
 ]
 
 CAMERA_DEPTH = 'camera/depth/image_raw'
@@ -46,8 +46,8 @@ VLM_PLANNER = 'vlm_planner'
 EXPERIMENT = 'experiment'
 
 GET_STATE = f'{SIM_BRIDGE}/get_state'
-TELL = f'{SIM_BRIDGE}/tell'
-ONLY_SIMULATED = frozenset({GET_STATE, TELL, CLOCK})
+PROVIDE_FACTS = f'{SIM_BRIDGE}/provide_facts'
+ONLY_SIMULATED = frozenset({GET_STATE, PROVIDE_FACTS, CLOCK})
 """All that sim_bridge offers and arm_bridge does not: ground truth, and a clock of its own."""
 EXECUTE_SKILL = 'execute_skill'
 GROUND = f'{GROUNDER}/ground'
@@ -70,8 +70,13 @@ HARDWARE = 'hardware'
 """Namespace of the simulated hardware: a sim_bridge that arm_bridge moves as it would a robot."""
 
 
+def load_problem(world: str) -> str:
+    """Service that builds a problem's world; ``world`` is the node that is the world."""
+    return f'{world}/load_problem'
+
+
 def reset(world: str) -> str:
-    """Service that sets a problem up; ``world`` is the node that is the world."""
+    """Service that begins an episode in the world that was built."""
     return f'{world}/reset'
 
 
@@ -130,7 +135,7 @@ def truth_service(world: str, hardware: str, given: str = AUTO) -> str:
 
 
 def setup_service(hardware: str, given: str = AUTO) -> str:
-    """The service (ResetWorld) that puts a problem's blocks onto the table; '': a person does.
+    """The service (LoadProblem) that puts a problem's blocks onto the table; '': a person does.
 
     Args:
         hardware: REAL or SIMULATED.
@@ -138,7 +143,7 @@ def setup_service(hardware: str, given: str = AUTO) -> str:
     """
     if given != AUTO:
         return given
-    return f'{HARDWARE}/{reset(SIM_BRIDGE)}' if hardware == SIMULATED else ''
+    return f'{HARDWARE}/{load_problem(SIM_BRIDGE)}' if hardware == SIMULATED else ''
 
 
 def driver(name: str, hardware: str) -> str:

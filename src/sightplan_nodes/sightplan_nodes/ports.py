@@ -25,8 +25,8 @@ from sightplan_interfaces.srv import (
     Ground,
     Plan,
     ProposePlan,
+    ProvideFacts,
     ResetWorld,
-    Tell,
 )
 
 from sightplan.domains import Domain
@@ -48,6 +48,7 @@ from sightplan.model import (
     Question,
     SpendingCapError,
     State,
+    UnknownImageError,
     Usage,
     VisualTask,
     param,
@@ -68,7 +69,7 @@ class Deadlines:
             view.
         ground_s, propose_s: in use when the caller sets no limit.
         plan_s: added to the limit that the caller sets, for the way there and back.
-        truth_s: of a look at ground truth, or at privileged facts.
+        truth_s: of a request for ground truth, or for privileged facts.
     """
 
     reset_s: float = 90.0
@@ -93,7 +94,7 @@ class Camera:
         self._subscribe(names.CAMERA_IMAGE)
 
     def watch(self, topic: str, timeout_s: float) -> None:
-        """Look at another topic from now on; contract of the thread as in the module.
+        """Take pictures from another topic from now on; contract of the thread as in the module.
 
         Raises:
             InfrastructureError: the node is not spinning; the topic is the one before.
@@ -117,7 +118,7 @@ class Camera:
         if old is not None:
             self._node.destroy_subscription(old)
 
-    def look(self, not_before_ns: int, timeout_s: float,
+    def newest(self, not_before_ns: int, timeout_s: float,
              cancelled: Callable[[], bool] = never) -> Observation:
         """The newest image that is not older than a world time.
 
@@ -153,7 +154,8 @@ class RosWorld:
         self._deadlines, self._cancelled, self._world = deadlines, cancelled, world
         self._reset = ServiceCaller(node, ResetWorld, names.reset(world), world)
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, world)
-        self._get_view = ServiceCaller(node, GetView, names.get_view(world), world)
+        self._get_view = ServiceCaller(node, GetView, names.get_view(world), world,
+                                       repeatable=True)
         self._not_before_ns = 0
         self._has_view = False
 
@@ -172,13 +174,12 @@ class RosWorld:
         self._skill.wait_until_there(timeout_s, self._cancelled)
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Build the initial state that the world was given for this episode.
+        """Begin the episode in the world that was built for it.
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
-        reply = self._reset(
-            ResetWorld.Request(episode_id=spec.episode_id, problem=spec.problem.name),
-            self._deadlines.reset_s, self._cancelled)
+        reply = self._reset(ResetWorld.Request(episode_id=spec.episode_id),
+                            self._deadlines.reset_s, self._cancelled)
         raise_error(reply, self._world)
         self._not_before_ns = conversions.time_from_msg(reply.stamp)
         self._has_view = reply.has_view
@@ -188,10 +189,10 @@ class RosWorld:
     def observe(self) -> Observation:
         """The newest image; it shows the result of the last reset or action.
 
-        Where the world says more about its looks, what is in view comes with it. Depth, and the
-        picture without labels, stay on their topics.
+        Where the world says more about its observations, what is in view comes with it. Depth,
+        and the picture without labels, stay on their topics.
         """
-        seen = self._camera.look(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
+        seen = self._camera.newest(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
         if not self._has_view:
             return seen
         reply = self._get_view(GetView.Request(stamp=conversions.time_to_msg(seen.stamp_ns)),
@@ -221,6 +222,7 @@ class _ModelClient:
         self._usage: Usage | None = None
         self._episode_id = self._split = ''
         self._new_episode = False
+        self._sent_image_id = ''
         self.capped: SpendingCapError | None = None
         """The limit on spending that a request of this episode has met."""
 
@@ -248,16 +250,29 @@ class _ModelClient:
         self.capped = None
 
     def _ask(self, request: Any, observation: Observation, limit_s: float) -> Any:
-        """Send a request about an image.
+        """Send a request about an image, and the image itself unless it was sent before.
 
         Raises:
             InputError: there is no image.
             SightplanError: the reply's error.
         """
-        conversions.fill_look(request, observation)
+        sent = observation.image_id == self._sent_image_id
+        conversions.fill_observation(request, observation, with_image=not sent)
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
         request.timeout_s = limit_s
+        try:
+            reply = self._send(request, limit_s)
+        except UnknownImageError:  # by another process than the one that it was sent to
+            conversions.fill_observation(request, observation)
+            reply = self._send(request, limit_s)
+        self._sent_image_id = observation.image_id
+        spent = conversions.usage_from_msg(reply.usage)
+        if spent is not None:
+            self._usage = (self._usage or Usage()) + spent
+        return reply
+
+    def _send(self, request: Any, limit_s: float) -> Any:
         # The node keeps the limit itself; its reply, which says more, shall come first.
         reply = self._service(request, limit_s + 2.0, self._cancelled)
         try:
@@ -265,9 +280,6 @@ class _ModelClient:
         except SpendingCapError as error:
             self.capped = error
             raise
-        spent = conversions.usage_from_msg(reply.usage)
-        if spent is not None:
-            self._usage = (self._usage or Usage()) + spent
         return reply
 
 
@@ -290,7 +302,7 @@ class RosGrounder(_ModelClient):
         reply = self._ask(request, observation,
                           self._deadlines.ground_s if timeout_s is None else timeout_s)
         self._model = reply.model
-        return [conversions.answer_from_msg(answer) for answer in reply.answers]
+        return conversions.answers_from_response(reply, questions)
 
 
 class RosVisualPlanner(_ModelClient):
@@ -367,7 +379,7 @@ class RosTruth:
         """Create the client of a service, whose name begins with that of its node."""
         self._timeout_s, self._cancelled = timeout_s, cancelled
         self._server = service.rpartition('/')[0]
-        self._get_state = ServiceCaller(node, GetState, service, self._server)
+        self._get_state = ServiceCaller(node, GetState, service, self._server, repeatable=True)
         self._episode_id = ''
         self._outcome_stamp_ns = 0
 
@@ -406,25 +418,28 @@ class RosPrivileged:
                  cancelled: Callable[[], bool] = never) -> None:
         """Create the client."""
         self._timeout_s, self._cancelled = timeout_s, cancelled
-        self._tell = ServiceCaller(node, Tell, names.TELL, names.SIM_BRIDGE)
+        self._provide = ServiceCaller(node, ProvideFacts, names.PROVIDE_FACTS, names.SIM_BRIDGE,
+                                      repeatable=True)
 
     def told(self, observation: Observation) -> Mapping[Atom, bool]:
         """Facts about what is out of view; contract in the port."""
-        reply = self._tell(Tell.Request(stamp=conversions.time_to_msg(observation.stamp_ns)),
-                           self._timeout_s, self._cancelled)
+        reply = self._provide(
+            ProvideFacts.Request(stamp=conversions.time_to_msg(observation.stamp_ns)),
+            self._timeout_s, self._cancelled)
         raise_error(reply, names.SIM_BRIDGE)
-        return conversions.told_from_msg(reply.told)
+        return conversions.facts_from_msg(reply.privileged_facts)
 
 
 class RosRecorder:
-    """The port Recorder over topics: ``~/episode``, ``~/look``, ``~/answers`` and so on."""
+    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on."""
 
     def __init__(self, node: Node, labelled: Callable[[], bool] = never) -> None:
         """Create the publishers of a node (the agent).
 
         Args:
             node: the node.
-            labelled: whether looks show pictures with labels; they have a topic of their own.
+            labelled: whether observations show pictures with labels, which have a topic of
+                their own.
         """
         self.messages = EpisodeMessages(conversions.MESSAGES, labelled)
         self.publishers = {

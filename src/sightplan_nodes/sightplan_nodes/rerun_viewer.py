@@ -114,14 +114,14 @@ class RerunViewer(Node):
             return Observed(self._seen(message, event.observation))
         return event
 
-    def _seen(self, message: msg.Look, look: Observation) -> Observation:
-        """A look with its picture, if that has come."""
+    def _seen(self, message: msg.Observation, seen: Observation) -> Observation:
+        """An observation with its picture, if that has come."""
         topic = names.CAMERA_LABELLED if message.labelled else names.CAMERA_IMAGE
-        found = self._images[topic].find(look.stamp_ns, self._settings.image_timeout_s)
+        found = self._images[topic].find(seen.stamp_ns, self._settings.image_timeout_s)
         if found is None:
-            return look
+            return seen
         image = conversions.image_from_msg(deserialize_message(found[0], Image))
-        return dataclasses.replace(look, image=image)
+        return dataclasses.replace(seen, image=image)
 
 
 def main(args: Sequence[str] | None = None) -> None:

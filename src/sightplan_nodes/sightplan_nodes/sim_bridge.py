@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
-from sightplan_interfaces.srv import GetState, GetView, ResetWorld, Tell
+from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
 from sightplan.agent import PrivilegedFacts
 from sightplan.domains import Domain
@@ -32,7 +32,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.records.messages import Calibration
-from sightplan.runs.runner import make_world
+from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
@@ -50,7 +50,8 @@ _HISTORY = 4096
 class SimBridgeSettings:
     """Parameters of ``sim_bridge``."""
 
-    domain: str = param('', 'Domain whose world is made at the start; empty: at the first reset')
+    domain: str = param('', 'Domain whose world is made at the start; empty: with the first '
+                            'problem')
     world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
     reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1,
                                    high=3600.0)
@@ -92,9 +93,9 @@ class Moment:
         episode_id: whose it is.
         state: what is true.
         outcome: what became of the last action.
-        seen: the look at it, without pictures.
+        seen: the observation of it, without pictures.
         privileged: when the episode grants facts about what is out of view.
-        told: these facts; None where they are not granted.
+        facts: these facts; None where they are not granted.
     """
 
     stamp_ns: int
@@ -103,7 +104,7 @@ class Moment:
     outcome: str
     seen: Observation = field(default_factory=Observation)
     privileged: Privileged = Privileged.NONE
-    told: Mapping[Atom, bool] | None = None
+    facts: Mapping[Atom, bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class _Scene:
     observation: Observation
     state: State
     outcome: str
-    told: Mapping[Atom, bool] | None
+    facts: Mapping[Atom, bool] | None
 
 
 class _Episode:
@@ -138,8 +139,8 @@ class _Episode:
         if seen.unlabelled is not None and not _labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
-        told = self._facts.told(seen) if self._facts is not None and granted else None
-        return _Scene(seen, self.world.state(), outcome, told)
+        facts = self._facts.told(seen) if self._facts is not None and granted else None
+        return _Scene(seen, self.world.state(), outcome, facts)
 
 
 def _labels(world: SimWorld) -> bool:
@@ -187,7 +188,7 @@ class History:
             WorldError: nothing is known of that time.
         """
         if not self._moments:
-            raise WorldError('nothing has been simulated yet; call ~/reset first')
+            raise WorldError('nothing has been simulated yet; call ~/load_problem first')
         if stamp_ns == 0:
             return self._moments[-1]
         if stamp_ns > now_ns:
@@ -207,8 +208,8 @@ class SimBridge(WorldNode):
     or wrong settings of its skills, end the node with exit code 2 at the start.
 
     Offers what WorldNode does, ``/clock``, ``~/get_state`` (GetState: ground truth, for metrics
-    and oracles only) and ``~/tell`` (Tell: facts about what is out of view, as far as the reset of
-    the episode grants them); with ``execution:=arm`` also what ArmSide does.
+    and oracles only) and ``~/provide_facts`` (ProvideFacts: facts about what is out of view, as
+    far as the episode grants them); with ``execution:=arm`` also what ArmSide does.
 
     World time starts near zero, runs with the wall clock and never goes back, also not at a
     reset.
@@ -216,7 +217,7 @@ class SimBridge(WorldNode):
 
     def __init__(self, make_world: Callable[[str, dict[str, Any]], Any] = make_world,
                  **node_arguments: Any) -> None:
-        """Start publishing; the world is made at the first reset at the latest.
+        """Start publishing; the world is made for the first problem at the latest.
 
         Args:
             make_world: domain name and options to world.
@@ -252,7 +253,7 @@ class SimBridge(WorldNode):
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
         self.open(self._settings.reset_timeout_s)
         for kind, name, fill in ((GetState, '~/get_state', _fill_state),
-                                 (Tell, '~/tell', _fill_told)):
+                                 (ProvideFacts, '~/provide_facts', _fill_facts)):
             self.create_service(kind, name, guarded(self, kind.Response, self._answerer(fill)),
                                 callback_group=self.group)
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
@@ -320,7 +321,7 @@ class SimBridge(WorldNode):
         self._history.append(Moment(
             stamp_ns, spec.episode_id, scene.state, scene.outcome,
             Observation(visible_objects=seen.visible_objects, text=seen.text),
-            spec.privileged, scene.told))
+            spec.privileged, scene.facts))
         info = conversions.camera_info_to_msg(episode.world.camera_info())
         frame_id = info.header.frame_id
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
@@ -348,7 +349,7 @@ class SimBridge(WorldNode):
     # What touches the world, in the worker's thread.
 
     def _prepare(self, domain: str) -> SimWorld | None:
-        """The domain's world, made when it is first wanted; errors show at the first reset.
+        """The domain's world, made when it is first wanted; errors show with the first problem.
 
         With an arm wrong input ends the node.
         """
@@ -394,13 +395,13 @@ class SimBridge(WorldNode):
         if episode is not None:
             self._history.note(Moment(stamp_ns, episode.spec.episode_id, state, ''))
 
-    def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
-        """Reset the world; contract in the base class."""
-        domain, problem = conversions.read_problem(request)
-        spec = EpisodeSpec(request.episode_id, problem, '', seed=request.seed,
-                           failure_probability=request.failure_probability,
-                           privileged=conversions.privileged_from_msg(request.privileged))
-        world = self._world(request.domain)
+    def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
+        """Reset the world to a problem; contract in the base class."""
+        domain, read = conversions.read_problem(problem)
+        spec = EpisodeSpec(problem.episode_id, read, '', seed=problem.seed,
+                           failure_probability=problem.failure_probability,
+                           privileged=conversions.privileged_from_msg(problem.privileged))
+        world = self._world(problem.domain)
         if self._driven:
             return self._set_up(world, spec, domain)
         if self._side is None:
@@ -410,15 +411,11 @@ class SimBridge(WorldNode):
         episode = self._episode = _Episode(world, spec, domain)
         scene = episode.scene()
 
-        def fill(response: ResetWorld.Response) -> None:
-            response.stamp = conversions.time_to_msg(self._show(episode, scene))
-            response.labelled = _labels(world)
-            seen = scene.observation
-            response.has_view = seen.visible_objects is not None or bool(seen.text)
-        return fill
+        def show() -> None:
+            self._show(episode, scene)
+        return show
 
-    def _set_up(self, world: SimWorld, spec: EpisodeSpec, domain: Domain,
-                ) -> Callable[[ResetWorld.Response], None]:
+    def _set_up(self, world: SimWorld, spec: EpisodeSpec, domain: Domain) -> Callable[[], None]:
         """Reset a world whose arm others move, and which shows itself by its live pictures."""
         assert self._hardware is not None
         self._episode = None
@@ -427,16 +424,32 @@ class SimBridge(WorldNode):
         stamp_ns = self.now_ns()
         self._history.append(Moment(stamp_ns, spec.episode_id, world.state(), ''))
         self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
+        return lambda: None
+
+    def begin(self) -> Callable[[ResetWorld.Response], None]:
+        """Show the world again, now; contract in the base class."""
+        episode = self._episode
+        assert episode is not None, 'it was built'
 
         def fill(response: ResetWorld.Response) -> None:
+            stamp_ns = self.now_ns()
+            if not self._driven:
+                self._publish(stamp_ns)
             response.stamp = conversions.time_to_msg(stamp_ns)
+            response.labelled = _labels(episode.world)
+            seen = self._history.at(0, stamp_ns).seen
+            response.has_view = seen.visible_objects is not None or bool(seen.text)
         return fill
+
+    def is_untouched(self) -> bool:
+        """Whether the arm, if there is one, is ready."""
+        return self._side is None or self._side.is_ready()
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
         """Let the world carry out an action; contract in the base class."""
         episode = self._episode
         if episode is None:
-            raise WorldError('nothing to act on yet; call ~/reset first')
+            raise WorldError('nothing to act on yet; call ~/load_problem first')
         if self._driven:
             raise WorldError('the arm is commanded by others, through the topics of its '
                              'controllers; so it carries out no skills of its own')
@@ -483,15 +496,15 @@ def _fill_view(moment: Moment, response: GetView.Response) -> None:
     response.view = conversions.view_to_msg(moment.seen)
 
 
-def _fill_told(moment: Moment, response: Tell.Response) -> None:
+def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:
     """Raises WorldError if the episode grants nothing then."""
-    if moment.told is None:
+    if moment.facts is None:
         late = moment.privileged is Privileged.INITIAL
         raise WorldError(
             f'episode {moment.episode_id!r} grants no facts about what is out of view'
             f'{" after its first action" if late else ""} '
             f'(privileged: {moment.privileged.value})')
-    response.told = conversions.told_to_msg(moment.told)
+    response.privileged_facts = conversions.facts_to_msg(moment.facts)
 
 
 def main(args: Sequence[str] | None = None) -> None:

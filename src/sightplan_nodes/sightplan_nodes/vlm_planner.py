@@ -41,7 +41,7 @@ class VlmPlannerNode(BackendNode):
         """Propose a plan; contract in the base class."""
         _, problem = conversions.read_problem(request)
         task = conversions.visual_task_from_msg(request, problem)
-        observation = conversions.requested_look(request)
+        observation = self.observations.read(request)
         started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
         response.proposal = conversions.proposal_to_msg(proposal)

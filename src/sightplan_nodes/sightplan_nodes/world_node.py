@@ -13,7 +13,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import GetView, ResetWorld
+from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
 from sightplan.model import Action, CancelledError, DeadlineError, Feedback, WorldError
 from sightplan_nodes import conversions, names, qos
@@ -27,17 +27,19 @@ class WorldNode(Node):
 
     Publishes ``camera/image_raw``, ``camera/camera_info``, ``camera/depth/image_raw`` (32FC1,
     metres) and ``camera/image_labelled`` (with the same stamps; only where a world labels its
-    pictures, which is what models are shown then). Serves ``~/reset`` (ResetWorld),
-    ``~/get_view`` (GetView: what is in view) and the action ``execute_skill`` (ExecuteSkill).
+    pictures, which is what models are shown then). Serves ``~/load_problem`` (LoadProblem: builds
+    the world, once), ``~/reset`` (ResetWorld: begins the episode in it), ``~/get_view`` (GetView:
+    what is in view) and the action ``execute_skill`` (ExecuteSkill).
 
-    An image whose stamp is not before the one a reset or skill returned shows its result. The
+    An image whose stamp is not before the one a reset or skill returned shows its result. An
+    episode that is begun once more, or in a world that has changed since, is built once more. The
     work is done in one thread, one request after another; a subclass calls ``open`` when it is
     ready for requests.
 
     Attributes:
         group: reentrant callback group of what is served.
         worker: the thread.
-        by_agent: whether the agent asked for the reset that is under way, or was the last.
+        by_agent: whether the agent asked for the world that is built, or was built last.
         image_pub, labelled_pub, info_pub, depth_pub: publishers of the camera.
     """
 
@@ -52,23 +54,23 @@ class WorldNode(Node):
         self.depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._goal = OneGoal()
         self._unwanted = threading.Event()  # whether the goal was cancelled
-        self._given_up = threading.Event()  # whether nobody waits for the last reset any more
-        self._given: ResetWorld.Request | None = None
+        self._given_up = threading.Event()  # whether nobody waits for the world any more
+        self._problem: LoadProblem.Request | None = None
+        self._built = False  # whether the world is as it was built for the problem
         self.by_agent = False
 
     def open(self, reset_timeout_s: float) -> None:
         """Serve.
 
         Args:
-            reset_timeout_s: wall-clock limit of one reset.
+            reset_timeout_s: wall-clock limit of building the world.
         """
         self._reset_timeout_s = reset_timeout_s
-        self.create_service(ResetWorld, '~/reset',
-                            guarded(self, ResetWorld.Response, self._reset),
-                            callback_group=self.group)
-        self.create_service(GetView, '~/get_view',
-                            guarded(self, GetView.Response, self.view),
-                            callback_group=self.group)
+        for kind, service, callback in ((LoadProblem, '~/load_problem', self._load_problem),
+                                        (ResetWorld, '~/reset', self._reset),
+                                        (GetView, '~/get_view', self.view)):
+            self.create_service(kind, service, guarded(self, kind.Response, callback),
+                                callback_group=self.group)
         self._skills = ActionServer(
             self, ExecuteSkill, names.EXECUTE_SKILL,
             guarded(self, ExecuteSkill.Result, self._execute), callback_group=self.group,
@@ -78,11 +80,16 @@ class WorldNode(Node):
     # What a subclass does.
 
     @abstractmethod
-    def build(self, request: ResetWorld.Request) -> Callable[[ResetWorld.Response], None]:
-        """Begin an episode, in the worker's thread.
+    def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
+        """Build a problem's initial state for an episode, in the worker's thread.
 
-        Args:
-            request: with the whole problem, as it was given for this episode; see ``keep``.
+        Returns:
+            what shows it, in the executor's thread.
+        """
+
+    @abstractmethod
+    def begin(self) -> Callable[[ResetWorld.Response], None]:
+        """Begin the episode in the world that was built, in the worker's thread.
 
         Returns:
             what fills the response, in the executor's thread.
@@ -101,19 +108,19 @@ class WorldNode(Node):
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
         """What is in view."""
 
-    def keep(self, request: ResetWorld.Request) -> ResetWorld.Request:
-        """What to keep of a request that gives the whole problem of an episode."""
-        return request
+    def is_untouched(self) -> bool:
+        """Whether an episode may begin in the world that was built; in the worker's thread."""
+        return True
 
     def cancelled(self, why: str) -> None:
-        """The action or reset under way shall not go on; it may come to its end all the same."""
+        """What is under way (action or building) shall not go on; it may end all the same."""
 
     def check_cancelled(self) -> None:
         """Raise CancelledError if nobody waits any more for what the worker sees to."""
         if self._unwanted.is_set():
             raise CancelledError('the action was cancelled before it began')
         if self._given_up.is_set():
-            raise CancelledError('the reset was given up before the arm was to move')
+            raise CancelledError('the world was given up before the arm was to move')
 
     # The callbacks, in the executor's thread.
 
@@ -133,38 +140,62 @@ class WorldNode(Node):
                     throttle_duration_sec=1.0)
         return super().create_subscription(msg_type, topic, take, qos_profile, **options)
 
+    async def _load_problem(self, request: LoadProblem.Request,
+                            response: LoadProblem.Response) -> LoadProblem.Response:
+        return await self._in_time(f'building {request.problem!r}', response,
+                                   lambda: self._load(request))
+
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
+        return await self._in_time(f'the reset for {request.episode_id!r}', response,
+                                   lambda: self._begin(request.episode_id, response))
+
+    async def _in_time(self, what: str, response: Any,
+                       work: Callable[[], Callable[[], None]]) -> Any:
+        """Let the worker do something about the world, and show it; returns the response."""
         given_up = threading.Event()
 
-        def begin() -> Callable[[ResetWorld.Response], None]:
+        def start() -> Callable[[], None]:
             self._given_up = given_up
-            return self.build(self._whole(request))
+            return work()
         try:
-            fill = await self.worker.call(begin, self._reset_timeout_s)
+            show = await self.worker.call(start, self._reset_timeout_s)
         except Exception as error:
             if isinstance(error, DeadlineError) and self._given_up is given_up:
                 given_up.set()
-                self.cancelled('the reset took too long and was given up')
-            self.get_logger().error(
-                conversions.text(f'reset to {request.problem!r} failed: {error}'))
+                self.cancelled(f'{what} took too long and was given up')
+            self.get_logger().error(conversions.text(f'{what} failed: {error}'))
             return fill_error(response, error)
-        fill(response)
+        show()
         return response
 
-    def _whole(self, request: ResetWorld.Request) -> ResetWorld.Request:
-        """The request with the problem that was given for its episode.
+    def _load(self, problem: LoadProblem.Request) -> Callable[[], None]:
+        """Build the world of an episode, in the worker's thread."""
+        self._problem, self._built, self.by_agent = problem, False, False
+        show = self.build(problem)
+        self._built = True
+        return show
+
+    def _begin(self, episode_id: str, response: ResetWorld.Response) -> Callable[[], None]:
+        """Begin an episode, in the worker's thread.
 
         Raises:
-            WorldError: none was given.
+            WorldError: no problem was loaded for it.
         """
-        self.by_agent = not request.problem_pddl  # it must not know the whole problem
-        if request.problem_pddl:
-            self._given = self.keep(request)
-        elif self._given is None or self._given.episode_id != request.episode_id:
-            raise WorldError(f'no problem was given for episode {request.episode_id!r}; call '
-                             '~/reset with the whole problem first')
-        return self._given
+        problem = self._problem
+        if problem is None or problem.episode_id != episode_id:
+            raise WorldError(f'no problem was loaded for episode {episode_id!r}; call '
+                             '~/load_problem first')
+        as_built, self._built = self._built and self.is_untouched(), False
+        self.by_agent = not as_built
+        show = None if as_built else self.build(problem)
+        fill = self.begin()
+
+        def show_and_fill() -> None:
+            if show is not None:
+                show()
+            fill(response)
+        return show_and_fill
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         self._unwanted.set()  # before: an action that begins at this moment sees it
@@ -204,4 +235,5 @@ class WorldNode(Node):
     def _act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
         """In the worker's thread, where an action may have waited."""
         self.check_cancelled()
+        self._built = False
         return self.act(action)

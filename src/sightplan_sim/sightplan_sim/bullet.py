@@ -7,10 +7,13 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import cv2
+
+from sightplan.model import WorldError
 
 _LOCK = threading.Lock()
 _threads: list[int] = []  # how many OpenCV had, for each who is in `one_thread`; the first counts
@@ -34,6 +37,32 @@ def _imported() -> Any:
         os.dup2(saved, 2)
         os.close(saved)
     return pybullet
+
+
+class Bullet:
+    """PyBullet with a client of its own, to which every call of a function goes.
+
+    The client is given back by ``close``, or when nobody holds this any more.
+
+    Raises:
+        WorldError: PyBullet gave no connection.
+    """
+
+    def __init__(self) -> None:
+        self._module = import_bullet()
+        self._client: int = self._module.connect(self._module.DIRECT)
+        if self._client < 0:
+            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
+        self.close = weakref.finalize(
+            self, self._module.disconnect, physicsClientId=self._client)
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of PyBullet for this client, or one of its constants."""
+        found = getattr(self._module, name)
+        if callable(found):
+            found = functools.partial(found, physicsClientId=self._client)
+        setattr(self, name, found)  # at hand the next time
+        return found
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Iterator
 
-import cv2
 import numpy as np
 import pytest
 import yaml
@@ -19,7 +18,6 @@ from sightplan_arm.geometry import distance, hand_down, inverse
 from sightplan_arm.hardware import Camera
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import joint_line, timed
-from sightplan_sim.arm import film
 from sightplan_sim.arm.camera_process import CameraProcess
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import Poses
@@ -285,19 +283,3 @@ def test_the_worlds_camera_process_gives_the_worlds_pictures(world):
     seen = world.observe()
     assert np.array_equal(picture.rgb, seen.image)
     assert np.array_equal(picture.depth_m, seen.depth_m)
-
-
-def test_a_film_shows_arm_and_table_from_the_side(tmp_path):
-    file = tmp_path / 'sheet.png'
-    assert film.main(['--out', str(file), '--frames', '3', '--columns', '2',
-                      '--width', '96']) == 0
-    picture = cv2.imread(str(file))
-    assert picture.shape == (2 * (72 + 4), 2 * (96 + 4), 3)
-    tiles = [picture[:76, :100], picture[:76, 100:], picture[76:, :100]]
-    assert all(tile.std() > 20 for tile in tiles)
-    assert np.abs(tiles[0].astype(int) - tiles[1]).mean() > 3
-    for bad in (['--out', str(tmp_path / 'nowhere' / 'sheet.png')],
-                ['--out', str(file), '--frames', '1']):
-        with pytest.raises(SystemExit) as error:
-            film.main(bad)
-        assert error.value.code == 2

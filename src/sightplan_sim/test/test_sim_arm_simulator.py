@@ -17,7 +17,6 @@ from sightplan_arm.geometry import hand_down, inverse, make_pose
 from sightplan_arm.hardware import Arm
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import joint_line, timed
-from sightplan_sim.arm.meshes import panda_meshes, simplified_panda
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import SimulatedArm
 
@@ -218,17 +217,6 @@ def test_in_real_time_a_thread_lets_time_pass_and_wait_waits():
 def test_another_robot_is_refused_by_name():
     with pytest.raises(InputError, match=r'ur5e.*only a Panda'):
         make(load_robot('ur5e'))
-
-
-def test_what_is_seen_of_the_arm_is_the_meshes_of_pybullet_data_simplified():
-    made = {(m.link, m.shade): m for m in simplified_panda()}
-    shipped = {(m.link, m.shade): m for m in panda_meshes()}
-    assert set(made) == set(shipped)
-    assert sum(len(m.triangles) for m in shipped.values()) < 9000
-    for key, mesh in made.items():
-        assert np.array_equal(mesh.triangles, shipped[key].triangles)
-        assert np.allclose(mesh.vertices_m, shipped[key].vertices_m, atol=1e-5)
-        assert np.allclose(np.linalg.norm(shipped[key].normals, axis=1), 1.0, atol=0.02)
 
 
 def test_poses_are_in_the_tables_frame(arm):

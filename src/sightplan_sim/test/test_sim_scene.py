@@ -107,7 +107,7 @@ def test_light_falls_on_the_blocks(scene, field):
 def test_a_closed_or_forgotten_scene_gives_its_simulator_back():
     import pybullet
     closed, forgotten = BlocksScene(64, 64), BlocksScene(64, 64)
-    clients = [closed._client, forgotten._client]
+    clients = [closed._bullet._client, forgotten._bullet._client]
     assert all(pybullet.isConnected(physicsClientId=client) for client in clients)
     closed.close()
     closed.close()

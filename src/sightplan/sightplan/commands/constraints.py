@@ -248,7 +248,7 @@ def check_rules(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
     """Yields a function that gives the true states of the world, for a problem."""
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     world = make_world(domain.name)
     try:
         if not isinstance(world, TruthSource):

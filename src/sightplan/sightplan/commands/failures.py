@@ -85,7 +85,7 @@ def _main(arguments: argparse.Namespace) -> int:
     if arguments.pictures:
         _write_pictures(chosen, user_path(arguments.pictures))
     if arguments.json:
-        ids = {(str(failed.folder), failed.line['episode_id']) for _, failed in chosen}
+        ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
         print(json.dumps({'runs': [_chosen_only(column, ids) for column in columns]},
                          allow_nan=False))
     elif arguments.cause or arguments.episode:
@@ -152,7 +152,7 @@ def _show(column: Column, failed: FailedEpisode) -> None:
     """Print one failure with its answers and the actions around it."""
     from sightplan.report.failures import history
     failure, evidence = failed.failure, failed.failure['evidence']
-    print(f'{failed.line["episode_id"]}  ({column.run}, {column.method}'
+    print(f'{failed.line["id"]}  ({column.run}, {column.method}'
           f'{", " + column.model if column.model else ""})')
     print(f'  {failure["cause"]}, step {failure["step"]}: {evidence["text"]}')
     for answer in evidence['answers']:
@@ -170,7 +170,7 @@ def _show(column: Column, failed: FailedEpisode) -> None:
 
 def _chosen_only(column: Column, ids: set[tuple[str, str]]) -> dict[str, Any]:
     found = column.to_json()
-    folders = {failed.line['episode_id']: str(failed.folder) for failed in column.failed}
+    folders = {failed.line['id']: str(failed.folder) for failed in column.failed}
     found['failures'] = [f for f in found['failures']
                          if (folders[f['episode_id']], f['episode_id']) in ids]
     return found
@@ -183,7 +183,7 @@ def _write_pictures(chosen: Sequence[tuple[Column, FailedEpisode]], folder: Path
     for column, failed in chosen:
         data = failure_picture(failed.folder, failed.line)
         if data is not None:
-            name = f'{file_name(column.run)}.{file_name(failed.line["episode_id"])}.png'
+            name = f'{file_name(column.run)}.{file_name(failed.line["id"])}.png'
             (folder / name).write_bytes(data)
             written += 1
     print(f'{written} of {len(chosen)} failures have a picture; written to {folder}',

@@ -337,7 +337,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     """
     from sightplan.grounding import BackendGrounder
     from sightplan.report.picture import draw_answers, save_png
-    from sightplan.runs.runner import make_world
+    from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend, resolved_options
     world = make_world(domain.name)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
@@ -368,7 +368,7 @@ def picture_problems(arguments: argparse.Namespace) -> int:
     from sightplan.commands.run import read_options
     from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
     from sightplan.report.picture import save_png
-    from sightplan.runs.runner import ALL_SPLITS, RunSettings, make_world, select_problems
+    from sightplan.runs import ALL_SPLITS, RunSettings, make_world, select_problems
     out = _check_sheet(arguments)
     domain, pairs, errors = select_problems(RunSettings(
         domain=arguments.domain, split=arguments.split or ALL_SPLITS,

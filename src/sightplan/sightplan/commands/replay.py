@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sightplan.replay.comparison import Pair
     from sightplan.replay.sources import Sources
     from sightplan.report.tables import Table
+    from sightplan.runs import Suite
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _MOST_SHOWN = 20
@@ -65,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan replay``."""
     from sightplan.grounding import PARSERS
     from sightplan.replay.asking import RECORDED, TODAY
-    from sightplan.runs.runner import RunSettings
+    from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
     parser = subparsers.add_parser(
@@ -253,6 +254,7 @@ class _Command:
             compared = [run.equal for run in again if run.equal is not None]
             result = {
                 **summary_of([line for run in again for line in run.lines],
+                             _one([run.suite for run in again]),
                              ', '.join(map(str, self._arguments.paths))),
                 'equal': all(compared) if compared else None, 'runs': summaries,
                 'compared': sum(run.compared for run in again),
@@ -574,6 +576,11 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
     if note:
         console.print(note, markup=False)
     console.print()
+
+
+def _one(suites: Sequence[Suite | None]) -> Suite | None:
+    """The suite that all have, None if they differ."""
+    return suites[0] if all(suite == suites[0] for suite in suites) else None
 
 
 def _number(value: float | None) -> str:

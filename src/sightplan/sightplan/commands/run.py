@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from sightplan.commands.progress import EpisodeBar
+from sightplan.metrics import measures
 from sightplan.model import InfrastructureError, InputError, settings_fields
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
@@ -42,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.domains import domain_names
     from sightplan.grounding import PARSERS
     from sightplan.report.rerun_log import TARGETS
-    from sightplan.runs.runner import RunSettings
+    from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
     parser = subparsers.add_parser(
@@ -59,6 +60,7 @@ def add_parser(subparsers: Any) -> None:
                            type=info.type, **extra)
 
     what = parser.add_argument_group('what to run')
+    add(what, 'suite', metavar='NAME|FOLDER')
     add(what, 'domain', choices=domain_names())
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
@@ -75,6 +77,8 @@ def add_parser(subparsers: Any) -> None:
                       'path of a .json or .yaml file')
     what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the simulated world (repeatable)')
+    what.add_argument('--suite-option', action='append', default=[], metavar='KEY=VALUE',
+                      help='setting of a suite of samples (repeatable), such as data=DIR')
     how = parser.add_argument_group('how much, how long')
     for name in ('episodes', 'seed', 'max_actions'):
         add(how, name)
@@ -112,7 +116,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
         InputError: an option cannot be read; names it.
     """
     from sightplan.agent import policy_settings
-    from sightplan.runs.runner import RunSettings
+    from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     pairs = list(arguments.backend_option)
@@ -125,7 +129,8 @@ def settings_from(arguments: argparse.Namespace) -> Any:
             pairs, type(backend_settings(values['backend'])), '--backend-option'),
         method_options=read_options(
             arguments.method_option, type(policy_settings(values['method'])), '--method-option'),
-        world_options=read_options(arguments.world_option, None, '--world-option'))
+        world_options=read_options(arguments.world_option, None, '--world-option'),
+        suite_options=read_options(arguments.suite_option, None, '--suite-option'))
 
 
 def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
@@ -172,7 +177,7 @@ def _convert(text: str, kind: type, where: str) -> Any:
 def main(arguments: argparse.Namespace) -> int:
     """Run, show, report; returns the exit code."""
     from sightplan.report.rerun_log import RerunLog
-    from sightplan.runs.runner import run
+    from sightplan.runs import run
     with stop_flag() as stop:
         try:
             settings = settings_from(arguments)
@@ -287,19 +292,20 @@ class ProgressBar(EpisodeBar):
             self.say(f'skipped: {text}')
         self.say(f'results: {out}'
                  + (f' ({len(done)} episodes are there already)' if done else ''))
-        self._solved, self._scored = (sum(bool(line[key]) for line in done)
-                                      for key in ('solved', 'scored'))
+        self._solved, self._scored = (sum(bool(key(line)) for line in done)
+                                      for key in (measures.solved, measures.scored))
         self.begin('episodes', total, len(done))
 
-    def episode(self, line: Mapping[str, Any]) -> None:
+    def item(self, line: Mapping[str, Any]) -> None:
         """Advance."""
-        self._scored += bool(line['scored'])
-        self._solved += bool(line['solved'])
+        self._scored += measures.scored(line)
+        self._solved += bool(measures.solved(line))
         self.update(self.done + 1, f'solved {self._solved} of {self._scored}')
         if self.plain:
-            verdict = ('solved' if line['solved'] else 'not solved') if line['scored'] else (
+            verdict = ('solved' if measures.solved(line) else 'not solved') if (
+                measures.scored(line)) else (
                 f'not scored ({line["error"]})')
-            self.say(f'[{self.done}/{self.total}] {line["episode_id"]}: {verdict}, '
+            self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
                      f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
                      f'ETA {self.time_left}')
 

@@ -19,11 +19,11 @@ from sightplan.metrics.paired import (
     paired_bootstrap,
 )
 from sightplan.metrics.scorer import EpisodeScorer
-from sightplan.metrics.summary import belief_reliability, failure_counts, summarise
+from sightplan.metrics.summary import belief_reliability, failure_counts, summarise_episodes
 
 __all__ = [
     'Agreement', 'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'PairedDifference', 'RULES',
     'Reliability', 'agreement', 'belief_reliability', 'cause_of', 'failure_counts', 'failure_of',
     'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap', 'reliability', 'reliability_of_sums',
-    'sem', 'summarise', 'wilson', 'without_truth',
+    'sem', 'summarise_episodes', 'wilson', 'without_truth',
 ]

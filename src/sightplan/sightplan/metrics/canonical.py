@@ -9,12 +9,8 @@ processes the episodes were made.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-from sightplan.metrics.summary import summarise
 
 INCIDENTAL = frozenset({
     'seconds', 'timings_s',  # how long it took
@@ -25,7 +21,6 @@ INCIDENTAL = frozenset({
 """Fields, at any depth, of a line of results that depend on more than the episode."""
 
 _STAMP_OF_A_WRONG_ANSWER = 5
-_INCIDENTAL_SUMMARY = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage')
 
 
 def canonical(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,18 +36,3 @@ def _without(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without(item) for key, item in value.items() if key not in INCIDENTAL}
     return [_without(item) for item in value] if isinstance(value, list) else value
-
-
-def canonical_summary(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Scores of a run, see ``summarise``, as far as they do not depend on more than its episodes.
-
-    Args:
-        lines: in the order of the episodes.
-
-    Returns:
-        the scores, and ``lines_sha256``, a hash over all canonical lines.
-    """
-    summary = {key: value for key, value in summarise(lines).items()
-               if key not in _INCIDENTAL_SUMMARY}
-    content = ''.join(json.dumps(canonical(line), sort_keys=True) + '\n' for line in lines)
-    return {**summary, 'lines_sha256': hashlib.sha256(content.encode()).hexdigest()}

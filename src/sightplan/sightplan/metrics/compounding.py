@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.model import AskPurpose
 
 _CHECKED = (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
@@ -83,7 +84,7 @@ def error_free(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]
     found: dict[tuple[str, str], int] = {}
     for line in lines:
         right, asked = answers_right([line])
-        if line['scored'] and line['solved'] and asked and right == asked:
+        if measures.solved(line) and asked and right == asked:
             key = (line['split'], line['problem'])
             found[key] = min(asked, found.get(key, asked))
     return found

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sightplan.metrics.measures import scored, solved
 from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
 
 REPEATED = 2
@@ -106,7 +107,7 @@ class Rule:
 
 def without_truth(line: Mapping[str, Any]) -> bool:
     """Whether an episode went to its end where nobody could tell how it ended, as on a robot."""
-    return (line.get('scored') is False and line.get('error') is None
+    return (not scored(line) and line.get('error') is None
             and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
 
 
@@ -120,7 +121,7 @@ def failure_of(line: Mapping[str, Any]) -> Failure | None:
     Returns:
         the failure; None if the episode was solved, or was cancelled, or if nobody can tell.
     """
-    if (line.get('solved') or line.get('stop') == StopReason.CANCELLED.value
+    if (solved(line) or line.get('stop') == StopReason.CANCELLED.value
             or without_truth(line)):
         return None
     episode = _Episode(line)
@@ -370,7 +371,7 @@ def _say(answers: Sequence[Mapping[str, Any]]) -> str:
 # The rules, each a function from an episode to its failure.
 
 def _infrastructure(episode: _Episode) -> Failure | None:
-    if episode.line.get('scored'):
+    if scored(episode.line):
         return None
     reason = episode.line.get('error') or episode.line.get('message') or 'it was not scored'
     return episode.failure(Cause.INFRASTRUCTURE, f'The episode says nothing about the method: '

@@ -141,6 +141,8 @@ def _bootstrap(values: Columns, clusters: Sequence[str], statistic: Callable[[Co
     members: dict[str, list[int]] = {}
     for index, cluster in enumerate(clusters):
         members.setdefault(cluster, []).append(index)
+    if len(members) < 2 or not resamples:
+        return None, None
     groups = [np.array(indices) for indices in members.values()]
     random = np.random.default_rng(seed)
     found = np.empty(resamples)

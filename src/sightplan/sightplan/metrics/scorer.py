@@ -1,23 +1,18 @@
 """Scoring one episode from its events and ground truth.
 
-The paper's rules are those of ViPlan's evaluation:
-
-* an episode is *solved* when the goal holds in the true final state, whatever the method believes;
-* *predicate accuracy* counts the questions of enumerations only;
-* an *action* is right when it was executed and all answers about its preconditions and effects are
-  true; the actions that were still planned at the end count as not right, and an episode without
-  any plan counts as one action that is not right.
-
-Ours, beside them, say what the checks were worth: how often a check raised the alarm and whether
-there was one to raise, and how many withheld actions were withheld rightly; and why an episode
-failed (``metrics.failures``).
+It counts what happened and compares it with the truth: whether the goal holds in the true final
+state, which answers were wrong, what each action did, what checks of preconditions and effects
+were worth (``judgements.CHECKS``), how many withheld actions were withheld rightly, and why an
+episode failed (``metrics.failures``). What of this is measured is the suite's to say.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
 from sightplan.metrics.judgements import CHECKS, Judged, Judgements, is_wrong
 from sightplan.model import (
@@ -50,8 +45,12 @@ COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'u
 BELIEF_BINS = 20
 """Bins of equal width into which the probabilities of beliefs are counted."""
 
+Measures = Callable[[Mapping[str, Any], bool | None], Mapping[str, float | None]]
+
 MOST_TEXTS, MOST_CHARACTERS = 5, 600
 """So many unreadable replies of a planning model are kept, cut to so many characters."""
+
+_SENT = (FeedbackStatus.EXECUTED.value, FeedbackStatus.REJECTED.value)
 
 
 class EpisodeScorer:
@@ -61,13 +60,19 @@ class EpisodeScorer:
     its next reset.
     """
 
-    def __init__(self, truth: TruthSource | None) -> None:
-        """Score against ``truth``; None: there is none, as on a robot.
+    def __init__(self, truth: TruthSource | None, suite: str = '',
+                 measures: Measures = episode_measures) -> None:
+        """Score against ground truth.
 
-        Then episodes are not scored, which is no error: their lines tell how they went as far as
-        the agent knows it, and what it claimed (``stop``).
+        Args:
+            truth: None: there is none, as on a robot. Then episodes are not scored, which is no
+                error: their lines tell how they went as far as the agent knows it, and what it
+                claimed (``stop``).
+            suite: name of the suite that the episodes belong to, '' for none.
+            measures: from a line, and whether the episode is solved (None: not scored), to the
+                line's measures.
         """
-        self._truth = truth
+        self._truth, self._suite, self._measures = truth, suite, measures
         self._result: dict[str, Any] | None = None
         self._spec: EpisodeSpec | None = None
         self._now_ns = 0
@@ -137,7 +142,7 @@ class EpisodeScorer:
         self._usage: Usage | None = None
         self._named = self._reply = ''
         self._line: dict[str, Any] = {
-            'episode_id': spec.episode_id,
+            'id': spec.id, 'suite': self._suite, 'kind': 'episode', 'cluster': spec.cluster,
             'domain': spec.problem.domain,
             'split': spec.split,
             'problem': spec.problem.name,
@@ -149,7 +154,8 @@ class EpisodeScorer:
             'stop_at_goal': spec.stop_at_goal,
             'privileged': spec.privileged.value, 'told': 0,
             'optimal_length': spec.problem.optimal_length,
-            'scored': False, 'solved': False, 'stop': '', 'message': '', 'error': None,
+            'measures': {}, 'cause': None, 'answer': [],
+            'stop': '', 'message': '', 'error': None,
             'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'invalid': 0,
             'remaining': 0, 'withheld_rightly': 0,
             'plans': [], 'actions': [],
@@ -333,28 +339,29 @@ class EpisodeScorer:
         assert self._spec is not None
         self._count_belief()
         line = self._line
-        scored = event.reason.scored and self._truth is not None
-        if scored:
+        solved: bool | None = None
+        if event.reason.scored and self._truth is not None:
             final = self._true_state(event.stamp_ns or None)
             if final is not None:
-                line['solved'] = self._spec.problem.goal_met(final)
+                solved = self._spec.problem.goal_met(final)
                 line['goal_unmet'] = self._judgements.unmet(final)
         if self._failure:
-            # What cannot be compared with truth must not count, neither way.
-            scored, line['solved'] = False, False
+            solved = None  # what cannot be compared with truth must not count, neither way
         planned = any(p['status'] == PlanningStatus.SOLVED.value for p in line['plans'])
         line.update(
-            scored=scored, stop=event.reason.value, message=event.message,
+            stop=event.reason.value, message=event.message,
             error=(event.message or event.reason.value) if not event.reason.scored
             else self._failure or None,
             remaining=event.remaining, seconds=event.seconds, timings_s=dict(event.timings_s),
             actions_right=sum(step['right'] for step in line['actions']),
             actions_counted=(len(line['actions']) + event.remaining
                              if planned or line['actions'] else 1),
-            usage=None if self._usage is None else dataclasses.asdict(self._usage))
+            usage=None if self._usage is None else dataclasses.asdict(self._usage),
+            answer=[step['action'] for step in line['actions'] if step['status'] in _SENT])
+        line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:
-            line['failure'] = failure.to_json()
+            line['failure'], line['cause'] = failure.to_json(), failure.cause.value
             for answer in line['failure']['evidence']['answers']:
                 answer['question'] = self._judgements.texts.get(answer['atom'], '')
         self._result = line

@@ -12,6 +12,7 @@ from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.failures import Cause, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.judgements import CHECKS
+from sightplan.metrics.measures import scored, solved
 from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
@@ -19,8 +20,8 @@ _STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_rightly', 'inva
 _USAGE = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
 
 
-def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Score a run.
+def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Score a run of episodes.
 
     Success is counted over scored episodes only: those that ended in an infrastructure error
     (``errors``), were cancelled, or had no ground truth say nothing about the method. Answers are
@@ -42,8 +43,7 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           purposes;
         * ``predicates``: purpose to predicate to counts and accuracy split by truth;
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
-        * ``action_accuracy``: the paper's, which is about answers (None for methods that ask
-          nothing); ``executable``: share of the actions that were decided on and not withheld
+        * ``executable``: share of the actions that were decided on and not withheld
           which the world carried out (None without any); ``actions``, ``checks``;
         * ``proposals`` of a model that plans, by status, and ``repaired``; ``prompts`` that were
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
@@ -58,50 +58,46 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         * ``seconds`` (sum), ``seconds_per_episode``, ``stage_seconds`` (sums per stage);
         * ``splits``: success per split when there are several, and ``mean_of_splits``.
     """
-    scored = [line for line in lines if line['scored']]
+    known = [line for line in lines if scored(line)]
     cancelled = sum(line['stop'] == 'cancelled' for line in lines)
     untold = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
-        'episodes': len(lines), 'scored': len(scored), **_success(scored),
-        'errors': len(lines) - len(scored) - cancelled - untold, 'cancelled': cancelled,
+        'episodes': len(lines), 'scored': len(known), **_success(known),
+        'errors': len(lines) - len(known) - cancelled - untold, 'cancelled': cancelled,
         **({'without_truth': untold} if untold else {}),
     }
-    predicates = _predicates(scored)
+    predicates = _predicates(known)
     summary['predicate_accuracy'] = _accuracy(predicates)
     summary['predicates'] = predicates
     summary['enumerations'] = {
-        'count': sum(len(line['enumerations']) for line in scored),
-        'exact': sum(sum(line['enumerations']) for line in scored),
+        'count': sum(len(line['enumerations']) for line in known),
+        'exact': sum(sum(line['enumerations']) for line in known),
         'first_exact': sum(bool(line['enumerations']) and bool(line['enumerations'][0])
-                           for line in scored),
+                           for line in known),
     }
-    asks = any(line['questions'] for line in scored)
-    right, counted = (sum(line[key] for line in scored)
-                      for key in ('actions_right', 'actions_counted'))
-    summary['action_accuracy'] = right / counted if asks and counted else None
-    steps = {key: sum(line.get(key, 0) for line in scored) for key in _STEPS}
+    steps = {key: sum(line.get(key, 0) for line in known) for key in _STEPS}
     summary['actions'] = steps
     summary['executable'] = _ratio(steps['executed'],
                                    steps['executed'] + steps['rejected'] + steps['invalid'])
-    summary['proposals'] = _sums(line.get('proposals', {}) for line in scored)
-    summary['repaired'] = sum(line.get('repaired', 0) for line in scored)
+    summary['proposals'] = _sums(line.get('proposals', {}) for line in known)
+    summary['repaired'] = sum(line.get('repaired', 0) for line in known)
     summary['prompts'] = _sums(line.get('prompts', {}) for line in lines)
     summary['usage'] = _usage(lines)
     summary['failures'] = failure_counts(lines)
     summary['checks'] = {
-        purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in scored)
+        purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in known)
                   for kind in CHECKS}
         for purpose in (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
-        if any(purpose in line['checks'] for line in scored)}
-    summary['plans'] = _plans(scored)
+        if any(purpose in line['checks'] for line in known)}
+    summary['plans'] = _plans(known)
     summary['questions'] = sum(line['questions'] for line in lines)
-    summary['questions_per_episode'] = _mean(line['questions'] for line in scored)
+    summary['questions_per_episode'] = _mean(line['questions'] for line in known)
     summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
                               for counts in table.values())
     summary['looks'] = sum(line['looks'] for line in lines)
     summary['told'] = sum(line.get('told', 0) for line in lines)
-    summary['told_per_episode'] = _mean(line.get('told', 0) for line in scored)
-    believed = belief_reliability(scored)
+    summary['told_per_episode'] = _mean(line.get('told', 0) for line in known)
+    believed = belief_reliability(known)
     summary['belief_reliability'] = None if believed is None else {
         'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}
     summary['stops'] = dict(sorted(_tally(line['stop'] for line in lines).items()))
@@ -112,7 +108,7 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         stage: sum(line['timings_s'].get(stage, 0.0) for line in lines) for stage in stages}
     splits = dict.fromkeys(line['split'] for line in lines)
     if len(splits) > 1:
-        each = {split: _success([line for line in scored if line['split'] == split])
+        each = {split: _success([line for line in known if line['split'] == split])
                 for split in splits}
         summary['splits'] = each
         rated = [s for s in each.values() if s['success_rate'] is not None]
@@ -162,10 +158,10 @@ def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000
     return reliability_of_sums(array, resamples)
 
 
-def _success(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    n, solved = len(scored), sum(bool(line['solved']) for line in scored)
-    rate = solved / n if n else None
-    return {'solved': solved, 'success_rate': rate, 'interval95': list(wilson(solved, n)),
+def _success(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    n, number = len(known), sum(bool(solved(line)) for line in known)
+    rate = number / n if n else None
+    return {'solved': number, 'success_rate': rate, 'interval95': list(wilson(number, n)),
             'sem': sem(rate, n) if rate is not None else None}
 
 
@@ -213,16 +209,16 @@ def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict
     }
 
 
-def _plans(scored: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    plans = [plan for line in scored for plan in line['plans']]
-    ratios = [line['executed'] / line['optimal_length'] for line in scored
-              if line['solved'] and line['optimal_length']]
+def _plans(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    plans = [plan for line in known for plan in line['plans']]
+    ratios = [line['executed'] / line['optimal_length'] for line in known
+              if solved(line) and line['optimal_length']]
     return {
         'asked': len(plans),
         'solved': sum(plan['status'] == 'solved' for plan in plans),
         'never_planned': sum(not any(p['status'] == 'solved' for p in line['plans'])
-                             for line in scored if line['plans']),
-        'actions_per_solved': _mean(line['executed'] for line in scored if line['solved']),
+                             for line in known if line['plans']),
+        'actions_per_solved': _mean(line['executed'] for line in known if solved(line)),
         'length_ratio': {'mean': _mean(ratios), 'max': max(ratios, default=None)},
     }
 

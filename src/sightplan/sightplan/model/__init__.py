@@ -32,6 +32,7 @@ from sightplan.model.errors import (
     SightplanError,
     SpendingCapError,
     StoppedError,
+    UnknownImageError,
     WorldError,
     did_you_mean,
 )
@@ -78,7 +79,7 @@ __all__ = [
     'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus',
     'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem', 'ProblemError', 'Proposal',
     'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'SightplanError', 'SpendingCapError',
-    'StoppedError',
+    'StoppedError', 'UnknownImageError',
     'State', 'Stepped', 'StopReason', 'SymbolicPlanner', 'TruthSource', 'Usage', 'Verdict',
     'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_folders',
     'did_you_mean', 'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between',

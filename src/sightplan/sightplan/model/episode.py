@@ -116,6 +116,16 @@ class EpisodeSpec:
     stop_at_goal: bool = False
     privileged: Privileged = Privileged.NONE
 
+    @property
+    def id(self) -> str:
+        """Its id as an item of a run."""
+        return self.episode_id
+
+    @property
+    def cluster(self) -> str:
+        """What it shares its luck with: its problem, whatever the seed."""
+        return f'{self.problem.domain}/{self.split or "-"}/{self.problem.name}'
+
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStarted:

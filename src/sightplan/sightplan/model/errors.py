@@ -70,6 +70,12 @@ class StoppedError(WorldError):
     code = 15
 
 
+class UnknownImageError(InfrastructureError):
+    """A request names an image by its id that the model's node has not, or no more: send it."""
+
+    code = 16
+
+
 class CancelledError(SightplanError):
     """The work was cancelled from outside."""
 

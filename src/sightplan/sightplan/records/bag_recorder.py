@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 
 from sightplan.domains import Domain
+from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
@@ -114,7 +115,7 @@ class BagRecorder:
         bag = self._bag
         if bag is None:
             return
-        if self._keep == FAILED and line['solved']:
+        if self._keep == FAILED and measures.solved(line):
             self.discard()
             return
         self._bag = None

@@ -59,7 +59,7 @@ class FailureImages:
         if not failure or failure['image_id'] not in self._looks:
             return
         from sightplan.report.failures_picture import captioned
-        path = Path(FOLDER) / f'{file_name(line["episode_id"])}.png'
+        path = Path(FOLDER) / f'{file_name(line["id"])}.png'
         picture = captioned(self._looks[failure['image_id']], line)
         try:
             (self._folder / FOLDER).mkdir(exist_ok=True)

@@ -237,22 +237,22 @@ def observation_from_msg(message: Any) -> Observation:
                        frame_id=message.header.frame_id)
 
 
-# what else is known about a look
+# what else is known about an observation
 
-def with_view(observation: Observation, message: Any, told: Iterable[Any] = ()) -> Observation:
-    """A look with what else is known about it.
+def with_view(observation: Observation, message: Any, facts: Iterable[Any] = ()) -> Observation:
+    """An observation with what else is known about it.
 
     Args:
-        observation: the look.
+        observation: the observation.
         message: what is in view (View).
-        told: privileged information (Fact).
+        facts: privileged information (Fact).
     """
     visible = tuple(message.visible_objects) if message.knows_visible else None
     return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
-                               told=told_from_msg(told))
+                               told=facts_from_msg(facts))
 
 
-def told_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
+def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
     """Facts in messages."""
     return {atom_from_msg(message.atom): bool(message.holds) for message in messages}
 
@@ -277,10 +277,19 @@ def question_from_msg(message: Any) -> Question:
     return Question(atom_from_msg(message.atom), message.text)
 
 
+def verdict_from_msg(value: int) -> Verdict:
+    """A message's verdict.
+
+    Raises:
+        InputError: the number stands for nothing.
+    """
+    return _member(VERDICTS, value, 'verdict')
+
+
 def answer_from_msg(message: Any) -> Answer:
     """A message's answer."""
-    return Answer(atom_from_msg(message.atom), _member(VERDICTS, message.verdict, 'verdict'),
-                  _probability_from_msg(message.p_yes), _probability_from_msg(message.p_no),
+    return Answer(atom_from_msg(message.atom), verdict_from_msg(message.verdict),
+                  probability_from_msg(message.p_yes), probability_from_msg(message.p_no),
                   message.text)
 
 
@@ -293,11 +302,13 @@ def usage_from_msg(message: Any) -> Usage | None:
                  None if math.isnan(message.cost_usd) else float(message.cost_usd))
 
 
-def _probability_to_msg(value: float | None) -> float:
+def probability_to_msg(value: float | None) -> float:
+    """A probability as a number; NaN: there is none."""
     return math.nan if value is None else value
 
 
-def _probability_from_msg(value: float) -> float | None:
+def probability_from_msg(value: float) -> float | None:
+    """A number's probability; None: there is none."""
     return None if math.isnan(value) else float(value)
 
 
@@ -359,7 +370,7 @@ def optimal_length(message: Any) -> int | None:
 
 
 def read_problem(message: Any) -> tuple[Domain, Problem]:
-    """Domain and problem of an EpisodeEvent, a ResetWorld request or a goal of RunEpisode.
+    """Domain and problem of an EpisodeEvent, a LoadProblem request or a goal of RunEpisode.
 
     The texts in the message are used, not files, so that nodes on other machines, and bags
     replayed later, need none.
@@ -411,18 +422,18 @@ def ended_from_msg(message: Any) -> EpisodeEnded:
 
 
 def _elsewhere(message: Any) -> Observation:
-    """The look that a message is about, without its image."""
+    """The observation that a message is about, without its image."""
     return Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
                                  message.header.frame_id)
 
 
-def look_from_msg(message: Any) -> Observed:
-    """A look, without its image."""
-    return Observed(with_view(_elsewhere(message), message.view, message.told))
+def observed_from_msg(message: Any) -> Observed:
+    """An observation, without its image."""
+    return Observed(with_view(_elsewhere(message), message.view, message.privileged_facts))
 
 
 def asked_from_msg(message: Any) -> Asked:
-    """Questions and answers, about a look without its image.
+    """Questions and answers, about an observation without its image.
 
     Raises:
         InputError: unknown numbers, or not as many answers and expectations as questions.
@@ -453,7 +464,7 @@ def planned_from_msg(message: Any) -> Planned:
 
 
 def proposed_from_msg(message: Any) -> Proposed:
-    """A message's plan of a model, for a look without its image."""
+    """A message's plan of a model, for an observation without its image."""
     return Proposed(
         _elsewhere(message), proposal_from_msg(message.proposal), message.prompt,
         usage_from_msg(message.usage), tuple(map(past_step_from_msg, message.history)))
@@ -488,7 +499,7 @@ def truth_from_msg(message: Any) -> Told:
 
 
 _EVENT_FROM_MSG: dict[str, Callable[[Any], EpisodeEvent]] = {
-    topics.AGENT_EPISODE: ended_from_msg, topics.AGENT_LOOK: look_from_msg,
+    topics.AGENT_EPISODE: ended_from_msg, topics.AGENT_OBSERVATION: observed_from_msg,
     topics.AGENT_ANSWERS: asked_from_msg, topics.AGENT_BELIEF: belief_from_msg,
     topics.AGENT_PLAN: planned_from_msg, topics.AGENT_PROPOSAL: proposed_from_msg,
     topics.AGENT_STEP: step_from_msg}
@@ -497,7 +508,8 @@ _EVENT_FROM_MSG: dict[str, Callable[[Any], EpisodeEvent]] = {
 class EventReader:
     """Reads the messages of one episode, in order: all but its start, which names the problem.
 
-    What is known about a look is said once, in its message: the events about it get it back.
+    What is known about an observation is said once, in its message: the events about it
+    get it back.
     """
 
     def __init__(self) -> None:
@@ -586,15 +598,15 @@ class Messages:
             p=[*k[:3], 0.0, *k[3:6], 0.0, *k[6:], 0.0])
 
     def view_to_msg(self, observation: Observation) -> Any:
-        """What is known about a look besides pictures and told facts, as a message."""
+        """What is known about an observation besides pictures and facts, as a message."""
         visible = observation.visible_objects
         return self._own('View', knows_visible=visible is not None,
                          visible_objects=list(visible or ()), text=text(observation.text or ''))
 
-    def told_to_msg(self, told: Mapping[Atom, bool]) -> list[Any]:
+    def facts_to_msg(self, facts: Mapping[Atom, bool]) -> list[Any]:
         """Facts as messages, in their order (prompts keep it)."""
         return [self._own('Fact', atom=self.atom_to_msg(atom), holds=holds)
-                for atom, holds in told.items()]
+                for atom, holds in facts.items()]
 
     def question_to_msg(self, question: Question) -> Any:
         """A question as a message."""
@@ -605,8 +617,8 @@ class Messages:
         """An answer as a message; a missing probability becomes NaN."""
         return self._own('Answer', atom=self.atom_to_msg(answer.atom),
                          verdict=VERDICTS[answer.verdict],
-                         p_yes=_probability_to_msg(answer.p_yes),
-                         p_no=_probability_to_msg(answer.p_no), text=text(answer.text))
+                         p_yes=probability_to_msg(answer.p_yes),
+                         p_no=probability_to_msg(answer.p_no), text=text(answer.text))
 
     def usage_to_msg(self, usage: Usage | None) -> Any:
         """What a model's use cost, as a message; None: nobody counted."""
@@ -663,21 +675,23 @@ class Messages:
         message.timings_json = json.dumps(event.timings_s)
         return message
 
-    def look_to_msg(self, event: Observed, episode_id: str, sequence: int,
-                    labelled: bool = False) -> Any:
-        """A look as a message: the image itself is on a topic of the camera's, at the same stamp.
+    def observed_to_msg(self, event: Observed, episode_id: str, sequence: int,
+                        labelled: bool = False) -> Any:
+        """An observation as a message: the image itself is on a topic of the camera's.
+
+        Both have the same stamp.
 
         Args:
-            event: the look.
+            event: the observation.
             episode_id: of the episode.
             sequence: number of the message in the episode.
             labelled: whether the image is on the topic of pictures with labels.
         """
         seen = event.observation
         return self._own(
-            'Look', header=self.header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
+            'Observation', header=self.header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
             sequence=sequence, image_id=seen.image_id, labelled=labelled,
-            view=self.view_to_msg(seen), told=self.told_to_msg(seen.told))
+            view=self.view_to_msg(seen), privileged_facts=self.facts_to_msg(seen.told))
 
     def asked_to_msg(self, event: Asked, episode_id: str, sequence: int) -> Any:
         """Questions and answers about one image as a message."""
@@ -747,7 +761,8 @@ class EpisodeMessages:
 
         Args:
             messages: makes them.
-            labelled: whether looks show pictures with labels; they have a topic of their own.
+            labelled: whether observations show pictures with labels, which have a topic of
+                their own.
         """
         self._messages, self._labelled = messages, labelled
         self._spec: EpisodeSpec | None = None
@@ -770,8 +785,8 @@ class EpisodeMessages:
         self.sequence += 1
         if isinstance(event, Observed):
             self._stamp_ns = event.observation.stamp_ns
-            return topics.AGENT_LOOK, make.look_to_msg(event, episode_id, number,
-                                                       self._labelled())
+            return topics.AGENT_OBSERVATION, make.observed_to_msg(event, episode_id, number,
+                                                                  self._labelled())
         if isinstance(event, Asked):
             return topics.AGENT_ANSWERS, make.asked_to_msg(event, episode_id, number)
         if isinstance(event, BeliefUpdated):

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from sightplan.metrics import measures
 from sightplan.metrics.failures import without_truth
 from sightplan.model import InfrastructureError, InputError, user_path
 from sightplan.records.whole_files import replacing
@@ -166,7 +167,7 @@ class RunStore:
             ValueError: the episode is committed already by this process, or the run is not open.
             StorageError: the line could not be written (disk full); nothing is left of it.
         """
-        episode_id = line['episode_id']
+        episode_id = line['id']
         if episode_id in self._done and not self._shared:
             raise ValueError(f'episode {episode_id!r} is committed already')
         with self.locked() as done:
@@ -205,7 +206,7 @@ class RunStore:
 
     def done(self) -> set[str]:
         """Ids of the committed episodes."""
-        return {line['episode_id'] for line in self.lines()}
+        return {line['id'] for line in self.lines()}
 
     def drop_unscored(self) -> int:
         """Forget committed episodes that ended in an error or were cancelled, to repeat them.
@@ -219,14 +220,14 @@ class RunStore:
         with self.locked():
             assert self._file is not None
             lines = self.lines()
-            kept = [line for line in lines if line['scored'] or without_truth(line)]
+            kept = [line for line in lines if measures.scored(line) or without_truth(line)]
             if len(kept) < len(lines):
                 content = b''.join(map(_encode, kept))
                 _replace(self._path, content)
                 os.close(self._file)
                 self._file = self._opened()
                 self._lock()  # who waits for the old file sees that it was replaced
-                self._done = {line['episode_id'] for line in kept}
+                self._done = {line['id'] for line in kept}
                 self._known = len(content)
         return len(lines) - len(kept)
 
@@ -334,7 +335,7 @@ class RunStore:
             os.ftruncate(self._file, self._known + good)
             os.fsync(self._file)
         self._known += good
-        self._done |= {line['episode_id'] for line in lines}
+        self._done |= {line['id'] for line in lines}
 
     def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool,
                  retry_errors: bool, command: str) -> None:
@@ -384,7 +385,7 @@ def _parse(raw: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
         line = None
         with contextlib.suppress(ValueError):
             line = json.loads(piece)
-        if not isinstance(line, dict) or 'episode_id' not in line:
+        if not isinstance(line, dict) or 'id' not in line:
             if number == len(pieces) - 1 and not pieces[-1]:
                 break
             raise InputError(f'{path}:{number}: is not a line of results; remove it by hand')

@@ -19,7 +19,7 @@ CAMERA_LABELLED = 'camera/image_labelled'
 CAMERA_INFO = 'camera/camera_info'
 
 AGENT_EPISODE = f'{AGENT}/episode'
-AGENT_LOOK = f'{AGENT}/look'
+AGENT_OBSERVATION = f'{AGENT}/observation'
 AGENT_ANSWERS = f'{AGENT}/answers'
 AGENT_BELIEF = f'{AGENT}/belief'
 AGENT_PLAN = f'{AGENT}/plan'
@@ -33,7 +33,7 @@ IMAGE_TYPE = 'sensor_msgs/msg/Image'
 
 EVENTS = {
     AGENT_EPISODE: 'sightplan_interfaces/msg/EpisodeEvent',
-    AGENT_LOOK: 'sightplan_interfaces/msg/Look',
+    AGENT_OBSERVATION: 'sightplan_interfaces/msg/Observation',
     AGENT_ANSWERS: 'sightplan_interfaces/msg/AnswerArray',
     AGENT_BELIEF: 'sightplan_interfaces/msg/Belief',
     AGENT_PLAN: 'sightplan_interfaces/msg/PlanStamped',

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import summarise
 from sightplan.model import InputError
 from sightplan.records import RunStore
-from sightplan.records.rescoring import differences, rescore
 from sightplan.replay.batches import Source
+from sightplan.replay.rescoring import differences, rescore
 from sightplan.replay.sources import Sources
+from sightplan.runs import Suite, suite_of_run, summarise
 
 
 @dataclass
@@ -21,6 +21,7 @@ class RunAgain:
 
     Attributes:
         run: the run directory; None: the bags belong to none.
+        suite: that its episodes belong to, None for none.
         lines: of results, in the order of the live ones where there are any.
         compared: number of whole episodes that have a live line.
         differing: episode to what differs from its live line, in words.
@@ -29,6 +30,7 @@ class RunAgain:
     """
 
     run: Path | None
+    suite: Suite | None = None
     lines: list[dict[str, Any]] = field(default_factory=list)
     compared: int = 0
     differing: dict[str, list[str]] = field(default_factory=dict)
@@ -47,14 +49,15 @@ class RunAgain:
                 origin = RunStore(self.run).origin()
             except InputError:  # of results alone one can do without it
                 origin = {}
-        return {**origin, **summary_of(self.lines, out), 'equal': self.equal,
+        return {**origin, **summary_of(self.lines, self.suite, out), 'equal': self.equal,
                 'compared': self.compared, 'differing': self.differing,
                 'without_bag': self.without_bag}
 
 
-def summary_of(lines: Sequence[Mapping[str, Any]], out: str) -> dict[str, Any]:
-    """The summary of some lines, with the fields of ``sightplan run``."""
-    return {**summarise(lines), 'out': out, 'planned': len(lines),
+def summary_of(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
+               out: str) -> dict[str, Any]:
+    """The summary of some lines of a suite, with the fields of ``sightplan run``."""
+    return {**summarise(lines, suite), 'out': out, 'planned': len(lines),
             'problems': len({(line['domain'], line['split'], line['problem']) for line in lines}),
             'problems_skipped': [], 'interrupted': False, 'stopped_by': '', 'spent': None}
 
@@ -71,14 +74,14 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
         each run, when its bags have been read.
     """
     for run in sources.runs:
-        again = RunAgain(run)
+        again = RunAgain(run, _suite_of(run))
         bags = [bag for bag in sources.bags if bag.run == run]
         seen: set[str] = set()
         for source in sources.read(bags=bags):
-            line = rescore(source.episode)
+            line = rescore(source.episode, again.suite)
             live = sources.live(source)
             if live is not None:
-                seen.add(live['episode_id'])
+                seen.add(live['id'])
                 if not source.episode.complaints:
                     again.compared += 1
                     found = differences(live, line)
@@ -86,7 +89,17 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
                         again.differing[source.key] = [str(text) for text in found]
             again.lines.append(line)
             scored(source, line)
-        order = {line['episode_id']: place for place, line in enumerate(sources.lines(run))}
-        again.lines.sort(key=lambda line: order.get(line['episode_id'], len(order)))
+        order = {line['id']: place for place, line in enumerate(sources.lines(run))}
+        again.lines.sort(key=lambda line: order.get(line['id'], len(order)))
         again.without_bag = len(order.keys() - seen) if run in sources.whole else 0
         yield again
+
+
+def _suite_of(run: Path | None) -> Suite | None:
+    """The suite of a run; None for none, and where that cannot be told."""
+    if run is None:
+        return None
+    try:
+        return suite_of_run(RunStore(run).run_info())
+    except InputError:
+        return None

@@ -82,7 +82,7 @@ class Sources:
                 if names[name] > 1:
                     name = f'{name}~{names[name]}'
                 places[bag] = BagPlace(bag, name, run)
-                live |= {(name, line['episode_id']): line for line in own}
+                live |= {(name, line['id']): line for line in own}
         if not places:
             raise InputError(f'{", ".join(map(str, paths))}: there is no bag of a finished '
                              f'episode ({len(left_out)} of episodes that were broken off; name '

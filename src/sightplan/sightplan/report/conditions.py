@@ -14,8 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sightplan.model import InputError
-from sightplan.runs.runner import RunSettings, asks_for_reasons, problems_sha256, select_problems
-from sightplan.suites import suite_for
+from sightplan.runs import (
+    RunSettings,
+    asks_for_reasons,
+    problems_sha256,
+    select_problems,
+    suite_for,
+)
 
 Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""

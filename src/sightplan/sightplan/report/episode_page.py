@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightplan.metrics import failure_of
+from sightplan.metrics import failure_of, measures
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -249,7 +249,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         here = min(failure['step'], len(steps) - 1)
         steps = [replace(step, here=number == here) for number, step in enumerate(steps)]
     return EpisodeView(
-        key, str(line['episode_id']), subtitle, bool(line['solved']) if line['scored'] else None,
+        key, str(line['id']), subtitle, measures.solved(line),
         _result(line), tuple(_facts(line)), tuple(_goal(line, recorded)), failure, picture,
         tuple(steps), tuple(notes), recorded is not None)
 
@@ -569,9 +569,9 @@ def _end_title(line: Mapping[str, Any]) -> str:
 
 def _result(line: Mapping[str, Any]) -> str:
     stop = words(str(line.get('stop') or 'unknown'))
-    if not line['scored']:
+    if not measures.scored(line):
         return f'not scored: {line.get("error") or stop}'
-    if line['solved']:
+    if measures.solved(line):
         return f'solved in {line.get("executed", 0)} actions'
     failure = line.get('failure')
     return f'failed: {words(str(failure["cause"]))}' if failure else f'not solved ({stop})'
@@ -605,7 +605,7 @@ def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 def _goal(line: Mapping[str, Any], recorded: RecordedEpisode | None,
           ) -> Iterable[tuple[str, bool | None]]:
     unmet = _unmet(line)
-    scored = bool(line['scored'])
+    scored = measures.scored(line)
     known = [str(literal) for literal in recorded.spec.problem.goal] if recorded else unmet
     for literal in known:
         yield literal, (literal not in unmet) if scored else None
@@ -655,7 +655,7 @@ def read_recorded(line: Mapping[str, Any], folder: Path,
         return None, f'{bag.name}: the bag is gone, so only what the results have is shown'
     try:
         for episode in read(bag):
-            if episode.spec.episode_id == line['episode_id']:
+            if episode.spec.episode_id == line['id']:
                 return episode, ''
     except InputError as error:
         return None, f'the bag cannot be read ({error}), so only what the results have is shown'

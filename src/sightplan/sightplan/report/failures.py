@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import Cause, failure_of, wilson
+from sightplan.metrics import Cause, failure_of, measures, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
 
@@ -67,7 +67,7 @@ class Column:
             'episodes': self.episodes, 'solved': self.solved, 'failed': n,
             'causes': {cause: {'count': k, 'share': k / n, 'interval95': list(wilson(k, n))}
                        for cause, k in self.counts().items()},
-            'failures': [{'episode_id': episode.line['episode_id'],
+            'failures': [{'episode_id': episode.line['id'],
                           'stop': episode.line.get('stop', ''), **episode.failure}
                          for episode in self.failed]}
 
@@ -126,7 +126,7 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
         for (method, model, split), group in groups.items():
             columns.append(Column(
                 folder.name, method, model, split, len(group),
-                sum(bool(line.get('solved')) for line in group),
+                sum(bool(measures.solved(line)) for line in group),
                 [FailedEpisode(folder, line) for line in map(_with_failure, group)
                  if line['failure']]))
     if not columns:
@@ -151,15 +151,15 @@ def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
         InputError: an episode is asked for that did not fail, or is not there.
     """
     found = [(column, failed) for column in columns for failed in column.failed
-             if episode in failed.line['episode_id']
+             if episode in failed.line['id']
              and (not cause or failed.failure['cause'] == cause)]
     if episode and not found:
-        known = [failed.line['episode_id'] for column in columns for failed in column.failed]
+        known = [failed.line['id'] for column in columns for failed in column.failed]
         raise InputError(
             f'no failed episode{f" of cause {cause}" if cause else ""} has an id with '
             f'{episode!r}; failed are: {", ".join(known[:8]) or "none"}'
             + (f' and {len(known) - 8} more' if len(known) > 8 else ''))
-    exact = [pair for pair in found if pair[1].line['episode_id'] == episode]
+    exact = [pair for pair in found if pair[1].line['id'] == episode]
     return exact or found
 
 

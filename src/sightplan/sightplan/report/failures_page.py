@@ -42,7 +42,7 @@ def _failure(column: Column, failed: FailedEpisode) -> dict[str, Any]:
     line, failure = failed.line, failed.failure
     data = failure_picture(failed.folder, line)
     return {
-        'key': f'{column.run}/{line["episode_id"]}',
+        'key': f'{column.run}/{line["id"]}',
         'line': {'stop': '', 'unreadable': (), **line},
         'failure': failure, 'subtitle': ', '.join(filter(None, (
             column.method, column.model, column.run))),

@@ -43,7 +43,7 @@ def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
     big, normal = ImageFont.load_default(19), ImageFont.load_default(14)
     texts: list[tuple[str, Any, tuple[int, int, int], int]] = [
         (failure['cause'].replace('_', ' '), big, _INK, 28)]
-    where = f'{line["episode_id"]}, step {failure["step"]}'
+    where = f'{line["id"]}, step {failure["step"]}'
     where += f', {evidence["action"]}' if evidence['action'] else ''
     texts.append((where, normal, _FAINT, 21))
     texts += [(row, normal, _INK, 20) for row in _wrapped(evidence['text'], normal, width)]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sightplan.metrics import RULES, wilson
+from sightplan.metrics import RULES, measures, wilson
 from sightplan.metrics.calibration import Bin, Reliability
 from sightplan.metrics.failures import cause_of
 from sightplan.model import InputError
@@ -101,7 +101,7 @@ class Chosen:
     @property
     def key(self) -> tuple[str, str]:
         """What tells it from all others."""
-        return str(self.run.folder), str(self.line['episode_id'])
+        return str(self.run.folder), str(self.line['id'])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,13 @@ def one_episode(results: Results, episode: str,
         InputError: no episode, or several, have such an id.
     """
     every = list(_all_lines(results))
-    found = ([c for c in every if c.line['episode_id'] == episode]
-             or [c for c in every if episode in c.line['episode_id']])
+    found = ([c for c in every if c.line['id'] == episode]
+             or [c for c in every if episode in c.line['id']])
     if len(found) != 1:
-        names = [f'{c.line["episode_id"]} of {c.run.name}' for c in found or every]
+        names = [f'{c.line["id"]} of {c.run.name}' for c in found or every]
         more = f' and {len(names) - 5} more' if len(names) > 5 else ''
         remedy = 'give more of it, or one run only' if found else 'there are'
-        if found and len({c.line['episode_id'] for c in found}) == 1:
+        if found and len({c.line['id'] for c in found}) == 1:
             one = found[0]
             key, value = (('method', one.run.method) if len({c.run.method for c in found}) == len(
                 found) else ('run', one.run.name))
@@ -201,7 +201,7 @@ def choose(results: Results, which: str = FAILED, most: int = MOST) -> list[Chos
     shelves: dict[tuple[str, str, str], list[Chosen]] = {}
     for one in every:
         cause = cause_of(completed(one.line))
-        if cause is not None or one.line['solved']:
+        if cause is not None or measures.solved(one.line):
             shelves.setdefault((one.group.domain, one.group.method, cause or ''), []).append(one)
     chosen = []
     for (_, _, cause), shelf in shelves.items():
@@ -274,12 +274,13 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
     for one in _all_lines(results):
         line = completed(one.line)
         cause = cause_of(line)
-        solved = line['scored'] and line['solved']
+        solved = measures.scored(line) and measures.solved(line)
         rows.append({
-            'key': keys.get(one.key, ''), 'name': str(line['episode_id']),
+            'key': keys.get(one.key, ''), 'name': str(line['id']),
             'method': one.group.method, 'model': one.group.model or NONE,
             'variant': beside[id(one.group)],
-            'split': split_of(line), 'mark': '✓' if solved else '✗' if line['scored'] else '·',
+            'split': split_of(line),
+            'mark': '✓' if solved else '✗' if measures.scored(line) else '·',
             'result': 'solved' if solved else words(cause) if cause else words(line['stop']),
             'actions': str(one.line.get('steps', NONE)),
             'questions': str(one.line.get('questions', NONE)),
@@ -313,7 +314,7 @@ def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str
             found[failure['cause']] = {
                 'key': keys[one.key], 'uri': jpeg_uri(for_page(data)),
                 'cause': words(failure['cause']), 'text': failure['evidence']['text'],
-                'label': f'{names[id(one.group)]}, {line["episode_id"]}'}
+                'label': f'{names[id(one.group)]}, {line["id"]}'}
     return list(found.values())
 
 
@@ -400,7 +401,7 @@ def _says_something(table: Table) -> bool:
 def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
     """Why episodes are not scored, the most frequent reason first."""
     reasons = Counter(str(line.get('error') or line.get('message') or words(line['stop']))
-                      for run in results.runs for line in run.lines if not line['scored'])
+                      for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()
     for reason, count in found[:_MOST_COMPLAINTS]:
         yield f'{count:,} episode{"s" if count != 1 else ""}', reason
@@ -721,7 +722,7 @@ def _cost_plots(results: Results) -> Iterator[Mapping[str, str]]:
         for group in groups:
             for split in group.splits:
                 values = sorted(float(line[key]) for line in group.of_split(split)
-                                if line['scored'] and key in line)
+                                if measures.scored(line) and key in line)
                 if values and any(values):
                     points.append(plots.Dot(
                         names[id(group)], split, _quantile(values, 0.5),
@@ -773,8 +774,8 @@ def _subtitle(results: Results) -> str:
 
 def _tiles(results: Results) -> list[tuple[str, str]]:
     lines = [line for run in results.runs for line in run.lines]
-    scored = [line for line in lines if line['scored']]
-    solved = sum(bool(line['solved']) for line in scored)
+    scored = [line for line in lines if measures.scored(line)]
+    solved = sum(bool(measures.solved(line)) for line in scored)
     planned = total([*(run.planned for run in results.runs), results.waiting])
     of = f' of {planned:,}' if planned is not None and planned > len(lines) else ''
     tiles = [(f'{len(lines):,}{of}', 'episodes'), (f'{len(results.runs):,}', 'runs'),

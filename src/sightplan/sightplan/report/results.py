@@ -15,14 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import summarise
+from sightplan.metrics import measures
 from sightplan.metrics.scorer import BELIEF_BINS, COUNTS
 from sightplan.model import InputError, StopReason, user_path
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.report import conditions
 from sightplan.report.conditions import RULES, Fields
-from sightplan.suites import load_suite, suite_for, suite_names
+from sightplan.runs import Suite, load_suite, suite_for, suite_names, suite_of_run, summarise
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
 _SKIPPED = ('bags', 'calibrations', 'failures')
@@ -174,8 +174,8 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
     'seed': (_is_seed, 0),
 }
 _NEEDED: Mapping[str, Callable[[Any], bool]] = {
-    'episode_id': lambda value: isinstance(value, str) and bool(value),
-    'scored': _is_flag, 'solved': _is_flag, 'stop': _is_text}
+    'id': lambda value: isinstance(value, str) and bool(value),
+    'measures': _mapping(_optional(_is_number)), 'stop': _is_text}
 
 
 def wrong_field(line: object) -> str:
@@ -200,7 +200,8 @@ def completed(line: Line) -> dict[str, Any]:
     cause ``UNKNOWN``.
     """
     found = {**{name: default for name, (_, default) in _SHAPES.items()}, **line}
-    if (line['scored'] and not line['solved'] and line['stop'] != StopReason.CANCELLED.value
+    if (measures.scored(line) and not measures.solved(line)
+            and line['stop'] != StopReason.CANCELLED.value
             and not any(name in line for name in ('failure', 'actions', 'wrong'))):
         found['failure'] = {'cause': UNKNOWN}
     return found
@@ -325,11 +326,19 @@ class RunResults:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Scores of the run, see ``metrics.summarise``."""
-        return summarise([completed(line) for line in self.lines])
+        return summarise([completed(line) for line in self.lines], self.suite)
+
+    @cached_property
+    def suite(self) -> Suite | None:
+        """The suite that it belongs to; None for none, and where that cannot be told."""
+        try:
+            return suite_of_run(self.info)
+        except (InputError, KeyError):
+            return None
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """The logged answers of the episodes, if the run has a log; damaged lines are left out."""
-        wanted = {line['episode_id'] for line in self.lines}
+        wanted = {line['id'] for line in self.lines}
         try:
             with (self.folder / ANSWERS).open(encoding='utf-8', errors='replace') as file:
                 for text in file:
@@ -356,7 +365,7 @@ def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
     Id, seed of the run, problems, and last the seed of the backend. Where the seed of the run is
     not known, that of the episode stands for it, which depends on it.
     """
-    return (line['episode_id'], line.get('seed') if run.seed is None else run.seed, run.problems,
+    return (line['id'], line.get('seed') if run.seed is None else run.seed, run.problems,
             run.backend_seed)
 
 
@@ -392,7 +401,7 @@ class Group:
     @cached_property
     def scored(self) -> tuple[Line, ...]:
         """The scored ones."""
-        return tuple(line for line in self.lines if line['scored'])
+        return tuple(line for line in self.lines if measures.scored(line))
 
     @cached_property
     def splits(self) -> tuple[str, ...]:
@@ -442,7 +451,8 @@ class Group:
         for split in self.splits:
             runs = [run for run in self.runs if split in run.splits]
             found[split] = (runs[0].summary if len(runs) == len(runs[0].splits) == 1 else
-                            summarise([completed(line) for line in self.of_split(split)]))
+                            summarise([completed(line) for line in self.of_split(split)],
+                                      self.suite))
         return found
 
     @cached_property
@@ -450,7 +460,12 @@ class Group:
         """Scores of all episodes."""
         if len(self.runs) == 1:
             return self.runs[0].summary
-        return summarise([completed(line) for line in self.lines])
+        return summarise([completed(line) for line in self.lines], self.suite)
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite of its runs, None for none."""
+        return self.runs[0].suite
 
     @property
     def label(self) -> str:
@@ -675,9 +690,9 @@ class _Reader:
             if wrong:
                 bad.append(f'{number} ({wrong})')
                 continue
-            key = line['episode_id'], origin and (origin(line), line.get('seed'))
+            key = line['id'], origin and (origin(line), line.get('seed'))
             if key in found:
-                repeated.append(line['episode_id'])
+                repeated.append(line['id'])
             else:
                 found[key] = line
         if bad:
@@ -725,7 +740,7 @@ def _by_origin(lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     for line in lines:
         # An episode that broke before the first answer does not know its model.
         origin = (*_origin(line), line.get('model') or models.get(_origin(line)))
-        known = seeds.setdefault((*origin, line['episode_id']), {})
+        known = seeds.setdefault((*origin, line['id']), {})
         number = known.setdefault(line.get('seed'), len(known))
         groups.setdefault((*origin, number), []).append(line)
     return list(groups.values())

@@ -15,7 +15,7 @@ from sightplan.grounding.observation_model import problem_key, read_observation_
 from sightplan.model import InputError
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
-from sightplan.runs.runner import RunSettings, answering_prompt, episode_specs, select_problems
+from sightplan.runs import EpisodePlan, RunSettings, answering_prompt
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
 from sightplan.vlm.api import backend_reads_prompt
 
@@ -99,10 +99,10 @@ def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> N
     answers, actions, problems = [], [], []
     for number, settings in enumerate(runs):
         found, moves = read_answers(Path(settings.out) / ANSWERS)
-        domain, pairs, _ = select_problems(settings)
+        plan = EpisodePlan(settings)
+        domain = plan.domain
         # In the order of the episodes, whatever the order in which they were made.
-        place = {spec.episode_id: n
-                 for n, spec in enumerate(episode_specs(settings, domain, pairs))}
+        place = {spec.id: n for n, spec in enumerate(plan.items)}
         found.sort(key=lambda answer: place.get(answer.episode, len(place)))
         moves.sort(key=lambda action: place.get(action.episode, len(place)))
         # Two runs name their episodes alike.
@@ -111,6 +111,6 @@ def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> N
                                         prompt=prompt if a.prompt is None else a.prompt)
                     for a in found]
         actions += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in moves]
-        problems += [problem for _, problem in pairs]
+        problems += [problem for _, problem in plan.pairs]
     result = calibrate(answers, actions, load_domain(runs[0].domain), problems)
     result.model.write(calibration_file(out, calibration))

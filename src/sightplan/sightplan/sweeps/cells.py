@@ -32,12 +32,10 @@ from sightplan.agent import (
 )
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Privileged, settings_fields
-from sightplan.runs.runner import (
+from sightplan.runs import (
     RunSettings,
-    identity,
-    privileged,
     resolved_backend_options,
-    select_problems,
+    specify,
 )
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
@@ -456,8 +454,8 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
             method, settings.method_options)))}
         if uses_model:
             resolved_backend_options(settings)
-        domain, pairs, _ = select_problems(settings)
-        content = {**identity(settings, domain, pairs, None), 'refers_to': (
+        plan = specify(settings)
+        content = {**plan.identity(None), 'refers_to': (
             backend_content(settings.backend, resolved_backend_options(settings))
             if uses_model else '')}
     except InputError as error:
@@ -467,7 +465,7 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
         labels = {key: value for key, value in labels.items() if key != 'calibration'}
     elif asks and wanted:
         calibration = _calibration(str(wanted), settings, recipes, where, content)
-    return Cell(settings, labels, calibration, settings.episodes or len(pairs), content)
+    return Cell(settings, labels, calibration, len(plan.items), content)
 
 
 def run_settings(fields: Mapping[str, Any]) -> RunSettings:
@@ -535,8 +533,9 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
              if k not in ('seed', 'split')}
     base |= {f'world_options.{k}': v for k, v in settings.world_options.items()}
     # Problems of one's own have no suite: what it grants is written out.
-    if (level := privileged(settings, settings.domain, settings.split)) is not Privileged.NONE:
-        base['privileged'] = level.value
+    granted = content['privileged'].get(settings.split, 'none')
+    if granted != Privileged.NONE.value:
+        base['privileged'] = granted
     shared = {key: value for key, value in content.items() if key not in _OF_PROBLEMS}
     if shared['prompt'] is not None:
         shared['prompt'] = load_domain(settings.domain).prompt_hash(prompt_name(asked_by))

@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_grounder, needs_model, needs_visual_planner, prompt_name
-from sightplan.domains import Domain
+from sightplan.metrics import measures
 from sightplan.model import InputError, Problem
 from sightplan.records import RunStore
-from sightplan.runs.runner import (
+from sightplan.runs import (
+    EpisodePlan,
     RunSettings,
     asks_for_reasons,
-    budget,
     resolved_backend_options,
-    select_problems,
 )
+from sightplan.runs.rules import budget
 from sightplan.sweeps.cells import Cell, Sweep
 from sightplan.vlm.api import backend_needs_pixels, backend_settings
 
@@ -134,7 +134,7 @@ def estimate(sweep: Sweep, out: Path) -> Estimate:
         lines: list[dict[str, Any]] = []
         with suppress(InputError):
             lines = [line for line in RunStore(out.expanduser() / cell.name).lines()
-                     if line['scored']]
+                     if measures.scored(line)]
         for line in lines:
             figures, n = sums.get(_kind(cell), (Figures(), 0))
             sums[_kind(cell)] = figures + _of_line(line), n + 1
@@ -179,17 +179,19 @@ def guess(settings: RunSettings) -> Figures:
     Raises:
         InputError: the settings are wrong.
     """
-    domain, pairs, _ = select_problems(settings)
+    plan = EpisodePlan(settings)
+    pairs = plan.pairs
     each = max(1, len(pairs) // _SAMPLE)
-    found = [_guess(settings, domain, split, problem) for split, problem in pairs[::each]]
+    found = [_guess(plan, split, problem) for split, problem in pairs[::each]]
     total = found[0]
     for more in found[1:]:
         total += more
     return total * (1 / len(found))
 
 
-def _guess(settings: RunSettings, domain: Domain, split: str, problem: Problem) -> Figures:
-    steps = problem.optimal_length or budget(settings, domain.name, split) / 2
+def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
+    settings, domain = plan.settings, plan.domain
+    steps = problem.optimal_length or budget(settings, plan.suite, domain.name, split) / 2
     seconds = EPISODE_S
     if not needs_model(settings.method):
         return Figures(seconds=seconds)

@@ -17,9 +17,10 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore
-from sightplan.runs.runner import RunSettings
+from sightplan.runs import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
 
 _PR_SET_PDEATHSIG = 1
@@ -80,10 +81,10 @@ def make_graph(chunk: Chunk, stopped: Callable[[], bool]) -> Outcome:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - _TAIL))
         words = log.read().decode(errors='replace').strip()
-    lines = {line['episode_id']: line for line in RunStore(chunk.settings.out).lines()}
+    lines = {line['id']: line for line in RunStore(chunk.settings.out).lines()}
     made = tuple(episode for episode in chunk.episodes if episode in lines)
     errors = tuple((episode, str(lines[episode]['error'])) for episode in made
-                   if not lines[episode]['scored'])
+                   if not measures.scored(lines[episode]))
     if len(made) == len(chunk.episodes) or stopped():
         return Outcome(made, errors)
     return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',

@@ -25,16 +25,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from sightplan.metrics.canonical import canonical_summary
+from sightplan.metrics import measures
 from sightplan.model import CancelledError, InputError, SightplanError, Usage
 from sightplan.records import RunStore
 from sightplan.records.run_store import StorageError
 from sightplan.records.whole_files import replacing
-from sightplan.runs.runner import (
+from sightplan.runs import (
     RunSettings,
-    episode_specs,
+    Walked,
+    canonical_summary,
     ordered,
-    select_problems,
+    specify,
     write_summary,
 )
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
@@ -274,16 +275,15 @@ def write_metrics(sweep: Sweep, out: Path) -> str:
     cells = []
     for cell in sweep.every:
         settings = cell.settings
-        domain, pairs, _ = select_problems(settings)
-        specs = episode_specs(settings, domain, pairs)
-        known = {spec.episode_id for spec in specs}
+        plan = specify(settings)
+        known = {item.id for item in plan.items}
         try:
             there = RunStore(out / cell.name).lines()
         except InputError:
             there = []
-        lines = [line for line in ordered(there, specs) if line['episode_id'] in known]
+        lines = [line for line in ordered(there, plan.items) if line['id'] in known]
         cells.append({'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
-                      'metrics': canonical_summary(lines) if lines else None})
+                      'metrics': canonical_summary(lines, plan.suite) if lines else None})
     content = json.dumps({'format': _FORMAT, 'sweep': sweep.name, 'cells': cells}, indent=1,
                          allow_nan=False) + '\n'
     _replace(out / METRICS, content)
@@ -375,10 +375,8 @@ class _Stage:
             self._engine.close()
 
     def _job(self, name: str, settings: RunSettings) -> Job:
-        domain, pairs, _ = select_problems(settings)
-        specs = episode_specs(settings, domain, pairs)
         # Of a recording there is one writer.
-        return Job(name, settings, tuple(spec.episode_id for spec in specs),
+        return Job(name, settings, tuple(item.id for item in specify(settings).items),
                    settings.record or settings.record_images)
 
     def _tail(self, name: str, folder: Path) -> _Tail:
@@ -582,12 +580,12 @@ class _Tail:
                 self._run_file = info.st_ino, info.st_mtime_ns
 
     def _take(self, line: dict[str, Any]) -> None:
-        self.scored[line['episode_id']] = bool(line['scored'])
+        self.scored[line['id']] = measures.scored(line)
         self.lines += 1
-        self.unscored += not line['scored']
-        self.solved += bool(line.get('solved'))
-        if not line['scored']:
-            self.errors[line['episode_id']] = str(
+        self.unscored += not measures.scored(line)
+        self.solved += bool(measures.solved(line))
+        if not measures.scored(line):
+            self.errors[line['id']] = str(
                 line.get('error') or line.get('message') or 'no reason is known')
         if line.get('usage'):
             self._told = _sum(self._told, Usage(*(line['usage'][key] for key in _COUNTED)))
@@ -614,11 +612,10 @@ def some_of(names: Sequence[str], most: int = 3) -> str:
 
 def _summarise(job: Job, schedule: Schedule) -> None:
     """Write a run's summary; what goes wrong is told in the job."""
-    domain, pairs, _ = select_problems(job.settings)
     missing = bool(job.waiting or job.running or job.given_up or job.error)
     try:
-        write_summary(RunStore(job.settings.out), episode_specs(job.settings, domain, pairs),
-                      len(pairs), missing, schedule.stopped_by if missing else '')
+        write_summary(RunStore(job.settings.out), specify(job.settings),
+                      Walked(missing, schedule.stopped_by if missing else ''))
     except SightplanError as error:
         job.error = job.error or str(error)
         if isinstance(error, StorageError):
@@ -631,11 +628,11 @@ def _gap(job: Job) -> str:
         lines = RunStore(job.settings.out).lines()
     except InputError as error:
         return str(error)
-    scored = {line['episode_id'] for line in lines if line['scored']}
+    scored = {line['id'] for line in lines if measures.scored(line)}
     if scored.issuperset(job.episodes):
         return ''
     errors = dict.fromkeys((*job.given_up.values(), *(
-        str(line['error']) for line in lines if not line['scored'])))
+        str(line['error']) for line in lines if not measures.scored(line))))
     return (f'{job.name}: {len(scored)} of {len(job.episodes)} episodes could be scored'
             + (f' ({"; ".join(errors)})' if errors else '')
             + '; it is learned from all of them: the same command makes the others')

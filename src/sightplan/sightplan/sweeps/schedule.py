@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from sightplan.agent import needs_model
 from sightplan.model import BackendError, DeadlineError
-from sightplan.runs.runner import RunSettings
+from sightplan.runs import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
 
 DEATHS = 3

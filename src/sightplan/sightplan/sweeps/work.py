@@ -17,10 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_model, needs_planner
-from sightplan.model import InputError, SightplanError, StopReason
+from sightplan.metrics import measures
+from sightplan.model import InputError, SightplanError
 from sightplan.records.run_store import STORAGE_ERRORS, StorageError
-from sightplan.runs import runner
-from sightplan.runs.runner import OpenRun, RunSettings
+from sightplan.runs import (
+    Line,
+    OpenRun,
+    RunSettings,
+    make_planner,
+    resolved_backend_options,
+    worlds,
+)
 from sightplan.vlm.api import backend_can_be_shared, make_backend
 
 LOCK = '.sweep.lock'
@@ -120,25 +127,24 @@ class Maker:
     def _episodes(self, chunk: Chunk, began: Callable[[str], None], made: list[str],
                   errors: list[tuple[str, str]]) -> str:
         opened = self._opened(chunk)
-        specs = {spec.episode_id: spec for spec in opened.specs}
+        items = {item.id: item for item in opened.work.plan.items}
         with opened.store.locked() as done:
-            committed = set(done)
-        for episode in chunk.episodes:
-            if episode in committed:
-                made.append(episode)
-                continue
-            if self._stopped():
-                return ''
-            began(episode)
-            line = opened.episode(specs[episode], self._stopped, episode in chunk.last)
-            if line['stop'] == StopReason.CANCELLED.value:
-                return '' if self._stopped() else str(line['message'])
-            made.append(episode)
-            if not line['scored']:
-                errors.append((episode, str(line['error'])))
-                self._discard()
-                return ''  # whether to go on is the schedule's to say
-        return ''
+            made.extend(item for item in chunk.episodes if item in done)
+
+        def note(line: Line) -> None:
+            made.append(line['id'])
+            if not measures.scored(line):
+                errors.append((line['id'], str(line['error'])))
+
+        walked = opened.walk(
+            [items[item] for item in chunk.episodes],
+            began=began, progress=note,
+            # After an error, whether to go on is the schedule's to say.
+            cancelled=lambda: bool(errors) or self._stopped(),
+            keep=lambda line: measures.scored(line) or line['id'] in chunk.last)
+        if errors:
+            self._discard()
+        return walked.stopped_by
 
     def _opened(self, chunk: Chunk) -> OpenRun:
         key = (chunk.name, chunk.command, chunk.attempt)
@@ -146,9 +152,9 @@ class Maker:
             self._close_run()
             settings = chunk.settings
             world = self._part('world', [settings.domain, dict(settings.world_options)], lambda: (
-                runner.make_world(settings.domain, settings.world_options)))
+                worlds.make_world(settings.domain, settings.world_options)))
             planner = (self._part('planner', settings.planner_search,
-                                  lambda: runner.make_planner(settings))
+                                  lambda: make_planner(settings))
                        if needs_planner(settings.method) else None)
             self._run = key, OpenRun(
                 settings, world=world, planner=planner, backend=self._backend(settings),
@@ -159,7 +165,7 @@ class Maker:
         """The model, if runs can share it."""
         if not needs_model(settings.method) or not backend_can_be_shared(settings.backend):
             return None
-        options = runner.resolved_backend_options(settings)
+        options = resolved_backend_options(settings)
         return self._part('backend', [settings.backend, options],
                           lambda: make_backend(settings.backend, options))
 

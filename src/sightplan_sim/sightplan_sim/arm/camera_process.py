@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.ctypeslib import as_array
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
@@ -132,8 +133,8 @@ class CameraProcess:
             self._busy = False
             if isinstance(reply, str):
                 raise WorldError(f'the camera process drew no picture: {reply}')
-            rgb = np.frombuffer(self._rgb, np.uint8).reshape(*self._shape, 3).copy()
-            depth = np.frombuffer(self._depth, np.float32).reshape(self._shape).copy()
+            rgb = as_array(self._rgb).reshape(*self._shape, 3).copy()
+            depth = as_array(self._depth).reshape(self._shape).copy()
             return LivePicture(float(reply), rgb, depth)
 
     def close(self) -> None:
@@ -157,8 +158,8 @@ def _serve(make: Callable[[], Drawer], pipe: Connection, rgb: Any, depth: Any,
            shape: tuple[int, int]) -> None:
     """What the child does until its parent closes the pipe or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
-    colours = np.frombuffer(rgb, np.uint8).reshape(*shape, 3)
-    metres = np.frombuffer(depth, np.float32).reshape(shape)
+    colours = as_array(rgb).reshape(*shape, 3)
+    metres = as_array(depth).reshape(shape)
     drawer = make()
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:

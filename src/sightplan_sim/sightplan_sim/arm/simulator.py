@@ -11,7 +11,6 @@ import math
 import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from sightplan_arm.hardware import JointState, JointTrajectory, Vector
 from sightplan_sim.arm.controller import GripperController, TrajectoryController
 from sightplan_sim.arm.meshes import panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
-from sightplan_sim.bullet import import_bullet
+from sightplan_sim.bullet import Bullet
 
 Pose7 = tuple[float, float, float, float, float, float, float]
 """Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
@@ -85,12 +84,7 @@ class SimulatedArm:
         self._block_m, self._table_y_m = block_m, table_y_m
         self._lock = threading.RLock()
         self._passed = threading.Condition(self._lock)
-        self._bullet = import_bullet()
-        self._client = self._bullet.connect(self._bullet.DIRECT)
-        if self._client < 0:
-            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
-        self._finalizer = weakref.finalize(
-            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._step_s = 1.0 / settings.physics_hz
@@ -186,22 +180,21 @@ class SimulatedArm:
 
     def poses(self) -> Poses:
         """Where everything is now."""
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         with self._lock:
             positions, velocities, fingers = self._read()
             links = {self._base_name: self._base_pose}
             states = bullet.getLinkStates(
-                self._body, list(range(len(self._link_names))), computeForwardKinematics=1,
-                physicsClientId=client)
+                self._body, list(range(len(self._link_names))), computeForwardKinematics=1)
             for name, state in zip(self._link_names, states, strict=True):
                 links[name] = (*state[4], *state[5])
             moving = (self._controller.active(self.now_s()) or self._gripper.active
                       or bool(np.abs(velocities).max() > 0.01))
             blocks = {}
             for colour, body in self._blocks.items():
-                at, turn = bullet.getBasePositionAndOrientation(body, physicsClientId=client)
+                at, turn = bullet.getBasePositionAndOrientation(body)
                 blocks[colour] = (*at, *turn)
-                speed, spin = bullet.getBaseVelocity(body, physicsClientId=client)
+                speed, spin = bullet.getBaseVelocity(body)
                 moving |= math.hypot(*speed) > 0.01 or math.hypot(*spin) > 0.2
             return Poses(self.now_s(), (*positions.tolist(), *fingers), links, blocks,
                          bool(moving))
@@ -230,7 +223,7 @@ class SimulatedArm:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(5.0)
         with self._passed:
-            self._finalizer()
+            self._bullet.close()
             self._passed.notify_all()
 
     def __enter__(self) -> Self:
@@ -258,17 +251,17 @@ class SimulatedArm:
             self._closing.wait(max(0.0, (self._step_s - owed) / factor))
 
     def _step(self) -> None:
-        bullet, client, body = self._bullet, self._client, self._body
+        bullet, body = self._bullet, self._body
         at, speed = self._controller.desired(self.now_s() + self._step_s)
         bullet.setJointMotorControlArray(
             body, self._arm_joints, bullet.POSITION_CONTROL, targetPositions=at,
             targetVelocities=speed, forces=self._efforts, positionGains=self._gains,
-            velocityGains=self._dampings, physicsClientId=client)
+            velocityGains=self._dampings)
         opening = self._gripper.step(self._step_s) / 2
         bullet.setJointMotorControlArray(
             body, self._finger_joints, bullet.POSITION_CONTROL, targetPositions=[opening] * 2,
-            forces=[self._gripper.force_n] * 2, physicsClientId=client)
-        bullet.stepSimulation(physicsClientId=client)
+            forces=[self._gripper.force_n] * 2)
+        bullet.stepSimulation()
         self._steps += 1
         self._measure()
         for act in self._after_step:
@@ -276,8 +269,7 @@ class SimulatedArm:
 
     def _read(self) -> tuple[Vector, Vector, tuple[float, float]]:
         """True positions and velocities of the arm, and positions of the fingers."""
-        states = self._bullet.getJointStates(
-            self._body, [*self._arm_joints, *self._finger_joints], physicsClientId=self._client)
+        states = self._bullet.getJointStates(self._body, [*self._arm_joints, *self._finger_joints])
         n = len(self._arm_joints)
         return (np.array([s[0] for s in states[:n]]), np.array([s[1] for s in states[:n]]),
                 (float(states[n][0]), float(states[n + 1][0])))
@@ -290,51 +282,47 @@ class SimulatedArm:
         self._measured = JointState(self.now_s(), positions, velocities, max(0.0, sum(fingers)))
 
     def _build(self, blocks: Mapping[str, Pose7]) -> None:
-        bullet, client, s = self._bullet, self._client, self.settings
-        bullet.resetSimulation(physicsClientId=client)
+        bullet, s = self._bullet, self.settings
+        bullet.resetSimulation()
         bullet.setPhysicsEngineParameter(
             fixedTimeStep=self._step_s, numSolverIterations=_ITERATIONS,
-            deterministicOverlappingPairs=1, physicsClientId=client)
-        bullet.setGravity(0.0, 0.0, -9.81, physicsClientId=client)
+            deterministicOverlappingPairs=1)
+        bullet.setGravity(0.0, 0.0, -9.81)
         self._build_table()
         self._build_arm()
-        shape = bullet.createCollisionShape(
-            bullet.GEOM_BOX, halfExtents=[self._block_m / 2] * 3, physicsClientId=client)
+        shape = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=[self._block_m / 2] * 3)
         self._blocks = {}
         for colour, pose in blocks.items():
-            body = bullet.createMultiBody(
-                BLOCK_KG, shape, -1, pose[:3], pose[3:], physicsClientId=client)
+            body = bullet.createMultiBody(BLOCK_KG, shape, -1, pose[:3], pose[3:])
             bullet.changeDynamics(body, -1, lateralFriction=s.friction, spinningFriction=0.005,
-                                  rollingFriction=0.0005, physicsClientId=client)
+                                  rollingFriction=0.0005)
             self._blocks[colour] = body
 
     def _build_table(self) -> None:
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         front, back = self._table_y_m
         for half, at in (
                 ((3.0, (back - front) / 2, 0.05), (0.0, (front + back) / 2, -0.05)),
                 ((3.0, 3.0, 0.05), (0.0, 0.0, -0.80))):  # the floor
-            shape = bullet.createCollisionShape(
-                bullet.GEOM_BOX, halfExtents=half, physicsClientId=client)
-            body = bullet.createMultiBody(0, shape, -1, at, physicsClientId=client)
-            bullet.changeDynamics(body, -1, lateralFriction=0.8, physicsClientId=client)
+            shape = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=half)
+            body = bullet.createMultiBody(0, shape, -1, at)
+            bullet.changeDynamics(body, -1, lateralFriction=0.8)
 
     def _build_arm(self) -> None:
-        bullet, client, robot = self._bullet, self._client, self.robot
+        bullet, robot = self._bullet, self.robot
         base = inverse(robot.table.pose)
         turn = quaternion_from_rotation(base[:3, :3]).tolist()
         with _bare_urdf() as path:
-            self._body = bullet.loadURDF(
-                str(path), base[:3, 3].tolist(), turn, useFixedBase=1, physicsClientId=client)
-        infos = [bullet.getJointInfo(self._body, i, physicsClientId=client)
-                 for i in range(bullet.getNumJoints(self._body, physicsClientId=client))]
+            self._body = bullet.loadURDF(str(path), base[:3, 3].tolist(), turn, useFixedBase=1)
+        infos = [bullet.getJointInfo(self._body, i)
+                 for i in range(bullet.getNumJoints(self._body))]
         index = {info[1].decode(): info[0] for info in infos}
         missing = [name for name in (*robot.arm.joints, *robot.gripper.joints)
                    if name not in index]
         if missing:
             raise InputError(f'{robot.file}: joint {missing[0]} is not one of the simulated '
                              f'Panda ({", ".join(index)}); only a Panda can be simulated')
-        self._base_name = bullet.getBodyInfo(self._body, physicsClientId=client)[0].decode()
+        self._base_name = bullet.getBodyInfo(self._body)[0].decode()
         self._base_pose: Pose7 = (*base[:3, 3].tolist(), *turn)
         self._link_names = [info[12].decode() for info in infos]
         self._arm_joints = [index[name] for name in robot.arm.joints]
@@ -343,18 +331,16 @@ class SimulatedArm:
         self._gains = [_GAIN] * len(self._arm_joints)
         self._dampings = [_DAMPING] * len(self._arm_joints)
         for joint, value in zip(self._arm_joints, robot.arm.park, strict=True):
-            bullet.resetJointState(self._body, joint, float(value), physicsClientId=client)
+            bullet.resetJointState(self._body, joint, float(value))
         left, right = self._finger_joints
         for joint in (left, right):
-            bullet.resetJointState(self._body, joint, robot.gripper.open_m / 2,
-                                   physicsClientId=client)
+            bullet.resetJointState(self._body, joint, robot.gripper.open_m / 2)
             bullet.changeDynamics(self._body, joint, lateralFriction=1.0, spinningFriction=0.02,
-                                  rollingFriction=0.001, physicsClientId=client)
+                                  rollingFriction=0.001)
         gear = bullet.createConstraint(
             self._body, left, self._body, right, bullet.JOINT_GEAR, [1, 0, 0], [0, 0, 0],
-            [0, 0, 0], physicsClientId=client)
-        bullet.changeConstraint(gear, gearRatio=-1, erp=0.1, maxForce=_GEAR_N,
-                                physicsClientId=client)
+            [0, 0, 0])
+        bullet.changeConstraint(gear, gearRatio=-1, erp=0.1, maxForce=_GEAR_N)
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ class ArmScene(BlocksScene):
         super().__init__(width, height, fov_deg=fov_deg, supersampling=supersampling)
         self._robot, self._table, self._settings = robot, robot.table, settings
         self._camera = _displaced(nominal_camera(robot, self.optics), settings)
-        self._link_bodies = make_link_bodies(self._bullet, self._client, PARKED_M)
+        self._link_bodies = make_link_bodies(self._bullet, PARKED_M)
         self._half: ArmScene | None = None
 
     def close(self) -> None:
@@ -147,8 +147,7 @@ class ArmScene(BlocksScene):
     def _move(self, blocks: Mapping[str, Pose7]) -> None:
         for colour, body in zip(COLOURS, self._bodies, strict=True):
             pose = blocks.get(colour, (*PARKED_M, 0.0, 0.0, 0.0, 1.0))
-            self._bullet.resetBasePositionAndOrientation(
-                body, pose[:3], pose[3:], physicsClientId=self._client)
+            self._bullet.resetBasePositionAndOrientation(body, pose[:3], pose[3:])
 
     def _visible_links(self, links: Mapping[str, Pose7]) -> list[NDArray[np.float64]]:
         """Move the arm's meshes; points (N, 3) of those links that are in the picture.
@@ -165,8 +164,7 @@ class ArmScene(BlocksScene):
                     seen[name] = placed
         for name, body in self._link_bodies:
             pose = links[name] if name in seen else (*PARKED_M, 0.0, 0.0, 0.0, 1.0)
-            self._bullet.resetBasePositionAndOrientation(
-                body, pose[:3], pose[3:], physicsClientId=self._client)
+            self._bullet.resetBasePositionAndOrientation(body, pose[:3], pose[3:])
         return list(seen.values())
 
     def _in_view(self, points_m: NDArray[np.float64]) -> bool:

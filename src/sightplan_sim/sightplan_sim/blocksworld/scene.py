@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import math
-import weakref
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ from sightplan_sim.blocksworld.look import (
     sample_placement,
 )
 from sightplan_sim.blocksworld.table import Picture, Table
-from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.lettering import letter_plate
 
 __all__ = [
@@ -94,12 +93,7 @@ class BlocksScene(Table):
             raise ValueError(f'supersampling {supersampling} is not 1, 2, 3 or 4')
         super().__init__(Optics(width, height, fov_deg, elevation_deg, margin, distance_m))
         self.supersampling = supersampling
-        self._bullet = import_bullet()
-        self._client = self._bullet.connect(self._bullet.DIRECT)
-        if self._client < 0:
-            raise RuntimeError('PyBullet gave no connection')
-        self._finalizer = weakref.finalize(
-            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._bodies = self._make_bodies()
         self._painted: list[Rgb | None] = [None] * len(COLOURS)
         self._backgrounds: dict[tuple[Any, ...], _Background] = {}
@@ -112,7 +106,7 @@ class BlocksScene(Table):
 
     def close(self) -> None:
         """Give the PyBullet client back; the scene cannot be used afterwards."""
-        self._finalizer()
+        self._bullet.close()
 
     def place(self, stacks: Sequence[Sequence[str]], look: Look) -> None:
         """Move the cubes to where ``stacks`` puts them; absent ones are parked out of sight."""
@@ -120,15 +114,13 @@ class BlocksScene(Table):
         for colour, body in zip(COLOURS, self._bodies, strict=True):
             position, yaw = poses.get(colour, (PARKED_M, 0.0))
             self._bullet.resetBasePositionAndOrientation(
-                body, position, (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)),
-                physicsClientId=self._client)
+                body, position, (0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)))
 
     def positions_m(self) -> dict[str, tuple[float, float, float]]:
         """Centre of every cube on the table, read back from the bodies [m]."""
         found = {}
         for colour, body in zip(COLOURS, self._bodies, strict=True):
-            position, _ = self._bullet.getBasePositionAndOrientation(
-                body, physicsClientId=self._client)
+            position, _ = self._bullet.getBasePositionAndOrientation(body)
             if position[2] > PARKED_M[2] / 2:
                 found[colour] = (position[0], position[1], position[2])
         return found
@@ -169,19 +161,18 @@ class BlocksScene(Table):
         return Frame(rgb, depth, segmentation, camera)
 
     def _make_bodies(self) -> list[int]:
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         shape = bullet.createVisualShape(
             bullet.GEOM_BOX, halfExtents=[BLOCK_M / 2] * 3, rgbaColor=[1, 1, 1, 1],
-            specularColor=[0, 0, 0], physicsClientId=client)
-        return [bullet.createMultiBody(0, -1, shape, PARKED_M, physicsClientId=client)
+            specularColor=[0, 0, 0])
+        return [bullet.createMultiBody(0, -1, shape, PARKED_M)
                 for _ in COLOURS]
 
     def _paint(self, look: Look) -> None:
         for index, rgb in enumerate(look.block_rgb):
             if self._painted[index] != rgb:
                 self._bullet.changeVisualShape(
-                    self._bodies[index], -1, rgbaColor=[*rgb, 1.0],
-                    specularColor=[1.0, 1.0, 1.0], physicsClientId=self._client)
+                    self._bodies[index], -1, rgbaColor=[*rgb, 1.0], specularColor=[1.0, 1.0, 1.0])
                 self._painted[index] = rgb
 
     def _corners(self, stacks: Sequence[Sequence[str]], look: Look) -> NDArray[np.float64]:
@@ -221,7 +212,7 @@ class BlocksScene(Table):
             projectionMatrix=projection, lightDirection=light, lightColor=look.light_rgb,
             lightDistance=10.0, shadow=0, lightAmbientCoeff=look.ambient,
             lightDiffuseCoeff=look.diffuse, lightSpecularCoeff=look.specular,
-            renderer=self._bullet.ER_TINY_RENDERER, physicsClientId=self._client)
+            renderer=self._bullet.ER_TINY_RENDERER)
         mask = np.asarray(mask, np.int32).reshape(h * ss, w * ss)
         colour = np.array(colour, np.uint8).reshape(h * ss, w * ss, 4)
         buffer = np.asarray(buffer, np.float32).reshape(h * ss, w * ss)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import cv2
 import numpy as np
@@ -313,12 +313,12 @@ def _meets(scene: Scene, one: str, other: str) -> bool:
         return False
     toward = np.clip(centre, low, high) - centre
     toward[2] = 0.0
-    ways: Sequence[Floats] = _AROUND
+    ways = _AROUND
     length = float(np.linalg.norm(toward))
     if length > 1e-6:
         ways = np.concatenate([_AROUND, toward[None] / length])
     starts = np.repeat(centre[None], len(ways), axis=0)
-    hits = scene.first_hits(starts, starts + NEXT_TO_M * np.asarray(ways), ignore=(one,))
+    hits = scene.first_hits(starts, starts + NEXT_TO_M * ways, ignore=(one,))
     return other in hits
 
 

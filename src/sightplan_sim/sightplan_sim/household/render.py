@@ -12,7 +12,6 @@ import math
 import os
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
-from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.household.camera import View
 from sightplan_sim.household.meshes import mesh_of, rotation
 from sightplan_sim.household.shapes import Home, Joint, Model, Part, Placed, Rgb
@@ -63,9 +62,7 @@ class Painter:
     """Draws one home at a time. Bodies are known by their names in the ``Home``."""
 
     def __init__(self) -> None:
-        self._bullet = import_bullet()
-        self._client = -1
-        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._bullet = Bullet()
         self._names: tuple[str, ...] = ('',)
         self._links: dict[str, list[int]] = {}
         self._shown: dict[str, tuple[list[Pose], bool]] = {}
@@ -75,9 +72,7 @@ class Painter:
 
     def close(self) -> None:
         """Give the client back."""
-        if self._finalizer is not None:
-            self._finalizer()
-            self._finalizer = None
+        self._bullet.close()
 
     def __enter__(self) -> Self:
         return self
@@ -101,11 +96,7 @@ class Painter:
             WorldError: two bodies have the same name, or there is no simulator to be had.
         """
         self.close()
-        bullet = self._bullet
-        self._client = bullet.connect(bullet.DIRECT)
-        if self._client < 0:
-            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
-        self._finalizer = weakref.finalize(self, bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._light, self._background = home.light, home.background
         movers = (*home.furniture, *home.things, *extra)
         still = [_at(part, pose) for placed in (*home.decor, *home.structure)
@@ -113,7 +104,7 @@ class Painter:
                  for part in link.parts if part.seen]
         palette = _Palette([still, *([part for part in link.parts if part.seen]
                                      for placed in movers for link in placed.model.links)])
-        texture = palette.load(bullet, self._client)
+        texture = palette.load(self._bullet)
         names: list[str] = ['']
         owners: list[int] = []
         self._links, self._shown = {}, {}
@@ -143,8 +134,7 @@ class Painter:
         for body, (origin, axes) in zip(self._links[name], poses, strict=True):
             if body >= 0:
                 self._bullet.resetBasePositionAndOrientation(
-                    body, [float(v) for v in origin], _quaternion(axes),
-                    physicsClientId=self._client)
+                    body, [float(v) for v in origin], _quaternion(axes))
         self._shown[name] = (list(poses), True)
 
     def hide(self, names: Iterable[str]) -> None:
@@ -154,7 +144,7 @@ class Painter:
             for body in self._links[name]:
                 if body >= 0:
                     self._bullet.resetBasePositionAndOrientation(
-                        body, _FARAWAY, (0.0, 0.0, 0.0, 1.0), physicsClientId=self._client)
+                        body, _FARAWAY, (0.0, 0.0, 0.0, 1.0))
 
     @contextlib.contextmanager
     def without(self, names: Iterable[str]) -> Iterator[None]:
@@ -185,19 +175,17 @@ class Painter:
         """A body that shows some parts in one mesh; none for no parts."""
         if not parts:
             return []
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         baked = palette.bake(parts)
         with _SCRATCH.lock:
             vertices, normals, uvs, indices = _SCRATCH.fill(*baked)
             shape = bullet.createVisualShape(
                 bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
-                rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0),
-                physicsClientId=client)
-        body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1,
-                                           physicsClientId=client)
+                rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0))
+        body: int = bullet.createMultiBody(0, -1, shape, useMaximalCoordinates=1)
         if shape < 0 or body < 0:
             raise WorldError(f'PyBullet made no mesh of {len(parts)} parts')
-        bullet.changeVisualShape(body, -1, textureUniqueId=texture, physicsClientId=client)
+        bullet.changeVisualShape(body, -1, textureUniqueId=texture)
         return [body]
 
     def _image(self, view: View) -> tuple[Any, ...]:
@@ -206,8 +194,7 @@ class Painter:
             camera.width, camera.height, viewMatrix=view.view_matrix(),
             projectionMatrix=camera.projection(NEAR_M, FAR_M), lightDirection=self._light,
             lightColor=(1.0, 1.0, 1.0), lightDistance=10.0, shadow=0, lightAmbientCoeff=AMBIENT,
-            lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0,
-            renderer=bullet.ER_TINY_RENDERER, physicsClientId=self._client)
+            lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0, renderer=bullet.ER_TINY_RENDERER)
         return found
 
     def _ids(self, mask: Any, view: View) -> NDArray[np.int32]:
@@ -266,7 +253,7 @@ class _Palette:
         self._side = max(2, math.ceil(math.sqrt(len(colours))))
         self._at = {colour: index for index, colour in enumerate(colours)}
 
-    def load(self, bullet: Any, client: int) -> int:
+    def load(self, bullet: Bullet) -> int:
         """Hand the texture to PyBullet, which reads files only."""
         side = self._side
         texels = np.zeros((side * side, 3), np.uint8)
@@ -277,7 +264,7 @@ class _Palette:
         try:
             with os.fdopen(handle, 'wb') as file:
                 file.write(cv2.imencode('.png', image)[1].tobytes())
-            texture: int = bullet.loadTexture(path, physicsClientId=client)
+            texture: int = bullet.loadTexture(path)
         finally:
             os.unlink(path)
         return texture

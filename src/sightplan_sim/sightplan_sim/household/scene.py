@@ -9,7 +9,6 @@ are moved along their joints, not by forces, so that their openings are exact.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
-from sightplan_sim.bullet import import_bullet
+from sightplan_sim.bullet import Bullet
 from sightplan_sim.household.shapes import BASE, Home, Joint, Model, Part, Placed, Region, Vec3
 
 Floats = NDArray[np.float64]
@@ -138,12 +137,7 @@ class Scene:
     """
 
     def __init__(self) -> None:
-        self._bullet = import_bullet()
-        self._client = self._bullet.connect(self._bullet.DIRECT)
-        if self._client < 0:
-            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
-        self._finalizer = weakref.finalize(
-            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._bodies: dict[str, _Body] = {}
         self._names: dict[int, str] = {}
         self._movers: tuple[str, ...] = ()
@@ -151,7 +145,7 @@ class Scene:
 
     def close(self) -> None:
         """Give the client back; the scene cannot be used afterwards."""
-        self._finalizer()
+        self._bullet.close()
 
     def __enter__(self) -> Self:
         return self
@@ -165,15 +159,13 @@ class Scene:
         Raises:
             WorldError: two bodies have the same name.
         """
-        bullet, client = self._bullet, self._client
-        bullet.resetSimulation(physicsClientId=client)
-        bullet.setGravity(0, 0, -9.81, physicsClientId=client)
+        bullet = self._bullet
+        bullet.resetSimulation()
+        bullet.setGravity(0, 0, -9.81)
         bullet.setPhysicsEngineParameter(
-            fixedTimeStep=_STEP_S, numSolverIterations=30, deterministicOverlappingPairs=1,
-            physicsClientId=client)
+            fixedTimeStep=_STEP_S, numSolverIterations=30, deterministicOverlappingPairs=1)
         self._bodies, self._names = {}, {}
-        ground = bullet.createCollisionShape(
-            bullet.GEOM_BOX, halfExtents=[60.0, 60.0, 0.5], physicsClientId=client)
+        ground = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=[60.0, 60.0, 0.5])
         self._names[self._create(0.0, ground, (0.0, 0.0, -0.5))] = FLOOR
         fixed = (*home.structure, *home.decor, *home.furniture)
         for placed, thing in (*((p, False) for p in fixed), *((p, True) for p in home.things)):
@@ -350,28 +342,25 @@ class Scene:
         Returns:
             Simulated time until all were at rest [s].
         """
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         free = [body for body in (self._bodies[name] for name in dict.fromkeys(names))
                 if body.thing and not body.parked]
         for body in free:
-            bullet.changeDynamics(body.ids[0], -1, mass=_mass(body.model), physicsClientId=client)
-            bullet.changeDynamics(body.ids[0], -1, activationState=bullet.ACTIVATION_STATE_WAKE_UP,
-                                  physicsClientId=client)
+            bullet.changeDynamics(body.ids[0], -1, mass=_mass(body.model))
+            bullet.changeDynamics(body.ids[0], -1, activationState=bullet.ACTIVATION_STATE_WAKE_UP)
             velocity = [0.0, 0.0, 0.0] if pushes is None or body.name not in pushes \
                 else pushes[body.name].tolist()
-            bullet.resetBaseVelocity(body.ids[0], velocity, [0.0, 0.0, 0.0],
-                                     physicsClientId=client)
+            bullet.resetBaseVelocity(body.ids[0], velocity, [0.0, 0.0, 0.0])
         passed, calm = 0.0, 0
         while free and passed < seconds and calm < 3:
             for _ in range(12):
-                bullet.stepSimulation(physicsClientId=client)
+                bullet.stepSimulation()
             passed += 12 * _STEP_S
             calm = calm + 1 if all(self._still(body) for body in free) else 0
         for body in free:
-            bullet.resetBaseVelocity(body.ids[0], [0.0] * 3, [0.0] * 3, physicsClientId=client)
-            bullet.changeDynamics(body.ids[0], -1, mass=0, physicsClientId=client)
-            centre, quaternion = bullet.getBasePositionAndOrientation(
-                body.ids[0], physicsClientId=client)
+            bullet.resetBaseVelocity(body.ids[0], [0.0] * 3, [0.0] * 3)
+            bullet.changeDynamics(body.ids[0], -1, mass=0)
+            centre, quaternion = bullet.getBasePositionAndOrientation(body.ids[0])
             body.rotation = matrix(quaternion)
             body.position = np.array(centre) - body.rotation @ body.centres[0]
             body.refresh()
@@ -385,7 +374,7 @@ class Scene:
         a, b = self._bodies[one], self._bodies[other]
         if (a.low > b.high + within).any() or (b.low > a.high + within).any():
             return False
-        return any(self._bullet.getClosestPoints(i, j, within, physicsClientId=self._client)
+        return any(self._bullet.getClosestPoints(i, j, within)
                    for i in a.ids if i >= 0 for j in b.ids if j >= 0)
 
     def normals(self, one: str, other: str) -> Floats:
@@ -399,7 +388,7 @@ class Scene:
             return np.zeros((0, 3))
         return np.array([point[7] for i in a.ids if i >= 0 for j in b.ids if j >= 0
                          for point in self._bullet.getClosestPoints(
-                             i, j, CONTACT_M, physicsClientId=self._client)]).reshape(-1, 3)
+                             i, j, CONTACT_M)]).reshape(-1, 3)
 
     def near(self, name: str, within: float) -> list[str]:
         """Things whose extents come closer to a body's than ``within`` [m], without itself."""
@@ -431,8 +420,7 @@ class Scene:
                     or (other.low > body.high).any():
                 continue
             if any(point[8] < -depth for i in own for j in other.ids if j >= 0
-                   for point in self._bullet.getClosestPoints(
-                       i, j, 0.0, physicsClientId=self._client)):
+                   for point in self._bullet.getClosestPoints(i, j, 0.0)):
                 found.append(other.name)
         return found
 
@@ -454,8 +442,7 @@ class Scene:
         rest, starts = list(range(len(starts))), starts.copy()
         while rest:
             hits = self._bullet.rayTestBatch(
-                starts[rest].tolist(), ends[rest].tolist(), numThreads=1,
-                physicsClientId=self._client)
+                starts[rest].tolist(), ends[rest].tolist(), numThreads=1)
             again = []
             for ray, hit in zip(rest, hits, strict=True):
                 found[ray] = self._names.get(hit[0], '')
@@ -534,7 +521,7 @@ class Scene:
         return found
 
     def _still(self, body: _Body) -> bool:
-        linear, angular = self._bullet.getBaseVelocity(body.ids[0], physicsClientId=self._client)
+        linear, angular = self._bullet.getBaseVelocity(body.ids[0])
         return math.hypot(*linear) < _STILL_M_S and math.hypot(*angular) < _STILL_RAD_S
 
     def _put(self, body: _Body) -> None:
@@ -549,15 +536,14 @@ class Scene:
             if body.parked:
                 centre = np.array([0.0, 0.0, _PARKED_M])
             self._bullet.resetBasePositionAndOrientation(
-                identity, centre.tolist(), quaternion(rotation), physicsClientId=self._client)
+                identity, centre.tolist(), quaternion(rotation))
 
     def _create(self, mass: float, shape: int, position: Vec3) -> int:
         bullet = self._bullet
-        identity: int = bullet.createMultiBody(
-            mass, shape, -1, position, useMaximalCoordinates=1, physicsClientId=self._client)
+        identity: int = bullet.createMultiBody(mass, shape, -1, position, useMaximalCoordinates=1)
         bullet.changeDynamics(
             identity, -1, lateralFriction=0.7, spinningFriction=0.002, rollingFriction=0.001,
-            restitution=0.0, linearDamping=0.04, angularDamping=0.2, physicsClientId=self._client)
+            restitution=0.0, linearDamping=0.04, angularDamping=0.2)
         return identity
 
     def _make(self, parts: Sequence[Part], centre: Floats, mass: float) -> int:
@@ -569,15 +555,13 @@ class Scene:
         shape = bullet.createCollisionShapeArray(
             shapeTypes=[kinds.get(_solid(part), bullet.GEOM_BOX) for part in parts],
             halfExtents=[[extent / 2 for extent in part.size] for part in parts],
-            radii=[part.size[0] / 2 for part in parts],
-            lengths=[part.size[2] for part in parts],
+            radii=[part.size[0] / 2 for part in parts], lengths=[part.size[2] for part in parts],
             collisionFramePositions=[(np.array(part.position) - centre).tolist()
                                      for part in parts],
-            collisionFrameOrientations=[quaternion(euler(part.rpy)) for part in parts],
-            physicsClientId=self._client)
+            collisionFrameOrientations=[quaternion(euler(part.rpy)) for part in parts])
         identity = self._create(mass, shape, (0.0, 0.0, _PARKED_M))
         if mass > 0:
-            bullet.changeDynamics(identity, -1, mass=0, physicsClientId=self._client)
+            bullet.changeDynamics(identity, -1, mass=0)
         return identity
 
 

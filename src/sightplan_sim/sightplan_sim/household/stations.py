@@ -63,8 +63,8 @@ class Stations:
 
     def free(self, robot: Robot, points: Floats) -> NDArray[np.bool_]:
         """(N,) whether the robot can stand with its middle at points (N, 2) [m]."""
-        inside = ((points[:, None] > self._low) & (points[:, None] < self._high)).all(axis=2)
-        free = np.asarray(inside.any(axis=1))
+        within = (points[:, None] > self._low) & (points[:, None] < self._high)  # (N, rooms, 2)
+        free = np.asarray(np.any(np.all(within, axis=2), axis=1))
         if free.any():
             free[free] = self._scene.free_disc(points[free], robot.body.radius, ANKLE_M,
                                                robot.body.height)

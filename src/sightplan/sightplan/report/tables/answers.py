@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sightplan.metrics import Reliability, belief_reliability, reliability
+from sightplan.metrics import Reliability, belief_reliability, measures, reliability
 from sightplan.metrics.compounding import (
     Needed,
     answers_right,
@@ -55,7 +55,7 @@ def compounding_table(results: Results) -> Table:
                                   and not group.failure_probability for line in lines[id(group)])
                  for same in alike.values()}
         sizes = check_sizes(line for each in lines.values() for line in each)
-        needs = {key: [(need, bool(line['solved'])) for line in own
+        needs = {key: [(need, bool(measures.solved(line))) for line in own
                        if (need := needed(line, exact[alike[key]], sizes)) is not None]
                  for key, own in lines.items()}
         lower = edges([need.answers for pairs in needs.values() for need, _ in pairs])
@@ -92,7 +92,8 @@ def _compounding_rows(group: Group, lines: Sequence[Line],
         return []
     cells = {**group_cells(group), 'accuracy': right / asked}
     left_out = len(lines) - len(needs)
-    left_out_solved = sum(bool(line['solved']) for line in lines) - sum(won for _, won in needs)
+    left_out_solved = (sum(bool(measures.solved(line)) for line in lines)
+                       - sum(won for _, won in needs))
     rows = [row_of(_COMPOUNDING, {
         **cells, 'what': 'one answer', 'fewest': 1.0, 'most': 1.0, 'answers': 1.0,
         **share_cells('success', Share(right, asked)), 'solved': right,
@@ -169,7 +170,7 @@ def inner_error(found: Reliability) -> tuple[float | None, int]:
 def _answer_reliability(group: Group) -> Reliability | None:
     probabilities, truths, episodes = [], [], []
     for number, run in enumerate(group.runs):
-        scored = {line['episode_id'] for line in run.lines if line['scored']}
+        scored = {line['id'] for line in run.lines if measures.scored(line)}
         for entry in run.answers():
             p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
             if (p is None or entry.get('answer') not in ('yes', 'no')

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.metrics.intervals import Share
 from sightplan.report.conditions import RULES, kind_fits, laid_down
 from sightplan.report.results import Group, Line, Results
 from sightplan.report.tables.model import Column
-from sightplan.suites import Suite, load_suite, suite_for, suite_names
+from sightplan.runs import Suite, load_suite, suite_for, suite_names
 
 GROUP = (
     Column('domain', 'domain'), Column('method', 'method'), Column('backend', 'backend'),
@@ -47,13 +48,13 @@ def share_cells(key: str, share: Share) -> dict[str, Any]:
 
 def solved(lines: Iterable[Line]) -> Share:
     """Solved episodes of the scored ones."""
-    scored = [line for line in lines if line['scored']]
-    return Share(sum(line['solved'] for line in scored), len(scored))
+    scored = [line for line in lines if measures.scored(line)]
+    return Share(sum(bool(measures.solved(line)) for line in scored), len(scored))
 
 
 def unscored(lines: Iterable[Line]) -> int:
     """Number of episodes that are not scored."""
-    return sum(not line['scored'] for line in lines)
+    return sum(not measures.scored(line) for line in lines)
 
 
 def groups_by_split(results: Results) -> Iterator[tuple[Group, str]]:
@@ -64,15 +65,16 @@ def groups_by_split(results: Results) -> Iterator[tuple[Group, str]]:
                 yield group, split
 
 
-def published(group: Group, split: str, measure: str = 'success',
+def published(group: Group, split: str, measure: str = 'solved',
               ) -> tuple[float | None, float | None, str | None]:
     """The paper's number for a group's model, its standard error and where it stands.
 
     All None where there is none, or where ``unlike_published`` says why it is another thing.
     """
     suite = suite_for(group.domain, split)
-    found = suite.published(group.domain, group.method, group.model, split, measure,
-                            group.failure_probability) if suite and group.model else None
+    found = suite.published(
+        group.model, measure, domain=group.domain, method=group.method, split=split,
+        failure_probability=group.failure_probability) if suite and group.model else None
     if found is None or unlike_published(group, split):
         return None, None, None
     return found.value, found.sem, found.source

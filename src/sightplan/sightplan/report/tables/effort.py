@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.metrics.intervals import Share
 from sightplan.report.results import UNKNOWN, Group, Line, Results, are_known, completed
 from sightplan.report.tables.common import (
@@ -61,7 +62,7 @@ def stops(results: Results) -> Table:
     found = []
     for group in results.groups:
         for split, lines in _parts(group, results.splits):
-            solved = Counter(line['stop'] for line in lines if line['solved'])
+            solved = Counter(line['stop'] for line in lines if measures.solved(line))
             for stop, count in sorted(Counter(line['stop'] for line in lines).items()):
                 found.append(row_of(_STOPS, {
                     **group_cells(group), 'split': split, 'stop': stop, 'count': count,
@@ -119,7 +120,7 @@ def cost(results: Results) -> Table:
     found = []
     for group in results.groups:
         for split, lines in _parts(group, results.splits):
-            scored = [line for line in lines if line['scored']]
+            scored = [line for line in lines if measures.scored(line)]
             cells: dict[str, Any] = {**group_cells(group), 'split': split, 'n': len(scored),
                                      'unscored': unscored(lines)}
             for name, _, _, read in _COSTS:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.metrics.paired import Agreement, agreement, holm
 from sightplan.report import conditions
 from sightplan.report.labels import words_apart
@@ -129,8 +130,9 @@ def _solved(group: Group) -> dict[str, dict[_Key, bool]]:
     found: dict[str, dict[_Key, bool]] = {}
     for run in group.runs:
         for line in run.lines:
-            if line['scored']:
-                found.setdefault(split_of(line), {})[episode_key(run, line)] = line['solved']
+            won = measures.solved(line)
+            if won is not None:
+                found.setdefault(split_of(line), {})[episode_key(run, line)] = won
     return found
 
 
@@ -142,7 +144,7 @@ def _spread(own: dict[_Key, bool], other: dict[_Key, bool]) -> dict[_Key, bool]:
 
 def _problems(group: Group) -> dict[_Key, tuple[str, str]]:
     return {episode_key(run, line): (split_of(line), str(
-        line.get('problem') or line['episode_id'])) for run in group.runs for line in run.lines}
+        line.get('problem') or line['id'])) for run in group.runs for line in run.lines}
 
 
 def _joined(solved: dict[str, dict[_Key, bool]], splits: Iterable[str]) -> dict[_Key, bool]:

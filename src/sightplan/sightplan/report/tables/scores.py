@@ -325,9 +325,10 @@ def _success_cells(row: _Row) -> dict[str, Any]:
 def _five(domain: str, of: str, row: _Row) -> dict[str, Any]:
     """The paper's mean over its five models, of a domain or of all of its suite."""
     suite = suite_of(of)
-    found = suite.published(domain, row.method, _FIVE, ALL, 'success',
-                            row.cells['failure_probability']
-                            ) if suite and row.as_published else None
+    found = suite.published(
+        _FIVE, 'solved', domain=domain, method=row.method, split=ALL,
+        failure_probability=row.cells['failure_probability'],
+    ) if suite and row.as_published else None
     return {} if found is None else {'paper_five': found.value, 'paper_five_sem': found.sem}
 
 
@@ -364,9 +365,10 @@ def figure5(results: Results) -> Table:
         cells = _success_cells(row)
         for split in row.splits:
             suite = suite_of(str(row.cells['domain']))
-            five = suite.published(str(row.cells['domain']), row.method, _FIVE, split, 'success',
-                                   row.cells['failure_probability']
-                                   ) if suite and row.as_published else None
+            five = suite.published(
+                _FIVE, 'solved', domain=str(row.cells['domain']), method=row.method, split=split,
+                failure_probability=row.cells['failure_probability'],
+            ) if suite and row.as_published else None
             count = sum(split in rates and rates[split].n > 0 for rates in row.rates.values())
             found.append(row_of(columns, {
                 **cells, 'split': split, 'models': count if row.names else 0,
@@ -428,7 +430,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
     asked, unread = (sum(c[key] for c in counts) for key in ('asked', 'unparsed'))
     theirs, their_sem, source = published(group, split)
-    right, right_sem, _ = published(group, split, 'accuracy')
+    right, right_sem, _ = published(group, split, 'predicate_accuracy')
     actions = summary['actions']
     return {
         'split': split, **share_cells('success', share), 'unscored': unscored(lines),
@@ -502,7 +504,7 @@ def predicates(results: Results) -> Table:
 def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[str, Any],
                      ) -> dict[str, Any]:
     share = Share(counts['right'], counts['asked'] - counts['unparsed'])
-    theirs, their_sem, source = published(group, split, predicate)
+    theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
     return {'predicate': predicate, **share_cells('accuracy', share),
             'unparsed': counts['unparsed'], 'yes_accuracy': counts['yes_accuracy'],
             'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sightplan.metrics import EpisodeScorer
 from sightplan.model import EpisodeEnded, EpisodeEvent, Stepped, StopReason
 from sightplan.records.recorded import RecordedEpisode
+from sightplan.runs import Suite, episode_scorer
 
 NOT_COMPARED = ('bag', 'images', 'images_missing', 'failure.picture')
 """Fields of a line that tell where its files are, not what happened; ``a.b`` is b in a."""
@@ -16,7 +16,7 @@ NOT_COMPARED = ('bag', 'images', 'images_missing', 'failure.picture')
 _MOST_CHARACTERS = 200
 
 
-def rescore(episode: RecordedEpisode) -> dict[str, Any]:
+def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, Any]:
     """Score a recorded episode.
 
     The line equals the live one in all but ``NOT_COMPARED``, whatever the method and the domain.
@@ -26,12 +26,13 @@ def rescore(episode: RecordedEpisode) -> dict[str, Any]:
 
     Args:
         episode: as ``read_episodes`` gives it.
+        suite: that it belongs to, None for none.
 
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
     truth = None if episode.truth is None else episode.truth.retold()
-    scorer = EpisodeScorer(truth)
+    scorer = episode_scorer(truth, suite)
     for event in _whole(episode):
         if isinstance(event, Stepped) and truth is not None:
             truth.look_back_to(event.feedback.stamp_ns)

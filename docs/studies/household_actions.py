@@ -1,6 +1,6 @@
 """How often actions fail, contradict their PDDL or change other facts, and what they cost.
 
-    python -m sightplan_sim.household.measure --help
+    python docs/studies/household_actions.py --help
 
 Walks: first towards the goal, by what a person would do next; then random legal actions.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import statistics
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 from sightplan.domains import load_domain
 from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.metrics import wilson
 from sightplan.model import Action, Atom, EpisodeSpec, Literal, Problem, State
 from sightplan_sim.household import make_world
 from sightplan_sim.household.world import HouseholdWorld
@@ -50,16 +50,6 @@ class Tally:
     against_hidden: int = 0
     frame: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
-
-
-def wilson(k: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share (Wilson's score interval)."""
-    if not n:
-        return 0.0, 1.0
-    z, p = 1.96, k / n
-    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    scale = 1 + z * z / n
-    return max(0.0, middle - spread) / scale, (middle + spread) / scale
 
 
 def next_action(problem: Problem, state: State) -> Action | None:
@@ -175,7 +165,7 @@ def report(tallies: dict[str, Tally]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the measurement."""
     parser = argparse.ArgumentParser(
-        prog='python -m sightplan_sim.household.measure', description=__doc__.split('\n', 1)[0])
+        prog='python docs/studies/household_actions.py', description=__doc__.split('\n', 1)[0])
     parser.add_argument('--split', action='append', help='only this split (may be repeated)')
     parser.add_argument('--seeds', type=int, default=1, help='walks per problem')
     parser.add_argument('--steps', type=int, default=12, help='random actions per walk')

@@ -6,7 +6,6 @@ import argparse
 import itertools
 import math
 import sys
-import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -15,12 +14,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError, WorldError
+from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError
 from sightplan_sim.arm.meshes import make_link_bodies
 from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.look import COLOURS, NOMINAL_RGB
-from sightplan_sim.bullet import import_bullet, one_thread
+from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.lettering import letter_plate, text_aspect
 
 _SAMPLES = 2  # per pixel and direction
@@ -41,21 +40,16 @@ class Observer:
 
     def __init__(self, width: int = 480, height: int = 360) -> None:
         self._size = (width, height)
-        self._bullet = import_bullet()
-        self._client = self._bullet.connect(self._bullet.DIRECT)
-        if self._client < 0:
-            raise WorldError('PyBullet gave no connection: too many simulators in this process?')
-        self._finalizer = weakref.finalize(
-            self, self._bullet.disconnect, physicsClientId=self._client)
+        self._bullet = Bullet()
         self._box((0.50, 0.22, 0.015), (0.0, FRONT_M + 0.22, -0.015), (0.74, 0.66, 0.56))
         self._stand = self._box((0.11, 0.11, 0.4), _AWAY_M, (0.45, 0.47, 0.50))
         self._blocks = {colour: self._box((BLOCK_M / 2,) * 3, _AWAY_M, NOMINAL_RGB[colour])
                         for colour in COLOURS}
-        self._links = make_link_bodies(self._bullet, self._client, _AWAY_M)
+        self._links = make_link_bodies(self._bullet, _AWAY_M)
 
     def close(self) -> None:
         """Give the PyBullet client back."""
-        self._finalizer()
+        self._bullet.close()
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +59,7 @@ class Observer:
 
     def shoot(self, poses: Poses) -> Rgb8:
         """(H, W, 3) uint8 picture of arm and blocks."""
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         for colour, body in self._blocks.items():
             self._move(body, poses.blocks.get(colour, (*_AWAY_M, 0.0, 0.0, 0.0, 1.0)))
         for link, body in self._links:
@@ -79,7 +73,7 @@ class Observer:
                 projectionMatrix=bullet.computeProjectionMatrixFOV(_FOV_DEG, w / h, 0.05, 20.0),
                 lightDirection=(0.8, -0.9, 1.6), lightColor=(1.0, 1.0, 1.0), lightDistance=5.0,
                 shadow=0, lightAmbientCoeff=0.58, lightDiffuseCoeff=0.48,
-                lightSpecularCoeff=0.05, renderer=bullet.ER_TINY_RENDERER, physicsClientId=client)
+                lightSpecularCoeff=0.05, renderer=bullet.ER_TINY_RENDERER)
             picture = np.array(colours, np.uint8).reshape(h, w, 4)[:, :, :3]
             picture[np.asarray(mask, np.int32).reshape(h, w) < 0] = _BACKGROUND
             return np.asarray(cv2.resize(picture, self._size, interpolation=cv2.INTER_AREA),
@@ -87,15 +81,14 @@ class Observer:
 
     def _box(self, half: Sequence[float], at: Sequence[float],
              rgb: tuple[float, float, float]) -> int:
-        bullet, client = self._bullet, self._client
+        bullet = self._bullet
         shape = bullet.createVisualShape(
             bullet.GEOM_BOX, halfExtents=list(half), rgbaColor=[*rgb, 1.0],
-            specularColor=[0, 0, 0], physicsClientId=client)
-        return int(bullet.createMultiBody(0, -1, shape, list(at), physicsClientId=client))
+            specularColor=[0, 0, 0])
+        return int(bullet.createMultiBody(0, -1, shape, list(at)))
 
     def _move(self, body: int, pose: Sequence[float]) -> None:
-        self._bullet.resetBasePositionAndOrientation(
-            body, pose[:3], pose[3:], physicsClientId=self._client)
+        self._bullet.resetBasePositionAndOrientation(body, pose[:3], pose[3:])
 
 
 def sheet(frames: int = 8, columns: int = 4, seed: int = 0, size: tuple[int, int] = (480, 360),
@@ -160,12 +153,12 @@ def _episode(seed: int) -> EpisodeSpec:
 def main(args: Sequence[str] | None = None) -> int:
     """Write the sheet to a file."""
     parser = argparse.ArgumentParser(
-        prog='python -m sightplan_sim.arm.film', formatter_class=argparse.RawTextHelpFormatter,
+        prog='python docs/studies/arm_film.py', formatter_class=argparse.RawTextHelpFormatter,
         description='Draw a simulated arm that moves a block, seen from beside the table; in the\n'
                     "corner of each picture is what the agent's camera sees.",
         epilog='examples:\n'
-               '  python -m sightplan_sim.arm.film --out sheet.png\n'
-               '  python -m sightplan_sim.arm.film --out wide.png --frames 12 --columns 6\n\n'
+               '  python docs/studies/arm_film.py --out sheet.png\n'
+               '  python docs/studies/arm_film.py --out wide.png --frames 12 --columns 6\n\n'
                'exit codes: 0 done; 1 the arm or the file failed; 2 bad usage')
     parser.add_argument('--out', type=Path, required=True, help='PNG to write')
     parser.add_argument('--frames', type=int, default=8, help='pictures (default %(default)s)')
@@ -188,7 +181,7 @@ def main(args: Sequence[str] | None = None) -> int:
         assert ok
         given.out.write_bytes(png.tobytes())
     except (SightplanError, OSError) as error:
-        print(f'sightplan_sim.arm.film: {error}', file=sys.stderr)
+        print(f'arm_film.py: {error}', file=sys.stderr)
         return 1
     print(f'{given.out}: {picture.shape[1]} x {picture.shape[0]} pixels; the move: '
           f'{outcome}', file=sys.stderr)

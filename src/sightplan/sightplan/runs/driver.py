@@ -1,0 +1,68 @@
+"""The one walk over a run: what is specified minus what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sightplan.model import CancelledError
+from sightplan.runs.work import Item, Line
+
+I = TypeVar('I', bound=Item)  # noqa: E741
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """How a walk ended.
+
+    Attributes:
+        interrupted: whether it was broken off before the last item.
+        stopped_by: by what, with the remedy (such as a spending cap); '' for a person.
+    """
+
+    interrupted: bool = False
+    stopped_by: str = ''
+
+
+def singly(items: Sequence[I]) -> Iterable[Sequence[I]]:
+    """Batches of one."""
+    return ((item,) for item in items)
+
+
+def walk(items: Sequence[I], committed: Container[str],
+         make: Callable[[Sequence[I], Callable[[], bool]], Sequence[Line]],
+         commit: Callable[[Line], object], *,
+         cancelled: Callable[[], bool] = lambda: False,
+         began: Callable[[str], None] = lambda item: None,
+         progress: Callable[[Line], None] = lambda line: None,
+         batches: Callable[[Sequence[I]], Iterable[Sequence[I]]] = singly) -> Walked:
+    """Make and commit the items that are not committed yet, batch by batch.
+
+    Args:
+        items: all that are specified, in order.
+        committed: ids of those that are done.
+        make: makes the lines of a batch; raises CancelledError if it was broken off.
+        commit: puts a line on disk.
+        cancelled: asked before each batch and handed to ``make``; once true, the walk ends.
+        began: is told the id of each item whose batch begins.
+        progress: is told each line that was committed.
+        batches: cuts the missing items into what is made at once.
+
+    Raises:
+        InfrastructureError: nothing more can be made or committed.
+        KeyboardInterrupt: as it is; what was committed stays.
+    """
+    for batch in batches([item for item in items if item.id not in committed]):
+        if cancelled():
+            return Walked(True)
+        for item in batch:
+            began(item.id)
+        try:
+            lines = make(batch, cancelled)
+        except CancelledError as error:
+            return Walked(True, '' if cancelled() else str(error))
+        for line in lines:
+            commit(line)
+            progress(line)
+    return Walked()

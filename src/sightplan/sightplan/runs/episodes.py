@@ -1,0 +1,343 @@
+"""A run of episodes: problems, world, model and planner, the episode loop and its scorer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from sightplan.agent import (
+    Limits,
+    PrivilegedFacts,
+    make_policy,
+    needs_grounder,
+    needs_model,
+    needs_planner,
+    needs_visual_planner,
+    policy_settings,
+    run_episode,
+)
+from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.grounding import PARSERS, BackendGrounder
+from sightplan.metrics import EpisodeScorer
+from sightplan.metrics.episodes import episode_measures
+from sightplan.model import (
+    Answer,
+    BackendError,
+    Belief,
+    BeliefUpdated,
+    CancelledError,
+    EpisodeEvent,
+    EpisodeSpec,
+    Grounder,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    PlannerError,
+    PlanningResult,
+    PlanningTask,
+    Privileged,
+    PrivilegedSource,
+    Problem,
+    ProblemError,
+    Question,
+    Recorder,
+    StopReason,
+    SymbolicPlanner,
+    TruthSource,
+    VisualPlanner,
+    World,
+    user_path,
+)
+from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.records import AnswersLog, RunStore, bag_recorder
+from sightplan.records.bag_recorder import BagRecorder
+from sightplan.records.evidence import FailureImages
+from sightplan.runs import rules, worlds
+from sightplan.runs.driver import singly
+from sightplan.runs.identity import identity
+from sightplan.runs.rules import suite_of
+from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
+from sightplan.runs.suite import Suite
+from sightplan.runs.work import Line
+from sightplan.vlm import recording
+from sightplan.vlm.api import (
+    Backend,
+    backend_needs_pixels,
+    backend_reads_prompt,
+    backend_settings,
+    make_backend,
+)
+
+_Thing = TypeVar('_Thing')
+
+
+def select_problems(settings: RunSettings,
+                    ) -> tuple[Domain, list[tuple[str, Problem]], list[ProblemError]]:
+    """The domain, (split, problem) pairs in order, and what is wrong with bad files.
+
+    Raises:
+        InputError: unknown domain, split or folder, or not one usable problem.
+    """
+    domain_file = user_path(settings.domain_file) if settings.domain_file else None
+    domain = load_domain(settings.domain, domain_file)
+    errors: list[ProblemError] = []
+    if settings.problems:
+        problems, errors = read_folder(domain, user_path(settings.problems))
+        pairs = [('', problem) for problem in problems]
+    else:
+        splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
+        pairs = [(split, problem) for split in splits for problem in domain.split_problems(split)]
+    if not pairs:
+        where = settings.problems or f'split {settings.split!r} of domain {settings.domain!r}'
+        raise InputError(f'{where}: there is not one usable problem'
+                         + ''.join(f'\n  {error}' for error in errors))
+    return domain, pairs, errors
+
+
+class EpisodePlan:
+    """The episodes of a run; contract in ``work.Plan``.
+
+    Attributes:
+        settings: of the run.
+        domain: of the run.
+        pairs: (split, problem) in order.
+        suite: that it belongs to, None for none.
+        items: the episodes, in order; an episode's seed depends on its id and the run's seed.
+        skipped: problem files that cannot be used, and why.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        """Select the problems.
+
+        Raises:
+            InputError: unknown suite, domain, split or folder, or not one usable problem.
+        """
+        self.settings = settings
+        self.domain, self.pairs, errors = select_problems(settings)
+        self.suite = suite_of(settings, self.domain)
+        self.skipped = [str(error) for error in errors]
+        self.items = [self._spec(number) for number in range(settings.episodes or len(self.pairs))]
+        self.notes = {'problems': len(self.pairs)}
+
+    def identity(self, model: str | None) -> dict[str, Any]:
+        """Contract in ``work.Plan``."""
+        return identity(self.settings, self.suite, self.domain, self.pairs, model)
+
+    def _spec(self, number: int) -> EpisodeSpec:
+        settings, suite, domain = self.settings, self.suite, self.domain.name
+        trial, index = divmod(number, len(self.pairs))
+        split, problem = self.pairs[index]
+        episode_id = f'{domain}/{split or "-"}/{problem.name}#{trial}'
+        digest = hashlib.sha256(f'{settings.seed}\x1f{episode_id}'.encode()).digest()
+        return EpisodeSpec(
+            episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
+            rules.budget(settings, suite, domain, split), settings.failure_probability,
+            rules.stops_at_goal(settings, suite, domain, split),
+            rules.privileged(settings, suite, domain, split))
+
+
+def make_planner(settings: RunSettings) -> SymbolicPlanner:
+    """The symbolic planner of a run."""
+    from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+    return FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
+
+
+def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeScorer:
+    """The scorer of a suite's episodes, None: of no suite."""
+    if suite is None:
+        return EpisodeScorer(truth)
+    measures = getattr(suite.module('scoring'), 'measures', episode_measures)
+    return EpisodeScorer(truth, suite.name, measures)
+
+
+class EpisodeWork:
+    """The work of a run of episodes; contract in ``work.Work``."""
+
+    def __init__(self, settings: RunSettings, *, world: World | None = None,
+                 planner: SymbolicPlanner | None = None, backend: Backend | None = None,
+                 recorders: Sequence[Recorder] = ()) -> None:
+        """Select the problems, make the world, load the model, start the planner.
+
+        Args:
+            settings: what to run, checked.
+            world: instead of the installed one for the domain; stays open.
+            planner: instead of Fast Downward; stays open.
+            backend: instead of the one that the settings name; stays open.
+            recorders: take the events of all episodes, too, after the scorer has.
+
+        Raises:
+            InputError: the settings are wrong.
+            InfrastructureError: the world, the model or the planner could not be started.
+        """
+        self._settings, self._recorders = settings, tuple(recorders)
+        self.plan = EpisodePlan(settings)
+        self._domain = self.plan.domain
+        policy_settings(settings.method, settings.method_options)
+        with ExitStack() as stack:
+            self._world = world or _made(stack, worlds.make_world(
+                self._domain.name, settings.world_options))
+            if not isinstance(self._world, TruthSource):
+                raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
+                                 f'truth, so that episodes cannot be scored in process')
+            self._truth: TruthSource = self._world
+            check = getattr(self._world, 'check', None)
+            if callable(check):
+                check(self.plan.items)  # what this world cannot show need not be tried
+            self.backend = self._made_backend(stack, backend)
+            if planner is None and not needs_planner(settings.method):
+                planner = _NoPlanner()
+            self._planner = planner or _made(stack, make_planner(settings))
+            self._policy = make_policy(settings.method, settings.method_options, self._world)
+            self._stack = stack.pop_all()
+
+    def _made_backend(self, stack: ExitStack, backend: Backend | None) -> Backend | None:
+        settings = self._settings
+        if not needs_model(settings.method):
+            return None
+        options = resolved_backend_options(settings)
+        if (backend_needs_pixels(settings.backend)
+                and not getattr(self._world, 'pictures', True)):
+            raise InputError(
+                f'backend {settings.backend!r} looks at pictures, but this world draws '
+                f'none (world option pictures=none); let it draw, or choose a backend '
+                f'that needs no pictures, such as noisy_oracle')
+        return backend or _made(stack, make_backend(settings.backend, options, self._truth))
+
+    def session(self) -> dict[str, Any]:
+        """The renderer of the world, where it has one."""
+        renderer = getattr(self._world, 'renderer', None)
+        return {'renderer': renderer if isinstance(renderer, (str, dict)) else None}
+
+    def begin(self, store: RunStore) -> None:
+        """Contract in ``work.Work``."""
+        settings, stack, backend = self._settings, self._stack, self.backend
+        self._grounder: Grounder = _NoGrounder()
+        self._visual_planner: VisualPlanner | None = None
+        if backend is not None:
+            if settings.record or settings.record_images:
+                backend = _made(stack, recording.recorded(
+                    backend, store.folder / recording.NAME, name=settings.backend,
+                    settings=backend_settings(settings.backend,
+                                              resolved_backend_options(settings)),
+                    images=settings.record_images))
+            if needs_grounder(settings.method):
+                self._grounder = BackendGrounder(backend, PARSERS[settings.answers])
+            if needs_visual_planner(settings.method):
+                self._visual_planner = BackendVisualPlanner(backend, self._domain)
+        with store.locked():
+            bag_recorder.clean(store.folder, store.lines)
+        self._bags: BagRecorder | None = None
+        if settings.bags != bag_recorder.NONE:
+            self._bags = _made(stack, BagRecorder(store.folder, self._truth, self._domain,
+                                                  settings.bags))
+        self._scorer = episode_scorer(self._bags.truth if self._bags else self._truth, self.plan.suite)
+        self._log: AnswersLog | None = None
+        if settings.answers_log:
+            self._log = AnswersLog(store.folder, self._truth, self._domain.question_hash,
+                                   backend_reads_prompt(settings.backend))
+            with store.locked() as done:
+                self._log.open(done)
+        self._images = FailureImages(store.folder) if settings.failure_images else None
+        expect = getattr(self._world, 'expect', None)
+        mine = (self._bags, self._scorer, *self._recorders, self._log, self._images,
+                _Confiding(expect) if callable(expect) else None)
+        self._recorder = _Both(*(recorder for recorder in mine if recorder is not None))
+
+    def batches(self, missing: Sequence[EpisodeSpec]) -> Iterable[Sequence[EpisodeSpec]]:
+        """One episode after another."""
+        return singly(missing)
+
+    def make(self, batch: Sequence[EpisodeSpec], cancelled: Callable[[], bool]) -> Sequence[Line]:
+        """Run one episode; contract in ``work.Work``."""
+        spec, = batch
+        settings = self._settings
+        ended = run_episode(
+            spec, self._policy, self._world, self._grounder, self._planner, self._recorder,
+            self._domain, visual_planner=self._visual_planner,
+            goal_reached=_goal_reached(spec, self._truth),
+            privileged=_privileged(spec, self._truth, self._domain), cancelled=cancelled,
+            limits=Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
+                          settings.planner_timeout_s))
+        line = self._scorer.result()
+        if ended.reason is StopReason.CANCELLED:
+            raise CancelledError(line['message'])
+        return (line,)
+
+    def before(self, line: Line) -> None:
+        """Write its bag, its picture and its answers."""
+        if self._bags is not None:
+            self._bags.commit(line)
+        if self._images is not None:
+            self._images.commit(line)
+        if self._log is not None:
+            self._log.commit()
+
+    def close(self) -> None:
+        """End what was started for it."""
+        self._stack.close()
+
+
+class _Both:
+    """Two recorders as one."""
+
+    def __init__(self, *recorders: Recorder) -> None:
+        self._recorders = recorders
+
+    def record(self, event: EpisodeEvent) -> None:
+        for recorder in self._recorders:
+            recorder.record(event)
+
+
+class _Confiding:
+    """Tells a world that wants to hear it what the policy believes (``expect(belief)``)."""
+
+    def __init__(self, expect: Callable[[Belief], None]) -> None:
+        self._expect = expect
+
+    def record(self, event: EpisodeEvent) -> None:
+        if isinstance(event, BeliefUpdated):
+            self._expect(event.belief)
+
+
+class _NoGrounder:
+    """For methods that ask nothing, so that no model need be loaded."""
+
+    model = ''
+    usage = None
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
+        raise BackendError('this method was not expected to ask questions '
+                           '(its Policy declares needs_grounder = False)')
+
+
+class _NoPlanner:
+    """For methods without a symbolic planner, so that none need be started."""
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        raise PlannerError('this method was not expected to plan '
+                           '(its Policy declares needs_planner = False)')
+
+
+def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:
+    """Whether an episode's goal holds in the true state now: for the loop alone."""
+    return lambda: spec.problem.goal_met(truth.state())
+
+
+def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
+                ) -> PrivilegedSource | None:
+    """Who tells what is out of view: for the loop alone."""
+    if spec.privileged is Privileged.NONE:
+        return None
+    return PrivilegedFacts(truth, spec, domain.worth_asking(spec.problem))
+
+
+def _made(stack: ExitStack, thing: _Thing) -> _Thing:
+    """The thing, which the stack will close if it can be closed."""
+    close = getattr(thing, 'close', None)
+    if callable(close):
+        stack.callback(close)
+    return thing

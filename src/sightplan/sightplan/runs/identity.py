@@ -1,0 +1,103 @@
+"""What a run of episodes depends on, and what is noted about each start of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import sightplan
+from sightplan.agent import needs_grounder, needs_model, needs_planner, policy_settings, prompt_name
+from sightplan.domains import Domain
+from sightplan.grounding.constraints import read_constraints
+from sightplan.grounding.observation_model import read_observation_model
+from sightplan.model import Problem, identity_values, user_path
+from sightplan.records import provenance
+from sightplan.runs import rules
+from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
+from sightplan.runs.suite import EPISODES, Suite
+from sightplan.runs.worlds import world_identity
+from sightplan.vlm.api import backend_settings
+
+
+def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
+             pairs: Sequence[tuple[str, Problem]], model: str | None) -> dict[str, Any]:
+    """All that changes results: a resumed run must agree in it. Plain JSON data.
+
+    Args:
+        settings: of the run.
+        suite: of the run, None for none.
+        domain: of the run.
+        pairs: all problems of the run.
+        model: exact name of the model that answers, '' for none; None: it is not loaded yet, and
+            the rest is wanted.
+
+    Raises:
+        InputError: the method's calibration cannot be read, or belongs to another model, or what
+            the world's options refer to cannot be read.
+    """
+    asks = needs_model(settings.method)
+    prompt = prompt_name(settings.method)
+    splits = dict.fromkeys(split for split, _ in pairs)
+    backend = (identity_values(backend_settings(
+        settings.backend, resolved_backend_options(settings))) if asks else {})
+    return {
+        'sightplan': sightplan.__version__,
+        'suite': '' if suite is None else suite.name,
+        'kind': EPISODES,
+        'domain': domain.name,
+        'domain_sha256': hashlib.sha256(domain.pddl.encode()).hexdigest()[:12],
+        'domain_settings_sha256': domain.settings_hash,
+        'questions_sha256': domain.question_hash,
+        'split': '' if settings.problems else settings.split,
+        'problems': {'count': len(pairs), 'sha256': problems_sha256(domain, pairs)},
+        'method': {'name': settings.method, **_method_identity(settings, domain, model)},
+        'backend': {'name': settings.backend, **backend} if asks else None,
+        'model': model,
+        'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
+        'answers': settings.answers if needs_grounder(settings.method) else None,
+        'seed': settings.seed,
+        'max_actions': {split or '-': rules.budget(settings, suite, domain.name, split) for split in splits},
+        'stop_at_goal': {split or '-': rules.stops_at_goal(settings, suite, domain.name, split)
+                         for split in splits},
+        'privileged': {split or '-': rules.privileged(settings, suite, domain.name, split).value
+                       for split in splits},
+        'failure_probability': settings.failure_probability,
+        'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
+                    else None),
+        'world': world_identity(domain.name, settings.world_options),
+    }
+
+
+def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
+    """Hash of (split, problem) pairs, as the identity of a run has it."""
+    digest = hashlib.sha256()
+    for split, problem in pairs:
+        digest.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
+    return digest.hexdigest()[:12]
+
+
+def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -> dict[str, Any]:
+    """The method's settings; what they refer to counts by its content."""
+    values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
+    if values.get('calibration'):
+        path = user_path(values['calibration'])
+        calibration = read_observation_model(path)
+        if needs_grounder(settings.method) and model is not None:
+            calibration.check(model, domain, answering_prompt(settings, domain))
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        values['calibration'] = f'{path.name}@{digest}'
+    if values.get('constraints') is True:
+        values['constraints'] = read_constraints(domain).sha256
+    return values
+
+
+def session(settings: RunSettings) -> dict[str, Any]:
+    """What is noted about one start of a run: time, provenance, settings."""
+    return {
+        'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
+        **provenance(),
+        'settings': dataclasses.asdict(settings),
+    }

@@ -1,0 +1,62 @@
+"""Suite rules for the episodes of a run: as set, else the suite's, else ours."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from sightplan.domains import Domain
+from sightplan.model import InputError, Privileged
+from sightplan.runs.settings import ALL_SPLITS, RunSettings
+from sightplan.runs.suite import EPISODES, Suite, load_suite, suite_for
+
+_DEFAULT_MAX_ACTIONS = 20
+
+
+def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
+    """The suite that a run of episodes belongs to, None for none.
+
+    The one that is named; else the one that all its splits belong to.
+
+    Raises:
+        InputError: there is none of that name, it is not one of episodes, or it lacks the domain
+            or the split.
+    """
+    splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
+    if not settings.suite:
+        found = {suite.name: suite for split in splits
+                 if (suite := suite_for(domain.name, split)) is not None}
+        return None if settings.problems or len(found) != 1 else next(iter(found.values()))
+    suite = load_suite(settings.suite)
+    if suite.kind != EPISODES:
+        raise InputError(f'suite {suite.name} is one of samples; it has no episodes')
+    for split in () if settings.problems else splits:
+        suite.budget(domain.name, settings.method, split)
+    return suite
+
+
+def budget(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> int:
+    """Actions per episode: as set, else the suite's for method and split, else 20."""
+    if settings.max_actions:
+        return settings.max_actions
+    return (suite.budget(domain, settings.method, split) if _covers(suite, domain, split)
+            else _DEFAULT_MAX_ACTIONS)
+
+
+def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:
+    """Whether episodes end at the goal: as set, else as the suite grants it, else not."""
+    if settings.stop_at_goal != 'suite':
+        return settings.stop_at_goal == 'yes'
+    return _covers(suite, domain, split) and suite.stops_at_goal(domain, settings.method)
+
+
+def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: str,
+               ) -> Privileged:
+    """When facts about what is out of view are provided: as set, else as the suite grants it."""
+    if settings.privileged != 'suite':
+        return Privileged(settings.privileged)
+    return suite.privileged(domain) if _covers(suite, domain, split) else Privileged.NONE
+
+
+def _covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:
+    return (suite is not None and domain in suite.domains
+            and split in suite.domains[domain].splits)

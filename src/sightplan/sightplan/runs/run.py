@@ -1,0 +1,270 @@
+"""Running what is not committed yet, in this process; and the one place where a run is opened."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self, cast
+
+from sightplan.model import Recorder, SymbolicPlanner, Usage, World
+from sightplan.records import RunStore
+from sightplan.runs.driver import Walked, walk
+from sightplan.runs.episodes import EpisodePlan, EpisodeWork
+from sightplan.runs.identity import session
+from sightplan.runs.settings import RunSettings
+from sightplan.runs.suite import SAMPLES, Suite, load_suite
+from sightplan.runs.summary import summarise
+from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
+from sightplan.vlm.api import Backend
+
+
+def run(settings: RunSettings, progress: Progress | None = None, *,
+        cancelled: Callable[[], bool] = lambda: False, world: World | None = None,
+        planner: SymbolicPlanner | None = None,
+        recorders: Sequence[Recorder] = ()) -> dict[str, Any]:
+    """Run all items that are not committed yet, one batch after another.
+
+    Args:
+        settings: what to run.
+        progress: is told how it goes.
+        cancelled: once true, the current batch is broken off (and not committed: a resumed run
+            repeats it), and the summary of the finished ones is written.
+        world: of episodes: instead of the installed one for the domain.
+        planner: of episodes: instead of Fast Downward.
+        recorders: of episodes: take the events of all, too, after the scorer has.
+
+    Returns:
+        the content of ``summary.json``: see ``summary.summarise``, plus ``out``, ``problems``
+        (number, of episodes), ``problems_skipped``, ``interrupted``, ``stopped_by`` (what
+        interrupted it, with the remedy: a spending cap; '' for a person), ``spent`` (by all
+        sessions on a backend that can cap it, broken off items included; else None), ``planned``
+        (items), and what was run by which commit and versions: see ``RunStore.origin``.
+
+    Raises:
+        InputError: the settings are wrong, or ``out`` holds another run.
+        InfrastructureError: the world, the model or the planner could not be started.
+        KeyboardInterrupt: after the summary was written.
+    """
+    progress = progress or Silent()
+    with OpenRun(settings, world=world, planner=planner, recorders=recorders) as opened:
+        progress.started(opened.store.folder, opened.store.lines(), len(opened.work.plan.items),
+                         opened.work.plan.skipped)
+        walked = Walked(interrupted=True)
+        try:
+            walked = opened.walk(cancelled=cancelled, progress=progress.item)
+        finally:
+            summary = opened.summarise(walked)
+    return summary
+
+
+def specify(settings: RunSettings) -> Plan:
+    """What a run consists of: samples if its suite is one of samples, else episodes.
+
+    Raises:
+        InputError: the settings name something that is not there.
+    """
+    suite = _samples_suite(settings)
+    if suite is None:
+        return EpisodePlan(settings)
+    from sightplan.runs.samples import SamplePlan
+    samples: Plan = SamplePlan(settings, suite)
+    return samples
+
+
+def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts: Any) -> Work:
+    """The work of a run.
+
+    Args:
+        settings: what to run, checked.
+        backend: instead of the one that the settings name; stays open.
+        parts: of episodes: ``world``, ``planner``, ``recorders``.
+
+    Raises:
+        InputError: the settings are wrong.
+        InfrastructureError: the world, the model or the planner could not be started.
+    """
+    suite = _samples_suite(settings)
+    if suite is None:
+        return EpisodeWork(settings, backend=backend, **parts)
+    from sightplan.runs.samples import SampleWork
+    samples: Work = SampleWork(settings, suite, backend=backend)
+    return samples
+
+
+def _samples_suite(settings: RunSettings) -> Suite | None:
+    suite = load_suite(settings.suite) if settings.suite else None
+    return suite if suite is not None and suite.kind == SAMPLES else None
+
+
+class OpenRun:
+    """A run directory that is open, with all that its items need. Use as a context manager.
+
+    Attributes:
+        settings: with ``out`` filled in.
+        work: what makes its items.
+        store: its directory.
+        done: ids that were committed when it was opened.
+    """
+
+    def __init__(self, settings: RunSettings, *, world: World | None = None,
+                 planner: SymbolicPlanner | None = None, backend: Backend | None = None,
+                 recorders: Sequence[Recorder] = (), command: str = '',
+                 fence: Callable[[], None] | None = None) -> None:
+        """Make the world, load the model, start the planner, open the run.
+
+        Args:
+            settings: what to run.
+            world: instead of the installed one for the domain; stays open.
+            planner: instead of Fast Downward; stays open.
+            backend: instead of the one that the settings name; stays open.
+            recorders: take the events of all episodes, too, after the scorer has.
+            command: see ``RunStore.open``: several processes may make items of a run.
+            fence: see ``RunStore.open``.
+
+        Raises:
+            InputError: the settings are wrong, or ``out`` holds another run.
+            InfrastructureError: the world, the model or the planner could not be started.
+        """
+        settings.check()
+        if not settings.out:
+            settings = dataclasses.replace(settings, out=default_out(settings))
+        self.settings = settings
+        with ExitStack() as stack:
+            self.work = make_work(settings, world=world, planner=planner, backend=backend,
+                                  recorders=recorders)
+            stack.callback(self.work.close)
+            backend = self.work.backend
+            self.store = stack.enter_context(RunStore(settings.out))
+            self.done: AbstractSet[str] = self.store.open(
+                self.work.plan.identity(backend.model if backend else ''),
+                {**session(settings), **self.work.session()}, settings.resume,
+                retry_errors=settings.retry_errors, command=command, fence=fence)
+            self.store.note('problems_skipped', self.work.plan.skipped)
+            self._spending = _Spending(self.store, backend)
+            self.work.begin(self.store)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory, and end what was started for it."""
+        self._stack.close()
+
+    def walk(self, items: Sequence[Item] | None = None, *,
+             cancelled: Callable[[], bool] = lambda: False,
+             began: Callable[[str], None] = lambda item: None,
+             progress: Callable[[Line], None] = lambda line: None,
+             keep: Callable[[Line], bool] = lambda line: True) -> Walked:
+        """Make and commit what is not committed yet; see ``driver.walk``.
+
+        Args:
+            items: some of ``work.plan.items``, in the order in which to make them; None: all.
+            cancelled: once true, the current batch is broken off.
+            began: is told the id of each item whose batch begins.
+            progress: is told each line that was made.
+            keep: whether to commit a line.
+        """
+        with self.store.locked() as there:
+            done = set(there)
+        return walk(self.work.plan.items if items is None else items, done, self.make,
+                    lambda line: keep(line) and self.commit(line), cancelled=cancelled,
+                    began=began, progress=progress, batches=self.work.batches)
+
+    def make(self, batch: Sequence[Item],
+             cancelled: Callable[[], bool] = lambda: False) -> Sequence[Line]:
+        """The lines of a batch, not committed; see ``Work.make``. Notes what it cost."""
+        self._spending.begin()
+        try:
+            return self.work.make(batch, cancelled)
+        finally:
+            self._spending.note()
+
+    def commit(self, line: Line) -> bool:
+        """Put a line on disk; False if another process of the same command was faster.
+
+        Raises:
+            InfrastructureError: it could not be written.
+        """
+        return self.store.append(line, before=lambda: self.work.before(line))
+
+    def summarise(self, walked: Walked = Walked()) -> dict[str, Any]:
+        """Write ``summary.json``, see ``run``: of all lines, in the order of the items."""
+        return write_summary(self.store, self.work.plan, walked)
+
+
+def write_summary(store: RunStore, plan: Plan, walked: Walked = Walked()) -> dict[str, Any]:
+    """Write ``summary.json`` of a run, see ``run``.
+
+    Args:
+        store: the run.
+        plan: what it consists of.
+        walked: how the walk ended.
+
+    Raises:
+        InputError: ``run.json`` is missing or damaged.
+    """
+    info = store.run_info()
+    return store.write_summary({
+        **summarise(ordered(store.lines(), plan.items), plan.suite), 'out': str(store.folder),
+        'planned': len(plan.items), **plan.notes, 'problems_skipped': info.get('problems_skipped', []),
+        'interrupted': walked.interrupted, 'stopped_by': walked.stopped_by,
+        'spent': info.get('spent')})
+
+
+def ordered(lines: Sequence[Line], items: Sequence[Item]) -> list[Line]:
+    """Lines of results in the order of the items, in whatever order they were committed."""
+    place = {item.id: number for number, item in enumerate(items)}
+    return sorted(lines, key=lambda line: place.get(line['id'], len(place)))
+
+
+def default_out(settings: RunSettings) -> str:
+    """A fresh run directory below ``runs/``, named by time and content."""
+    now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
+    what = Path(settings.problems).name if settings.problems else settings.split
+    suite = Path(settings.suite).name if settings.suite else settings.domain
+    first = Path('runs') / f'{now}-{suite}-{what}-{settings.method}'
+    names = itertools.chain((first,), (first.with_name(f'{first.name}-{n}')
+                                       for n in itertools.count(2)))
+    return str(next(name for name in names if not name.exists()))
+
+
+class _Spending:
+    """Keeps in ``run.json`` what all sessions of a run spent on a backend that has caps.
+
+    That is more than the lines of the items tell: what was spent on items that were broken
+    off, or ended in an error and were repeated, is in it. What other processes spend on the run
+    at the same time counts from one batch to the next.
+    """
+
+    def __init__(self, store: RunStore, backend: Backend | None) -> None:
+        self._store = store
+        self._backend = backend if hasattr(backend, 'carry_over') else None
+        self._noted = Usage()
+        self.begin()
+        self.note()
+
+    def begin(self) -> None:
+        """Tell the backend what others have spent, towards its cap."""
+        if self._backend is not None:
+            cast(Any, self._backend).carry_over(self._read() - self._noted)
+
+    def note(self) -> None:
+        """Put on disk what was spent since the last time."""
+        if self._backend is None or self._backend.usage is None:
+            return
+        usage = self._backend.usage
+        with self._store.locked():
+            self._store.note('spent', dataclasses.asdict(self._read() + (usage - self._noted)))
+        self._noted = usage
+
+    def _read(self) -> Usage:
+        return Usage(**self._store.run_info().get('spent') or {})

@@ -1,0 +1,125 @@
+"""What to run: the settings of a run, and what follows from them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sightplan.agent import needs_grounder, needs_visual_planner, prompt_name
+from sightplan.domains import Domain, load_domain
+from sightplan.grounding import PARSERS
+from sightplan.model import InputError, Privileged, check_settings, param
+from sightplan.records import bag_recorder
+from sightplan.vlm import recording
+from sightplan.vlm.api import (
+    backend_generates,
+    backend_reads_prompt,
+    cannot_generate,
+    resolved_options,
+)
+
+ALL_SPLITS = 'all'
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What to run. ``check`` it before use; ``run`` does."""
+
+    suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split belong '
+                       'to, if any')
+    domain: str = param('blocksworld', 'Domain: a folder of sightplan.domains')
+    split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
+    problems: str = param('', 'Folder of problem files to use instead of a split')
+    domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
+    method: str = param('ground', 'Method: a module of sightplan.agent.methods')
+    backend: str = param('embedded', 'Vision-language backend: a module of sightplan.vlm.backends')
+    answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
+                         'reference does: "not" and "now" are no)', choices=tuple(PARSERS))
+    episodes: int = param(0, 'Number of episodes; 0: one per problem; more than there are '
+                          'problems: further rounds over them, with other seeds', low=0)
+    seed: int = param(0, 'Seed of everything random: looks, failures, noise', low=0,
+                      high=2**32 - 1)
+    max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
+    failure_probability: float = param(0.0, 'Chance that the world fails at a legal action',
+                                       low=0.0, high=1.0)
+    stop_at_goal: str = param('suite', 'Whether an episode ends as soon as the goal holds in the '
+                              'true state, which no robot is told: yes, no, or suite (as the '
+                              'suite grants it to the method; no, where there is no suite)',
+                              choices=('suite', 'yes', 'no'))
+    privileged: str = param('suite', 'When a method is told true facts about what is out of view: '
+                            'none (never), initial (before its first action), always, or suite '
+                            '(as the suite grants it for the domain; none, where there is no '
+                            'suite)', choices=('suite', *(level.value for level in Privileged)))
+    planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
+                                'short (plans close to the shortest), optimal (shortest plans; '
+                                'lama-first where that takes long), or one of Fast Downward')
+    planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1,
+                                     identity=False)
+    grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
+                                      low=0.1, identity=False)
+    propose_timeout_s: float = param(300.0, 'Wall-clock limit of one call of a model that plans '
+                                     '[s]', low=0.1, identity=False)
+    out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>',
+                     identity=False)
+    resume: bool = param(True, 'Take up a run that is already there (else that is an error)',
+                         identity=False)
+    retry_errors: bool = param(True, 'When resuming, repeat episodes that ended in an error',
+                               identity=False)
+    answers_log: bool = param(False, 'Write all answers and executed actions, with the truth, to '
+                              'answers.jsonl in the run directory, for "sightplan calibrate"',
+                              identity=False)
+    failure_images: bool = param(True, 'Write a picture of each failed episode, where the world '
+                                 'draws any, to failures/ in the run directory', identity=False)
+    bags: str = param(bag_recorder.NONE, 'Write a rosbag2 bag of each episode, or of each failed '
+                      'one, to bags/ in the run directory, as the recorder on ROS does',
+                      choices=bag_recorder.KEEP, identity=False)
+    record: bool = param(False, 'Write all requests to and replies from the model to '
+                         f'{recording.NAME} in the run directory, for backend replay',
+                         identity=False)
+    record_images: bool = param(False, 'With record: also write each image once, to '
+                                f'{recording.IMAGES}/ in the run directory', identity=False)
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
+    method_options: Mapping[str, Any] = field(default_factory=dict)
+    world_options: Mapping[str, Any] = field(default_factory=dict)
+    suite_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check types, bounds and combinations.
+
+        Raises:
+            InputError: names the field and the remedy.
+        """
+        check_settings(self)
+        if self.domain_file and not self.problems:
+            raise InputError('domain_file goes with problems: name their folder, too')
+
+
+def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
+    """The backend's options, with what they leave open and seed and method decide.
+
+    Raises:
+        InputError: unknown backend, unknown option or bad value, or a backend that cannot plan
+            for a method that lets the model plan.
+    """
+    if needs_visual_planner(settings.method) and not backend_generates(settings.backend):
+        raise cannot_generate(settings.backend)
+    return resolved_options(settings.backend, settings.backend_options, settings.seed,
+                            asks_for_reasons(settings.method, settings.domain), settings.domain)
+
+
+def asks_for_reasons(method: str, domain: str) -> bool:
+    """Whether a method asks its questions so that the answers begin with reasons.
+
+    Raises:
+        InputError: unknown method or domain.
+    """
+    prompt = prompt_name(method)
+    return (needs_grounder(method) and bool(prompt)
+            and load_domain(domain).grounding_prompt(prompt).reasoning)
+
+
+def answering_prompt(settings: RunSettings, domain: Domain) -> str:
+    """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
+    return (domain.prompt_id(prompt_name(settings.method))
+            if backend_reads_prompt(settings.backend) else '')

@@ -1,0 +1,393 @@
+"""A suite: one folder that says everything about a benchmark; found by name or by its path.
+
+``suite.yaml`` (its rules), ``episodes.py`` or ``samples.py`` (its items), ``reading.py`` (a
+reply to an answer), ``scoring.py`` (an answer to measures), ``published.json`` (numbers to compare
+with), and where it has any ``report.py`` (tables) and ``commands.py`` (verbs). Modules are
+imported when they are needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+
+from sightplan.metrics.measures import Measure
+from sightplan.model import InputError, Privileged, plugins
+from sightplan.model.reading import Record, read_file
+
+GROUP = 'sightplan.suites'
+MARKER = 'suite.yaml'
+EPISODES, SAMPLES = 'episodes', 'samples'
+_PACKAGE = 'sightplan.suites'
+
+Count = Annotated[int, pydantic.Field(gt=0, le=10_000)]
+"""A budget of actions."""
+
+
+class Unread(Exception):
+    """A reply cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What an answer was worth.
+
+    Attributes:
+        measures: by name; None: not scored in it.
+        cause: why it failed, None if it did not.
+    """
+
+    measures: Mapping[str, float | None]
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a suite found in a folder of data.
+
+    Attributes:
+        counts: what is usable, by kind.
+        skipped: what is not: ``file`` and ``reason`` of each.
+    """
+
+    counts: Mapping[str, int]
+    skipped: list[dict[str, str]] = field(default_factory=list)
+
+
+class Published(Record):
+    """One published number.
+
+    Attributes:
+        where: what it is of: domain, method, split, failure_probability, as far as they matter.
+        model: as the paper calls it.
+        measure: name of a measure, or of what else is compared.
+        value: the number.
+        sem: its standard error as printed, None where there is none.
+        n: number of items, None where it is not told.
+        source: table or figure it stands in.
+    """
+
+    where: dict[str, str | float]
+    model: str
+    measure: str
+    value: float
+    sem: float | None = None
+    n: int | None = None
+    source: str
+
+
+class PublishedFile(Record):
+    """Content of ``published.json``: rows, and other names of models in lower case."""
+
+    paper: str = ''
+    about: str = ''
+    aliases: dict[str, str] = {}
+    rows: tuple[Published, ...]
+
+
+class MethodRules(Record):
+    """Suite rules for some of its methods in a domain.
+
+    Attributes:
+        methods: their names.
+        max_actions: budget of actions per episode, or split to budget; else the domain's.
+        stop_at_goal: whether an episode ends as soon as the goal holds in the true state.
+    """
+
+    methods: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
+    max_actions: Count | dict[str, Count] = {}
+    stop_at_goal: bool = False
+
+
+class DomainRules(Record):
+    """Suite rules for one of its domains.
+
+    Attributes:
+        splits: the domain's splits that belong to the suite.
+        max_actions: budget of actions per episode, or split to budget.
+        privileged: when a policy is provided with facts about what is out of view.
+        method_rules: what differs for some methods.
+    """
+
+    splits: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
+    max_actions: Count | dict[str, Count]
+    privileged: Privileged = Privileged.NONE
+    method_rules: tuple[MethodRules, ...] = ()
+
+    @pydantic.model_validator(mode='after')
+    def _consistent(self) -> Self:
+        if len(set(self.splits)) < len(self.splits):
+            raise ValueError('splits must be different names')
+        for counts in (self.max_actions, *(rule.max_actions for rule in self.method_rules)):
+            for split in counts if isinstance(counts, dict) else ():
+                if split not in self.splits:
+                    raise ValueError(f'max_actions: {split!r} is no split of it (known: '
+                                     f'{", ".join(self.splits)})')
+        if isinstance(self.max_actions, dict):
+            missing = [split for split in self.splits if split not in self.max_actions]
+            if missing:
+                raise ValueError(f'max_actions: nothing for {", ".join(missing)} (add it)')
+        named = [method for rule in self.method_rules for method in rule.methods]
+        if len(set(named)) < len(named):
+            twice = next(name for name in named if named.count(name) > 1)
+            raise ValueError(f'method_rules: {twice} has rules already (write them once)')
+        return self
+
+    def rule(self, method: str) -> MethodRules | None:
+        """What differs for a method, None for nothing."""
+        return next((rule for rule in self.method_rules if method in rule.methods), None)
+
+
+class Suite(Record):
+    """A benchmark, as its ``suite.yaml`` describes it.
+
+    Attributes:
+        title: name for people.
+        paper: citation.
+        kind: ``episodes`` or ``samples``.
+        domains: of episodes: each domain's splits and rules, by name.
+        splits: of samples.
+        failure_probability: that of the main results.
+        seed: seed of the main results.
+    """
+
+    title: str
+    paper: str = ''
+    kind: Literal['episodes', 'samples']
+    domains: dict[str, DomainRules] = {}
+    splits: tuple[str, ...] = ()
+    failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
+    seed: int = 0
+    _folder: Path = pydantic.PrivateAttr(default=Path())
+
+    @pydantic.model_validator(mode='after')
+    def _consistent(self) -> Self:
+        if self.kind == EPISODES and (not self.domains or self.splits):
+            raise ValueError('a suite of episodes has domains, and splits below each of them')
+        if self.kind == SAMPLES and (not self.splits or self.domains):
+            raise ValueError('a suite of samples has splits, and no domains')
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._folder
+
+    @property
+    def name(self) -> str:
+        """Its name: the folder's."""
+        return self._folder.name
+
+    def rules(self, domain: str) -> DomainRules:
+        """Rules for a domain.
+
+        Raises:
+            InputError: the suite has no such domain.
+        """
+        if domain not in self.domains:
+            raise InputError(f'suite {self.name} has no domain {domain!r} (it has '
+                             f'{", ".join(self.domains) or "none"})')
+        return self.domains[domain]
+
+    def budget(self, domain: str, method: str, split: str) -> int:
+        """Actions per episode of a method on a split.
+
+        Raises:
+            InputError: the suite has no such domain or split.
+        """
+        rules = self.rules(domain)
+        if split not in rules.splits:
+            raise InputError(f'suite {self.name} has no split {split!r} of {domain} (it has '
+                             f'{", ".join(rules.splits)})')
+        rule = rules.rule(method)
+        own: int | dict[str, int] = {} if rule is None else rule.max_actions
+        if isinstance(own, int):
+            return own
+        counts = rules.max_actions
+        return own.get(split) or (counts if isinstance(counts, int) else counts[split])
+
+    def stops_at_goal(self, domain: str, method: str) -> bool:
+        """Whether the suite ends an episode of a method at the goal.
+
+        Raises:
+            InputError: the suite has no such domain.
+        """
+        rule = self.rules(domain).rule(method)
+        return rule is not None and rule.stop_at_goal
+
+    def privileged(self, domain: str) -> Privileged:
+        """When the suite grants facts about what is out of view.
+
+        Raises:
+            InputError: the suite has no such domain.
+        """
+        return self.rules(domain).privileged
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Its measures (``scoring.MEASURES``).
+
+        Raises:
+            InputError: it has no ``scoring.py``, or that cannot be imported.
+        """
+        found: tuple[Measure, ...] = self.module('scoring').MEASURES
+        return found
+
+    @property
+    def primary(self) -> Measure:
+        """The measure it is compared by."""
+        return next(measure for measure in self.measures if measure.primary)
+
+    def has(self, module: str) -> bool:
+        """Whether it has a module (an optional one)."""
+        return (self.folder / f'{module}.py').is_file()
+
+    def module(self, name: str) -> Any:
+        """One of its modules: ``scoring``, ``reading``, ``samples``, ...
+
+        Raises:
+            InputError: there is none, or it cannot be imported; names file and reason.
+        """
+        path = self.folder / f'{name}.py'
+        if not path.is_file():
+            raise InputError(f'suite {self.name!r}: {path} is missing')
+        try:
+            return importlib.import_module(f'{_package(self.folder)}.{name}')
+        except Exception as error:
+            raise InputError(f'suite {self.name!r}: {path} cannot be imported: '
+                             f'{type(error).__name__}: {error}') from error
+
+    def published(self, model: str, measure: str, **where: str | float) -> Published | None:
+        """A number of the paper, None if it reports none.
+
+        Args:
+            model: as the paper calls it, or as ``aliases`` in published.json do; any case.
+            measure: for example ``solved``.
+            where: for example ``domain='blocksworld', method='ground', split='simple',
+                failure_probability=0.0``: what the number is of, all of it.
+        """
+        table = _published(self.folder)
+        if table is None:
+            return None
+        wanted = table.aliases.get(model.lower(), model.lower())
+        return _numbers(self.folder).get((wanted, measure, frozenset(where.items())))
+
+    def publishes(self, method: str) -> bool:
+        """Whether the paper has a number of a method."""
+        table = _published(self.folder)
+        return table is not None and any(row.where.get('method') == method for row in table.rows)
+
+    def model_name(self, model: str) -> str | None:
+        """What the paper calls a model, None if it has no number of it.
+
+        Args:
+            model: that name in any case, or one of ``aliases`` in published.json.
+        """
+        table = _published(self.folder)
+        if table is None:
+            return None
+        wanted = table.aliases.get(model.lower(), model.lower())
+        return _names(self.folder).get(wanted)
+
+
+def suite_folders() -> dict[str, Path]:
+    """Folders of the suites by name: ours, and those of installed packages."""
+    return plugins.folders(_root(), MARKER, GROUP)
+
+
+def suite_names() -> tuple[str, ...]:
+    """Names of the suites that are found without a path."""
+    return tuple(suite_folders())
+
+
+def load_suite(name: str) -> Suite:
+    """Load a suite.
+
+    Args:
+        name: its name, or the path of its folder.
+
+    Raises:
+        InputError: there is none, or its ``suite.yaml`` cannot be used.
+    """
+    return read_suite(plugins.folder('suite', name, _root(), MARKER, GROUP))
+
+
+def read_suite(folder: Path) -> Suite:
+    """Read a suite's folder.
+
+    Raises:
+        InputError: its ``suite.yaml`` cannot be used; names file, field and remedy.
+    """
+    path = folder / MARKER
+    try:
+        changed_ns = path.stat().st_mtime_ns
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror})') from error
+    return _read(folder, changed_ns)
+
+
+def suite_for(domain: str, split: str) -> Suite | None:
+    """The suite of episodes that a domain's split belongs to, None if there is none."""
+    for suite in map(load_suite, suite_names()):
+        if domain in suite.domains and split in suite.domains[domain].splits:
+            return suite
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _read(folder: Path, changed_ns: int) -> Suite:
+    suite = read_file(Suite, folder / MARKER)
+    suite._folder = folder
+    return suite
+
+
+@functools.cache
+def _root() -> Path:
+    spec = importlib.util.find_spec(_PACKAGE)
+    assert spec is not None and spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@functools.cache
+def _package(folder: Path) -> str:
+    """Name of the package whose modules are a suite's; one from a path gets a name of its own."""
+    if folder.parent == _root():
+        return f'{_PACKAGE}.{folder.name}'
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    package = ModuleType(f'_sightplan_suite_{digest}')
+    package.__path__ = [str(folder)]
+    sys.modules[package.__name__] = package
+    return package.__name__
+
+
+@functools.cache
+def _published(folder: Path) -> PublishedFile | None:
+    path = folder / 'published.json'
+    return read_file(PublishedFile, path) if path.is_file() else None
+
+
+@functools.cache
+def _numbers(folder: Path) -> dict[tuple[str, str, frozenset[Any]], Published]:
+    """Rows by model (lower case), measure and what they are of; of equal ones the first counts."""
+    table = _published(folder)
+    found: dict[tuple[str, str, frozenset[Any]], Published] = {}
+    for row in () if table is None else table.rows:
+        found.setdefault((row.model.lower(), row.measure, frozenset(row.where.items())), row)
+    return found
+
+
+@functools.cache
+def _names(folder: Path) -> dict[str, str]:
+    """Names of models in lower case, as they are written."""
+    table = _published(folder)
+    return {} if table is None else {row.model.lower(): row.model for row in table.rows}

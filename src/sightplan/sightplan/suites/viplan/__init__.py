@@ -1,0 +1,1 @@
+"""The ViPlan benchmark."""

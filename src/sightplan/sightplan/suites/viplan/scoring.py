@@ -1,0 +1,39 @@
+"""ViPlan's measures: those of every episode, and the paper's action accuracy.
+
+* An episode is *solved* when the goal holds in the true final state, whatever the method believes.
+* *Predicate accuracy* counts the questions of enumerations only.
+* *Action accuracy* is about answers: an action is right when it was executed and all answers about
+  its preconditions and effects are true; the actions that were still planned at the end count as
+  not right, and an episode without any plan counts as one action that is not right. Methods that
+  ask nothing have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio
+from sightplan.metrics.measures import STATISTIC, Columns, Measure, aggregate
+
+
+def _action_accuracy(columns: Columns) -> float:
+    return (ratio('actions_right', 'actions_counted')(columns)
+            if columns['questions'].any() else float('nan'))
+
+
+ACTION_ACCURACY = Measure('action_accuracy', 'fraction of actions that were executed with all '
+                          'answers about them right', STATISTIC, statistic=_action_accuracy)
+MEASURES = (*EPISODE_MEASURES, ACTION_ACCURACY)
+
+
+def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
+    """An episode's values; contract in ``metrics.episodes.episode_measures``."""
+    own = {key: None if solved is None else line[key]
+           for key in ('actions_right', 'actions_counted')}
+    return {**episode_measures(line, solved), **own}
+
+
+def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What ViPlan adds to ``summary.json``."""
+    return {'action_accuracy': aggregate(lines, ACTION_ACCURACY, resamples=0).value}
