@@ -1,5 +1,6 @@
-# The two that matter: "make demo" and "make test" ("make test-all" adds what is slow). Each first makes .venv, installs the lock and
-# builds the workspace; when nothing of that has changed, this takes no time.
+# Those that matter: "make demo", "make test", and "make test-all", which adds what is slow. Each
+# first makes .venv, installs the lock and builds the workspace; when nothing of that has changed,
+# this takes no time.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -24,7 +25,7 @@ PYTEST = $(RUN) OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist w
 .PHONY: help demo test test-all docs bench build extras lint train lock clean distclean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results and a table
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \

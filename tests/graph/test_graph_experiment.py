@@ -11,11 +11,13 @@ import pytest
 from graph_testing import bag_content, eventually, read_bag, result
 from recorded_testing import check_recorded
 
+from sightplan.metrics import measures
+
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
 
 
 def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
-    graph = start('episodes:=2', 'backend_options:=table=perfect')
+    graph = start('episodes:=2', 'backend_options:=table=perfect', 'report:=true')
     assert graph.wait() == 0, graph.text
     lines = graph.lines()
     assert [measures.solved(line) for line in lines] == [True, True]
@@ -33,6 +35,9 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
         assert line['images_missing'] == 0
     assert 'solved' in graph.text
     assert '[2/2]' in graph.text
+    report = graph.out / 'report' / 'report.html'
+    assert graph.text.rstrip().endswith(f'[experiment] report: {report}')
+    assert 'data:image/' in report.read_text(), 'it has pictures'
 
 
 @pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])

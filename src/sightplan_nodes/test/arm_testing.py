@@ -153,5 +153,6 @@ class ScriptedSkills:
         still = np.zeros_like(here)
         self.gate.follow(JointTrajectory(np.array([0.0, self.move_s]), np.stack([here, there]),
                                          np.stack([still, still])), f'turn for {action}')
-        self.reports.append(SkillReport(action, 'done', '', ('turn',), (self.move_s,), (0.0,), (0.0,)))
+        self.reports.append(
+            SkillReport(action, 'done', '', ('turn',), (self.move_s,), (0.0,), (0.0,)))
         return SkillResult(Feedback(FeedbackStatus.EXECUTED, 'turned'), self.reports[-1])

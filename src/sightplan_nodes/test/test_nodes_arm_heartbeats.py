@@ -8,7 +8,7 @@ import time
 from rclpy.node import Node
 from sightplan_interfaces.msg import Heartbeat
 
-from nodes_testing import eventually, spinning
+from nodes_testing import LIMIT_S, eventually, spinning
 from sightplan_nodes import names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.grounder import GrounderNode
