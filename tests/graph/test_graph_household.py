@@ -15,6 +15,8 @@ from sightplan.domains import load_domain
 from sightplan.records.pictures import bag_image
 from sightplan.runs import RunSettings, run
 
+pytestmark = pytest.mark.slow
+
 NOISE = 'internvl3-78b'
 
 

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from graph_testing import outside_environment, result
 
 from sightplan.records import RunStore
+
+pytestmark = pytest.mark.slow
 
 SWEEP = {'base': {'table': 'gpt-4.1', 'split': 'simple', 'episodes': 1, 'seed': 3},
          'cells': [{'method': 'ground'}, {'method': 'oracle'}]}
