@@ -16,9 +16,9 @@ SNIPPET = re.compile(r'```python\n(.*?)```', re.DOTALL)
 SNIPPETS = [pytest.param(code, id=f'{page.name}:{number}') for page in PAGES
             for number, code in enumerate(SNIPPET.findall(page.read_text()))]
 
-COMMANDS = {page.name: blocks for page in PAGES
-            if (blocks := re.findall(r'```bash\n(.*?)```', page.read_text(), re.DOTALL))}
-"""Bash blocks by page: commands that run anywhere, each block after those before it."""
+COMMANDS = {page.name: blocks for page in PAGES if (blocks := re.findall(
+    r'```bash\n(.venv/bin/.*?)```', page.read_text(), re.DOTALL))}
+"""Bash blocks by page: commands that run in any folder, each block after those before it."""
 
 ROOT = DOCS.parent
 
