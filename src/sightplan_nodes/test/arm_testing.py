@@ -24,8 +24,8 @@ from sightplan_nodes import conversions, names, qos
 MOVE_S, MOVE_RAD = 1.0, 0.1
 """A skill turns the last joint so far, in so long, if a test says nothing else."""
 
-NEVER_ENDING_S = 600.0
-"""So long takes a motion that a test breaks off."""
+LONG_S = 20.0
+"""So long takes a motion that a test breaks off: many times as long as that takes."""
 
 
 def patient_robot(folder: Path, **seconds: float) -> str:

@@ -17,7 +17,7 @@ from sightplan_interfaces.srv import Confirm, GetView, ResetWorld
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from arm_testing import MOVE_RAD, MOVE_S, NEVER_ENDING_S, Driver, ScriptedSkills, patient_robot
+from arm_testing import MOVE_RAD, MOVE_S, LONG_S, Driver, ScriptedSkills, patient_robot
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
 from sightplan.model import (
     Atom,
@@ -226,7 +226,7 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
     with bench({'heartbeat': 2.0}) as b:
         b.client.give()
-        b.skills.move_s = NEVER_ENDING_S
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         b.heartbeats.close()
@@ -248,7 +248,7 @@ def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
 def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> None:
     with bench({'state': 2.0, 'image': 2.0}) as b:
         b.client.give()
-        b.skills.move_s = NEVER_ENDING_S
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         setattr(b.driver, attribute, True)
@@ -261,7 +261,7 @@ def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> Non
 def test_a_cancelled_action_holds_the_arm(bench) -> None:
     with bench() as b:
         b.client.give()
-        b.skills.move_s = NEVER_ENDING_S
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         b.client.cancel.set()
@@ -277,7 +277,7 @@ def test_a_cancelled_action_holds_the_arm(bench) -> None:
 def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None:
     with bench() as b:
         b.client.give()
-        b.skills.move_s = NEVER_ENDING_S
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         assert b.client.trigger(names.stop(WORLD)).success
@@ -404,7 +404,7 @@ def test_a_stop_outlasts_the_node(bench, tmp_path) -> None:
     file = tmp_path / 'state' / 'stopped.json'
     with bench(latch_file=str(file)) as b:
         b.client.give()
-        b.skills.move_s = NEVER_ENDING_S
+        b.skills.move_s = LONG_S
         thread, _ = b.client.later()
         eventually(b.moving, 'the motion')
         assert not file.exists()
