@@ -24,6 +24,6 @@ setup(
     # Skills are found by the name of the domain whose actions they carry out.
     entry_points={
         'sightplan.skills': ['blocksworld = sightplan_arm.skills.blocksworld:make_skills'],
-        'sightplan.commands': ['arm = sightplan_arm.arm_cli:add_parser'],
+        'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     },
 )

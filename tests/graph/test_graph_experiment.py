@@ -83,7 +83,7 @@ def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> Non
     assert graph.wait() == 1, graph.text
     assert f'sightplan up: {node} was killed by SIGKILL' in graph.text
     lines = graph.lines()
-    assert lines[0]['scored']
+    assert measures.scored(lines[0])
     bags = sorted((graph.out / 'bags').iterdir())
     assert len(bags) >= 2
     for bag in bags:

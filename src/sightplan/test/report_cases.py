@@ -27,11 +27,11 @@ def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
     """A line of results as the scorer writes it: problem ``p<number>`` of split simple."""
     split = fields.get('split', 'simple')
     found: dict[str, Any] = {
-        'episode_id': f'blocksworld/{split or "-"}/p{number}#0', 'domain': 'blocksworld',
+        'id': f'blocksworld/{split or "-"}/p{number}#0', 'domain': 'blocksworld',
         'split': split, 'problem': f'p{number}', 'method': 'ground', 'model': '',
         'seed': 1000 + number, 'max_actions': 20, 'failure_probability': 0.0,
         'stop_at_goal': False, 'privileged': 'none', 'told': 0, 'optimal_length': 2,
-        'scored': True, 'solved': solved, 'stop': 'plan_done' if solved else 'budget',
+        'measures': {'solved': float(solved)}, 'stop': 'plan_done' if solved else 'budget',
         'message': '', 'error': None, 'steps': 2, 'executed': 2, 'rejected': 0, 'withheld': 0,
         'invalid': 0, 'remaining': 0, 'withheld_rightly': 0,
         'plans': [{'status': 'solved', 'step': 0, 'length': 2, 'seconds': .1, 'cached': False}],

@@ -1,6 +1,5 @@
 """The doctor's checks find what is wrong and say what to do."""
 
-import argparse
 import json
 import os
 import struct
@@ -8,6 +7,7 @@ from collections import namedtuple
 
 import pytest
 
+from sightplan import cli
 from sightplan.commands import doctor
 from sightplan.commands.doctor import Check, Site
 
@@ -246,11 +246,11 @@ def test_a_check_that_breaks_is_a_failed_check(monkeypatch):
 def test_command(monkeypatch, capsys, ok):
     monkeypatch.setattr(doctor, 'run_checks', lambda: [
         Check('one', True, 'fine'), Check('two', ok, 'broken', 'mend it')])
-    assert doctor.main(argparse.Namespace(json=False)) == (0 if ok else 1)
+    assert cli.main(['doctor']) == (0 if ok else 1)
     text = capsys.readouterr().out
     assert '-> mend it' in text
     assert ('all is well' in text) is ok
-    assert doctor.main(argparse.Namespace(json=True)) == (0 if ok else 1)
+    assert cli.main(['doctor', '--json']) == (0 if ok else 1)
     result = json.loads(capsys.readouterr().out)
     assert result['ok'] is ok
     assert result['checks'][1]['remedy'] == 'mend it'

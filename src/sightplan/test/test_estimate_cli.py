@@ -232,7 +232,42 @@ def test_a_malformed_answer_names_file_and_line(folder, capsys, line, message):
 def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
     write(folder / 'c.jsonl', [case])
     code, _, err = run(capsys, '--domain', 'blocksworld', '--cases', 'c.jsonl')
-    assert code == 2 and 'c.jsonl:1' in err and message in err
+    assert code == 1 and 'c.jsonl:1' in err and message in err
+
+
+BAD_LINES = [
+    ('{"id": 2, "problem": "p.pddl", "answers": {"on r,x": "yes"}}', 'on r,x is no atom'),
+    ('{"id": 3, "problem": "no.pddl", "answers": {}}', 'no.pddl:1: cannot be read'),
+    ('{"id": 4, "problem": "p.pddl", "answers": {"on r,g": 1}}', 'answer = 1'),
+    ('{"id": 5, "problem": "(define (problem p) (:domain lamps))", "answers": {}}', ':objects'),
+    ('{"id": 6', 'is not JSON'), ('[7]', 'is not a JSON object'), ('\udcff', 'is not JSON'),
+    ('{"problem": "p.pddl", "answers": {}}', '"id"')]
+
+
+@pytest.mark.parametrize('domain', [(), ('--domain', 'blocksworld')])
+def test_bad_cases_are_named_and_the_others_are_estimated(folder, capsys, domain):
+    (folder / 'p.pddl').write_text(TWO_BLOCKS)
+    good = '{"id": "good", "problem": "p.pddl", "answers": {"on r,g": "yes"}}'
+    lines = [*(line for line, _ in BAD_LINES), good]
+    (folder / 'c.jsonl').write_bytes('\n'.join(lines).encode('utf-8', 'surrogateescape'))
+    code, found, err = run(capsys, *domain, '--cases', 'c.jsonl', '--json')
+    assert code == 1 and [line['id'] for line in found] == ['good']
+    messages = err.splitlines()
+    assert len(messages) == len(BAD_LINES) + 1
+    for number, ((_, wanted), message) in enumerate(zip(BAD_LINES, messages, strict=False), 1):
+        assert f'c.jsonl:{number}:' in message and wanted in message
+    assert f'{len(BAD_LINES)} of {len(lines)} cases cannot be used' in messages[-1]
+    code, out, _ = run(capsys, *domain, '--cases', 'c.jsonl')
+    assert code == 1 and out.startswith('good: ') and len(out.splitlines()) == 1
+
+
+@pytest.mark.parametrize('arguments', [
+    ['--k', '0'], ['--calibration', 'no.json'], ['--domain', 'nowhere'],
+    ['--domain-file', 'no.pddl']])
+def test_what_is_wrong_for_all_cases_is_bad_usage(folder, capsys, arguments):
+    write(folder / 'c.jsonl', [{'id': 1, 'problem': 'p.pddl', 'answers': {}}])
+    code, out, err = run(capsys, '--cases', 'c.jsonl', *arguments)
+    assert (code, out) == (2, '') and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [

@@ -105,7 +105,7 @@ def test_a_bag_scores_as_the_live_run_did(go, tmp_path, method):
         assert (line['images'] > 0) is (method != 'oracle') and line['images_missing'] == 0
         live = events.events
         first = next(n for n, event in enumerate(live) if isinstance(event, EpisodeStarted)
-                     and event.spec.episode_id == line['episode_id'])
+                     and event.spec.episode_id == line['id'])
         for event, again in zip(live[first:], episode.events, strict=False):
             assert type(event) is type(again)
             if isinstance(event, Observed):
@@ -119,7 +119,7 @@ def test_pictures_come_before_their_look_and_all_is_numbered(go, tmp_path):
     (line,) = lines(tmp_path / 'run')
     found = messages(tmp_path / 'run' / line['bag'])
     names = [topic for topic, _ in found]
-    looks = [n for n, topic in enumerate(names) if topic == topics.AGENT_LOOK]
+    looks = [n for n, topic in enumerate(names) if topic == topics.AGENT_OBSERVATION]
     assert len(looks) == line['images'] == world.looks
     for place in looks:
         info, raw, labelled, look = (message for _, message in found[place - 3:place + 1])
@@ -136,7 +136,7 @@ def test_pictures_come_before_their_look_and_all_is_numbered(go, tmp_path):
     assert 'on ' not in found[0][1].problem_pddl.partition('(:init')[2].partition('(:goal')[0], \
         'what the agent must not know is not told'
     assert topics.TRUTH in names
-    assert names.index(topics.TRUTH) > names.index(topics.AGENT_LOOK)
+    assert names.index(topics.TRUTH) > names.index(topics.AGENT_OBSERVATION)
 
 
 def test_failed_keeps_the_failed_ones(go, tmp_path):

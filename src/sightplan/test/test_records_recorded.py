@@ -26,7 +26,7 @@ from doubles import (
 )
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
-from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.metrics import EpisodeScorer, measures, summarise_episodes
 from sightplan.model import (
     Asked,
     Atom,
@@ -195,7 +195,7 @@ def test_scores_from_the_bag_are_the_live_ones(tmp_path: Path, method: str) -> N
         assert differences(line, again[-1]) == []
         assert {k: v for k, v in line.items() if k not in NOT_COMPARED} == {
             k: v for k, v in again[-1].items() if k not in NOT_COMPARED}
-    assert summarise(again) == summarise(lines)
+    assert summarise_episodes(again) == summarise_episodes(lines)
     assert any(line['steps'] for line in lines) is (method != 'idle')
 
 
@@ -224,7 +224,7 @@ def test_truth_that_was_not_to_be_had_is_not_to_be_had_again(
                                        truth=Forgetful(world, share, seed))
     again = rescore(only(tmp_path / line['bag']))
     assert differences(line, again) == []
-    assert line['scored'] is (line['error'] is None)
+    assert measures.scored(line) is (line['error'] is None)
 
 
 def test_what_is_needed_to_ask_again_is_recorded(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_one_bag_may_hold_several_robots_episodes_and_other_topics(
         looks = [event.observation for event in episode.events if isinstance(event, Observed)]
         assert all(episode.with_image(look).image is not None for look in looks)
         again = rescore(episode)
-        assert (again['scored'], again['solved']) == (False, False)
+        assert (measures.scored(again), measures.solved(again)) == (False, None)
         assert (again['error'], again['failure']) == (None, None), 'nobody can tell: no error'
         assert again['looks'] == len(looks)
 
@@ -331,7 +331,7 @@ def test_lost_messages_are_named_and_the_rest_is_read(tmp_path: Path, recorded: 
     assert plain(episode.events) == [*events[:number], *events[number + 1:]]
     assert f'event {number} of {len(events)} is missing' in episode.complaints[0]
     again = rescore(episode)
-    assert (again['scored'], again['stop']) == (False, 'error')
+    assert (measures.scored(again), again['stop']) == (False, 'error')
     assert again['error'] == f"message {number} of the agent's {len(events)} was lost"
     assert again['plans'] == [], 'nothing after the gap counts'
 
@@ -459,7 +459,7 @@ def test_of_a_bag_that_was_cut_off_everything_before_is_read(tmp_path: Path, rec
         again = rescore(episode)
         if known < len(events):
             assert episode.complaints
-            assert (again['scored'], again['stop']) == (False, 'error')
+            assert (measures.scored(again), again['stop']) == (False, 'error')
         elif not episode.complaints:
             assert differences(line, again) == []
     assert known > 0

@@ -275,6 +275,7 @@ def test_without_a_bag_it_is_said_whether_the_goal_was_reached(tmp_path):
     line, episode = recorded()
     assert '<h3>Goal: reached</h3>' in page(view(line, tmp_path))
     assert '<h3>Goal</h3>' in page(view(line, tmp_path, recorded=episode))
-    unmet = {**line, 'solved': False, 'goal_unmet': [{'literal': 'clear g', 'last': None}]}
+    unmet = {**line, 'measures': {'solved': 0.0},
+             'goal_unmet': [{'literal': 'clear g', 'last': None}]}
     text = page(view(unmet, tmp_path))
     assert '<h3>Goal: not reached</h3>' in text and 'What did not hold at the end' in text

@@ -1153,8 +1153,8 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
 
 def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
                                          monkeypatch: Any) -> None:
-    from sightplan.runs import runner
-    monkeypatch.setattr(runner, 'make_world', lambda name, options: MemoryWorld())
+    from sightplan.runs import worlds
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options: MemoryWorld())
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     with FakeServer(in_turn(chat(f'No {KEY}'))) as server:
         code = cli.main(['run', '--problems', str(problems), '--out', str(tmp_path / 'run'),
@@ -1176,7 +1176,7 @@ def test_only_what_changes_results_is_a_runs_identity(tmp_path: Path, problems: 
             {}, {'max_cost_usd': 5.0, 'concurrency': 1, 'timeout_s': 5.0, 'retries': 9,
                  'price_in': 3.0}, {'temperature': 1.0}))
     domain, pairs, _ = select_problems(one)
-    found = [identity(each, domain, pairs, 'm') for each in (one, other, third)]
+    found = [identity(each, None, domain, pairs, 'm') for each in (one, other, third)]
     assert found[0] == found[1] != found[2]
     assert found[0]['backend']['model'] == 'm'
 

@@ -17,13 +17,18 @@ from sightplan.model import InputError
 from sightplan_arm.camera_files import (
     read_camera_info,
     read_depth,
-    rpy_deg,
     write_camera_pose,
     write_png,
 )
 from sightplan_arm.config import load_robot
 from sightplan_arm.extrinsics import Board
-from sightplan_arm.geometry import distance, inverse, rotation_from_rpy, transform
+from sightplan_arm.geometry import (
+    distance,
+    inverse,
+    rotation_from_rpy,
+    rpy_from_rotation,
+    transform,
+)
 from sightplan_arm.kinematics import Kinematics
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'config' / 'robots'
@@ -168,7 +173,7 @@ def test_boards_that_cannot_be_made_are_bad_usage(words, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     code, out, err = call(capsys, 'board', *words)
     assert (code, out) == (2, '')
-    assert err.startswith('sightplan arm: ')
+    assert err.startswith('sightplan arm ')
 
 
 # --- calibrate --------------------------------------------------------------------------------
@@ -367,7 +372,7 @@ def test_angles_there_and_back():
     for angles in (*rng.uniform(-math.pi, math.pi, (200, 3)), (0.3, math.pi / 2, -0.4),
                    (0.3, -math.pi / 2, 0.9)):
         rotation = rotation_from_rpy(angles)
-        again = rotation_from_rpy(np.radians(rpy_deg(rotation)))
+        again = rotation_from_rpy(rpy_from_rotation(rotation))
         assert np.allclose(rotation, again, atol=1e-7)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import rclpy
+import rclpy.utilities
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -64,7 +65,7 @@ def spinning_node(make: Callable[[], N]) -> Iterator[N]:
 
     def spin() -> None:
         with contextlib.suppress(ExternalShutdownException):
-            while rclpy.ok():
+            while rclpy.utilities.ok():
                 executor.spin_once(timeout_sec=0.2)
 
     thread = threading.Thread(target=spin, daemon=True)

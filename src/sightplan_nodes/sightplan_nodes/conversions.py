@@ -213,7 +213,7 @@ class RequestedObservations:
             UnknownImageError: its image was not sent, or is not kept any more.
             InputError: its image cannot be read.
         """
-        if request.image.data:
+        if request.image.data or not request.image_id:
             seen = observation_from_msg(request.image)
             self._keep(seen)
         elif request.image_id in self._kept:

@@ -203,7 +203,7 @@ class ExperimentNode(Node):
             with ProgressBar() as bar:
                 outcome = self.walk(self._run_settings, bar)
             if outcome.summary:
-                show(outcome.summary, sys.stdout)
+                show(outcome.summary)
                 sys.stdout.flush()
             if outcome.error is not None:
                 self._say(str(outcome.error))

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
 from sightplan.model import DeadlineError
 
 T = TypeVar('T')
+
+_WALL_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class Worker:
@@ -36,7 +39,7 @@ class Worker:
         self._thread.start()
 
     async def call(self, function: Callable[[], T], timeout_s: float | None = None) -> T:
-        """Do a job and return what it returns.
+        """Do a job and return what it returns; awaited by a callback of the node.
 
         Args:
             function: the job.
@@ -75,16 +78,14 @@ class Worker:
 
         timer = None
         if timeout_s is not None:
-            timer = threading.Timer(timeout_s, settle, (DeadlineError(
-                f'{self._name} was not done within {timeout_s:g} s'),))
-            timer.daemon = True
-            timer.start()
+            late = DeadlineError(f'{self._name} was not done within {timeout_s:g} s')
+            timer = self._node.create_timer(timeout_s, lambda: settle(late), clock=_WALL_CLOCK)
         self._jobs.put(job)
         try:
             result: T = await future
         finally:
             if timer is not None:
-                timer.cancel()
+                self._node.destroy_timer(timer)
         return result
 
     def submit(self, function: Callable[[], Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sensor_msgs.msg import JointState as JointStateMsg
-from sightplan_interfaces.srv import ResetWorld
+from sightplan_interfaces.srv import LoadProblem
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from sightplan.model import Feedback, FeedbackStatus
@@ -68,9 +68,9 @@ class Driver:
         for name, take in ((robot.arm.trajectory_topic, self._follow),
                            (robot.gripper.trajectory_topic, self._grip)):
             node.create_subscription(JointTrajectoryMsg, topic(name), take, qos.COMMANDS)
-        self.setups: list[ResetWorld.Request] = []
+        self.setups: list[LoadProblem.Request] = []
         self.setup_error: Exception | None = None
-        node.create_service(ResetWorld, names.setup_service(names.SIMULATED), self._setup)
+        node.create_service(LoadProblem, names.setup_service(names.SIMULATED), self._setup)
         node.create_timer(0.01, self.measure)
         node.create_timer(0.05, self.film)
 
@@ -118,7 +118,7 @@ class Driver:
         self.gripped.append(sum(where))
         self.opening = sum(where)
 
-    def _setup(self, request: ResetWorld.Request, response: ResetWorld.Response):
+    def _setup(self, request: LoadProblem.Request, response: LoadProblem.Response):
         self.setups.append(request)
         if self.setup_error is not None:
             from sightplan_nodes.failures import fill_error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import threading
 
 import numpy as np
@@ -12,12 +13,13 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import Ground, ProposePlan, ResetWorld
+from sightplan_interfaces.srv import Ground, LoadProblem, ProposePlan
 
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.model import (
     Action,
+    Atom,
     BackendError,
     DeadlineError,
     EpisodeEnded,
@@ -30,9 +32,11 @@ from sightplan.model import (
     Privileged,
     Proposal,
     ProposalStatus,
+    Question,
     SpendingCapError,
     State,
     StopReason,
+    UnknownImageError,
     Usage,
     WorldError,
 )
@@ -40,11 +44,11 @@ from sightplan_nodes import agent, conversions, names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
-from sightplan_nodes.ports import Camera
+from sightplan_nodes.ports import Camera, Deadlines, RosGrounder
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
-TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_LOOK: msg.Look,
+TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_OBSERVATION: msg.Observation,
           names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
           names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
           names.AGENT_STEP: msg.Step}
@@ -55,10 +59,12 @@ class ModelWorld:
 
     def __init__(self) -> None:
         self.looks = 0
+        self.built = 0
         self.labels = False
         self.visible: tuple[str, ...] | None = None
 
     def reset(self, spec: EpisodeSpec) -> None:
+        self.built += 1
         self.problem = spec.problem
         self.model = load_domain('blocksworld').model(spec.problem)
         self._state = spec.problem.init
@@ -98,6 +104,7 @@ class FakeGrounder(Node):
         self._world = world
         self.requests: list[Ground.Request] = []
         self.error: Exception | None = None
+        self.forgets = 0
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self.create_service(Ground, '~/ground', self._ground)
@@ -107,11 +114,16 @@ class FakeGrounder(Node):
         assert self.may_go_on.wait(LIMIT_S)
         if self.error is not None:
             return fill_error(response, self.error)
+        if self.forgets:
+            self.forgets -= 1
+            return fill_error(response, UnknownImageError('gone'))
         state = conversions.state_to_msg(self._world.state())
         response.model = 'fake'
         for question in request.questions:
-            verdict = msg.Answer.YES if question.atom in state else msg.Answer.NO
-            response.answers.append(msg.Answer(atom=question.atom, verdict=verdict, text='-'))
+            response.verdicts.append(
+                msg.Answer.YES if question.atom in state else msg.Answer.NO)
+            response.texts.append('-')
+        response.p_yes = response.p_no = [float('nan')] * len(request.questions)
         return response
 
 
@@ -171,8 +183,8 @@ class Recorder(Node):
         for topic, kind in TOPICS.items():
             self.create_subscription(kind, topic, self.messages.append, qos.EVENTS)
         self.run = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
-        self.reset = ServiceCaller(self, ResetWorld, names.reset(names.SIM_BRIDGE),
-                                   names.SIM_BRIDGE)
+        self.load = ServiceCaller(self, LoadProblem, names.load_problem(names.SIM_BRIDGE),
+                                  names.SIM_BRIDGE)
 
     def goal(self, method: str = 'ground', number: int = 0) -> RunEpisode.Goal:
         domain = load_domain('blocksworld')
@@ -182,11 +194,11 @@ class Recorder(Node):
                                      domain.write_problem(problem.for_agent()))
 
     def give(self, number: int = 0, privileged: str = '') -> None:
-        """Tell the world the whole problem, as the experiment does."""
+        """Give the world the whole problem, as the experiment does."""
         domain = load_domain('blocksworld')
         problem = domain.split_problems('simple')[number]
         with contextlib.suppress(DeadlineError):  # some tests have no world
-            self.reset(ResetWorld.Request(
+            self.load(LoadProblem.Request(
                 episode_id=f'e/{number}', domain='blocksworld', problem=problem.name,
                 problem_pddl=domain.write_problem(problem), seed=11, privileged=privileged), 5.0)
 
@@ -251,7 +263,39 @@ def test_the_agent_is_not_told_the_initial_state() -> None:
             assert domain.parse_problem(text, 'told').init == frozenset()
         # Nor can it start an episode whose problem nobody gave to the world.
         result = b.listener.run(b.listener.goal(number=1), 120.0, lambda: False, lambda f: None)
-        assert 'no problem was given' in result.error_msg
+        assert 'no problem was loaded' in result.error_msg
+
+
+def test_the_world_is_built_once_per_episode() -> None:
+    with bench() as b:
+        assert b.listener.episode().error_code == 0
+        assert b.world.built == 1
+        assert b.listener.run(b.listener.goal(), 120.0).error_code == 0
+        assert b.world.built == 2, 'begun once more without being loaded once more'
+
+
+def test_a_picture_is_sent_once() -> None:
+    with bench() as b:
+        assert b.listener.episode().error_code == 0
+        requests = b.grounder.requests
+    sent = [request.image_id for request in requests if request.image.data]
+    assert all(a != b for a, b in itertools.pairwise(sent))
+    assert len(sent) < len(requests), 'several questions about one picture'
+    assert {request.image_id for request in requests} == set(sent)
+
+
+def test_a_picture_that_is_not_known_any_more_is_sent_again() -> None:
+    with bench() as b:
+        client = RosGrounder(b.listener, Deadlines())
+        b.listener.give()
+        seen = Observation(np.zeros((4, 6, 3), np.uint8), 7)
+        question = Question(Atom('clear', ('r',)), 'Is r clear?')
+        for _ in range(2):
+            client.ground(seen, [question])
+        b.grounder.forgets = 1
+        assert len(client.ground(seen, [question])) == 1
+        assert [bool(request.image.data) for request in b.grounder.requests] == [
+            True, False, False, True]
 
 
 def test_an_episode_is_solved_and_told() -> None:
@@ -268,14 +312,14 @@ def test_an_episode_is_solved_and_told() -> None:
     assert (ended.stop_reason, ended.steps) == ('plan_done', result.steps)
     kinds = [type(m).__name__ for m in messages]
     assert kinds.count('Step') == result.steps
-    assert 0 < kinds.count('AnswerArray') <= kinds.count('Look')
+    assert 0 < kinds.count('AnswerArray') <= kinds.count('Observation')
     assert 'Belief' in kinds
     assert 'PlanStamped' in kinds
     assert b.listener.feedback[0] == 'waiting for the other nodes'
     assert {'reset', 'started', 'enumeration', 'plan', 'act', 'effect'} <= set(b.listener.feedback)
     answers = [m for m in messages if isinstance(m, msg.AnswerArray)]
     looks = {(m.header.stamp.sec, m.header.stamp.nanosec): m.image_id
-             for m in messages if isinstance(m, msg.Look)}
+             for m in messages if isinstance(m, msg.Observation)}
     for array in answers:
         stamp = (array.header.stamp.sec, array.header.stamp.nanosec)
         assert looks[stamp] == array.image_id
@@ -294,7 +338,7 @@ def test_images_are_never_older_than_the_last_action() -> None:
     for message in messages:
         if isinstance(message, msg.Step):
             after = conversions.time_from_msg(message.after)
-        if isinstance(message, msg.Look):
+        if isinstance(message, msg.Observation):
             assert conversions.time_from_msg(message.header.stamp) >= after
 
 
@@ -327,10 +371,11 @@ def test_who_has_a_client_for_privileged_facts() -> None:
         b.world.visible = ('r',)
         for method in ('ground', 'plan', 'belief', 'blind'):
             assert b.listener.episode(method).error_code == 0
-        assert '/sim_bridge/tell' not in clients(b.agent)
-        assert not any(m.told for m in b.listener.messages if isinstance(m, msg.Look))
+        assert '/sim_bridge/provide_facts' not in clients(b.agent)
+        assert not any(m.privileged_facts for m in b.listener.messages
+                       if isinstance(m, msg.Observation))
         b.listener.episode('plan', privileged='always')
-        assert '/sim_bridge/tell' in clients(b.agent)
+        assert '/sim_bridge/provide_facts' in clients(b.agent)
         assert '/sim_bridge/get_state' not in clients(b.agent)
 
 
@@ -344,14 +389,15 @@ def test_privileged_facts_reach_model_and_records(privileged: Privileged) -> Non
         messages = b.listener.ordered()
         truth = b.world.problem.init
     hidden = [a for a in domain.model(b.world.problem).atoms if not {*a.args} <= {'r'}]
-    looks = [m for m in messages if isinstance(m, msg.Look)]
-    facts = [conversions.told_from_msg(m.told) for m in looks]
+    looks = [m for m in messages if isinstance(m, msg.Observation)]
+    facts = [conversions.facts_from_msg(m.privileged_facts) for m in looks]
     assert len(facts) == result.steps > 1
     assert facts[0] == {atom: atom in truth for atom in hidden}
     assert all(bool(told) is (privileged is Privileged.ALWAYS) for told in facts[1:])
     assert [list(m.view.visible_objects) for m in looks] == [['r']] * len(looks)
     for request, look in zip(b.vlm_planner.requests, looks, strict=True):
-        assert (request.told, request.view) == (look.told, look.view)
+        assert (request.privileged_facts, request.view) == (
+                look.privileged_facts, look.view)
     starts = [m for m in messages if isinstance(m, msg.EpisodeEvent)]
     assert {m.privileged for m in starts} == {privileged.value}
 
@@ -371,9 +417,9 @@ def test_models_are_shown_the_labelled_picture() -> None:
             b.world.labels = not number  # the agent's camera follows
             result = b.listener.episode(method, stop_at_goal=True)
             assert result.error_code == 0, result.error_msg
-        looks = [m for m in b.listener.messages if isinstance(m, msg.Look)]
+        looks = [m for m in b.listener.messages if isinstance(m, msg.Observation)]
     for requests, labelled in ((b.grounder.requests, True), (b.vlm_planner.requests, False)):
-        shown = {conversions.requested_look(request).image_id for request in requests}
+        shown = {request.image_id for request in requests}
         assert shown <= {m.image_id for m in looks if m.labelled is labelled}
         assert not shown & {m.image_id for m in looks if m.labelled is not labelled}
 
@@ -387,9 +433,9 @@ def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
         camera.watch(names.CAMERA_LABELLED, LIMIT_S)
         late(serialize_message(image))
         with pytest.raises(DeadlineError, match='no image on camera/image_labelled'):
-            camera.look(0, 0.05)
+            camera.newest(0, 0.05)
         camera._subscription.callback(serialize_message(image))
-        assert camera.look(0, 0.05).stamp_ns == 5
+        assert camera.newest(0, 0.05).stamp_ns == 5
 
 
 def test_a_topic_that_could_not_be_watched_is_tried_again() -> None:
@@ -400,13 +446,13 @@ def test_a_topic_that_could_not_be_watched_is_tried_again() -> None:
         camera.watch(names.CAMERA_LABELLED, 0.05)
     assert camera.topic == names.CAMERA_IMAGE
     camera._subscription.callback(serialize_message(image))
-    assert camera.look(0, 0.05).stamp_ns == 5, 'of the topic before'
+    assert camera.newest(0, 0.05).stamp_ns == 5, 'of the topic before'
     with spinning(node):
         camera.watch(names.CAMERA_LABELLED, LIMIT_S)
         (subscription,) = node.subscriptions
         assert subscription.topic_name.endswith(names.CAMERA_LABELLED)
         with pytest.raises(DeadlineError, match='no image on camera/image_labelled'):
-            camera.look(0, 0.05)
+            camera.newest(0, 0.05)
 
 
 def test_an_episode_ends_at_the_goal_only_where_it_shall() -> None:
@@ -436,7 +482,7 @@ def test_the_model_plans() -> None:
     steps = [m for m in messages if isinstance(m, msg.Step)]
     assert len(proposals) == len(steps) == result.steps > 1
     looks = {conversions.time_from_msg(m.header.stamp): m.image_id
-             for m in messages if isinstance(m, msg.Look)}
+             for m in messages if isinstance(m, msg.Observation)}
     for proposal, step in zip(proposals, steps, strict=True):
         assert step.action == proposal.proposal.actions[0]
         assert looks[conversions.time_from_msg(proposal.header.stamp)] == proposal.image_id != ''

@@ -13,11 +13,11 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import Confirm, GetView, ResetWorld
+from sightplan_interfaces.srv import Confirm, GetView, LoadProblem, ResetWorld
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from arm_testing import MOVE_RAD, MOVE_S, LONG_S, Driver, ScriptedSkills, patient_robot
+from arm_testing import LONG_S, MOVE_RAD, MOVE_S, Driver, ScriptedSkills, patient_robot
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
 from sightplan.model import (
     Atom,
@@ -61,6 +61,7 @@ class Client:
                 (MarkerArray, names.markers(WORLD), self.markers, qos.LATCHED)):
             node.create_subscription(kind, topic, sink.append, profile)
         self.beliefs = node.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
+        self._load = ServiceCaller(node, LoadProblem, names.load_problem(WORLD), WORLD)
         self._reset = ServiceCaller(node, ResetWorld, names.reset(WORLD), WORLD)
         self.view = ServiceCaller(node, GetView, names.get_view(WORLD), WORLD)
         self._triggers = {name: ServiceCaller(node, Trigger, name, WORLD)
@@ -69,15 +70,15 @@ class Client:
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, WORLD)
         self.cancel = threading.Event()
 
-    def give(self, text: str = '') -> ResetWorld.Response:
-        """Reset as the experiment does."""
-        return self._reset(ResetWorld.Request(
+    def load(self, text: str = '') -> LoadProblem.Response:
+        """Load a problem as the experiment does."""
+        return self._load(LoadProblem.Request(
             episode_id='e', domain='blocksworld', problem=FIRST.name, domain_pddl=DOMAIN.pddl,
             problem_pddl=text or DOMAIN.write_problem(FIRST), seed=3), LIMIT_S)
 
     def reset(self, episode_id: str = 'e') -> ResetWorld.Response:
         """Reset as the agent does."""
-        return self._reset(ResetWorld.Request(episode_id=episode_id, problem=FIRST.name), LIMIT_S)
+        return self._reset(ResetWorld.Request(episode_id=episode_id), LIMIT_S)
 
     def execute(self) -> ExecuteSkill.Result:
         return self._skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S, self.cancel.is_set)
@@ -139,7 +140,7 @@ def test_only_the_setup_is_told_the_initial_state(bench) -> None:
     columns = FIRST.of_type('column')
     lie = f'(:init (incolumn {block} {columns[-1]}) (clear {block}))\n'
     with bench() as b:
-        reply = b.client.give(text.replace(init, lie))
+        reply = b.client.load(text.replace(init, lie))
         assert reply.error_code == 0, reply.error_msg
         assert b.driver.setups[0].problem_pddl == text.replace(init, lie)
         assert b.driver.setups[0].seed == 3
@@ -161,13 +162,13 @@ def test_only_the_setup_is_told_the_initial_state(bench) -> None:
 def test_a_table_that_cannot_be_set_up_is_an_error(bench) -> None:
     with bench() as b:
         b.driver.setup_error = WorldError('the table is on fire')
-        assert 'the table is on fire' in b.client.give().error_msg
+        assert 'the table is on fire' in b.client.load().error_msg
         assert b.skills.problems == []
 
 
 def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         b.client.reset()
         before = b.driver.posture.copy()
         result = b.client.execute()
@@ -196,7 +197,7 @@ def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
 def test_without_the_agent_nothing_moves(bench) -> None:
     with bench({'heartbeat': 2.0}) as b:
         b.heartbeats.close()
-        assert b.client.give().error_code == 0, 'the experiment may park it all the same'
+        assert b.client.load().error_code == 0, 'the experiment may park it all the same'
         assert b.client.reset().error_code == 0
         time.sleep(2.1)  # the last one is too old now
         result = b.client.execute()
@@ -207,7 +208,7 @@ def test_without_the_agent_nothing_moves(bench) -> None:
 
 def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         b.heartbeats.close()
         b.heartbeats = Heartbeats(b.agent, lambda: [names.GROUNDER])
         thread, results = b.client.later()
@@ -225,7 +226,7 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
 
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
     with bench({'heartbeat': 2.0}) as b:
-        b.client.give()
+        b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
@@ -239,7 +240,7 @@ def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
         again = b.client.execute()
         assert again.error_code == WorldError.code, 'held until the next episode'
         b.heartbeats = Heartbeats(b.agent, lambda: ['grounder'])
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
         assert 'grounder' in b.client.execute().error_msg
 
 
@@ -247,7 +248,7 @@ def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
                                                   ('blind', 'stale_image')])
 def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> None:
     with bench({'state': 2.0, 'image': 2.0}) as b:
-        b.client.give()
+        b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
@@ -260,7 +261,7 @@ def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> Non
 
 def test_a_cancelled_action_holds_the_arm(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
@@ -270,13 +271,13 @@ def test_a_cancelled_action_holds_the_arm(bench) -> None:
         assert '(cancelled)' in results[0].error_msg
         assert len(b.driver.followed) >= 2  # a brake that comes late is sent again
         b.client.cancel.clear()
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
         assert b.client.execute().error_code == 0
 
 
 def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
@@ -286,9 +287,9 @@ def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None
         with pytest.raises(StoppedError, match='stop_request'):
             raise_error(results[0], WORLD)
         setups = len(b.driver.setups)
-        for reply in (b.client.execute(), b.client.give(), b.client.reset()):
+        for reply in (b.client.execute(), b.client.load(), b.client.reset()):
             assert reply.error_code == StoppedError.code
-        assert 'rearm' in b.client.give().error_msg, 'says what to do'
+        assert 'rearm' in b.client.load().error_msg, 'says what to do'
         assert len(b.driver.setups) == setups, 'nor is the table touched'
         eventually(lambda: b.client.trigger(names.rearm(WORLD)).success, 'that the arm stands')
         moved = len(b.driver.followed)  # brakes that came late were sent again
@@ -300,7 +301,7 @@ def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None
 
 def test_an_operator_says_yes_or_no(bench) -> None:
     with bench(gate__confirm='motion') as b:
-        b.client.give()
+        b.client.load()
         assert not b.client.confirm('', True).success, 'nothing waits'
         for accept in (False, True):
             thread, results = b.client.later()
@@ -324,7 +325,7 @@ def test_a_reset_that_was_given_up_moves_nothing_whatever_an_operator_says(bench
             reset(given)
             b.skills.execute(ACTION)
         b.skills.reset = park
-        assert 'was not done within 2 s' in b.client.give().error_msg
+        assert 'was not done within 2 s' in b.client.load().error_msg
         eventually(lambda: b.client.statuses[-1].state == msg.ArmStatus.HOLDING)
         assert 'given up' in b.client.statuses[-1].message
         assert not b.client.confirm('', True).success
@@ -336,7 +337,7 @@ def test_a_reset_that_was_given_up_before_the_arm_was_to_move_does_not_move_it(b
         began, over, moved = threading.Event(), threading.Event(), []
         b.bridge._wait_for_hardware = lambda: (began.set(), over.wait(LIMIT_S))
         b.skills.reset = moved.append
-        assert 'was not done within 1 s' in b.client.give().error_msg
+        assert 'was not done within 1 s' in b.client.load().error_msg
         assert began.is_set()
         over.set()
         b.bridge.worker.close(LIMIT_S)
@@ -345,7 +346,7 @@ def test_a_reset_that_was_given_up_before_the_arm_was_to_move_does_not_move_it(b
 
 def test_a_dry_run_shows_and_sends_nothing(bench) -> None:
     with bench(gate__dry_run=True) as b:
-        b.client.give()
+        b.client.load()
         assert b.client.execute().error_code == 0
         eventually(lambda: any(m.ns == 'plan' for ms in b.client.markers for m in ms.markers))
         plan = next(m for ms in b.client.markers for m in ms.markers if m.ns == 'plan')
@@ -357,7 +358,7 @@ def test_a_dry_run_shows_and_sends_nothing(bench) -> None:
 def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
     belief = Belief(frozenset({Atom('clear', ('r',))}), {Atom('clear', ('r',)): 0.75})
     with bench() as b:
-        b.client.give()
+        b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
         for episode_id in ('another', 'e'):
             message = conversions.belief_to_msg(BeliefUpdated(belief), episode_id, 1, 7)
@@ -374,7 +375,7 @@ def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
     (lambda d: setattr(d, 'blind', True), ['hardware/camera/image_raw', 'start the driver'])])
 def test_what_the_driver_lacks_is_named(bench, change, words: list[str]) -> None:
     with bench(change=change, startup_timeout_s=3.0) as b:
-        said = b.client.give().error_msg
+        said = b.client.load().error_msg
         for word in words:
             assert word in said
 
@@ -396,14 +397,14 @@ def test_another_domain_is_refused(bench) -> None:
     with bench(domain='blocksworld') as b:
         b.bridge._settings = type(b.bridge._settings)(domain='household',
                                                       hardware=names.SIMULATED)
-        assert 'household' in b.client.give().error_msg
+        assert 'household' in b.client.load().error_msg
         assert b.skills.problems == []
 
 
 def test_a_stop_outlasts_the_node(bench, tmp_path) -> None:
     file = tmp_path / 'state' / 'stopped.json'
     with bench(latch_file=str(file)) as b:
-        b.client.give()
+        b.client.load()
         b.skills.move_s = LONG_S
         thread, _ = b.client.later()
         eventually(b.moving, 'the motion')
@@ -415,28 +416,28 @@ def test_a_stop_outlasts_the_node(bench, tmp_path) -> None:
     file.write_text(file.read_text().replace('a stop was asked for', 'the lab was on fire'))
     for _ in range(2):
         with bench(latch_file=str(file)) as b:
-            for reply in (b.client.give(), b.client.execute()):
+            for reply in (b.client.load(), b.client.execute()):
                 assert reply.error_code == StoppedError.code
                 assert 'stop_request' in reply.error_msg
                 assert 'lab was on fire' in reply.error_msg
             assert b.client.statuses[-1].state == msg.ArmStatus.STOPPED
             assert b.driver.followed == []
     with bench(latch_file=str(file)) as b:
-        assert b.client.give().error_code == StoppedError.code
+        assert b.client.load().error_code == StoppedError.code
         eventually(lambda: b.client.trigger(names.rearm(WORLD)).success, 'that it rests')
         assert not file.exists()
         assert b.client.execute().error_code == WorldError.code
         assert b.driver.followed == [], 'not before a reset'
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
         assert b.client.execute().error_code == 0
     with bench(latch_file=str(file)) as b:
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
 
 
 def test_what_stops_by_itself_is_kept_as_well(bench, tmp_path) -> None:
     file = tmp_path / 'stopped.json'
     with bench(latch_file=str(file)) as b:
-        b.client.give()
+        b.client.load()
         b.bridge._arm.on_trouble('the controller gave up')
         eventually(file.exists, 'the file')
         assert 'command_failed' in file.read_text()
@@ -447,7 +448,7 @@ def test_a_file_that_cannot_be_read_is_a_stop(bench, tmp_path, content: bytes) -
     file = tmp_path / 'stopped.json'
     file.write_bytes(content)
     with bench(latch_file=str(file)) as b:
-        assert b.client.give().error_code == StoppedError.code
+        assert b.client.load().error_code == StoppedError.code
 
 
 def test_where_stops_are_kept(tmp_path, monkeypatch) -> None:
@@ -476,7 +477,7 @@ def test_where_stops_are_kept(tmp_path, monkeypatch) -> None:
 def test_nothing_moves_once_the_node_closes(bench) -> None:
     """Also a skill that is between two motions when that happens."""
     with bench() as b:
-        b.client.give()
+        b.client.load()
         turn, between, on = b.skills.execute, threading.Event(), threading.Event()
 
         def think(action):
@@ -505,7 +506,7 @@ def test_nothing_moves_once_the_node_closes(bench) -> None:
 
 def test_an_action_that_is_cancelled_while_it_waits_never_begins(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         busy = threading.Event()
         b.bridge.worker.submit(lambda: busy.wait(LIMIT_S))
         thread, _ = b.client.later()
@@ -522,7 +523,7 @@ def test_an_action_that_is_cancelled_while_it_waits_never_begins(bench) -> None:
 def test_an_action_that_is_cancelled_as_it_begins_does_not_move(bench) -> None:
     """Between the worker's look whether it is wanted, and the moment from which a cancel holds."""
     with bench() as b:
-        b.client.give()
+        b.client.load()
         act = b.bridge.act
 
         def cancelled_now(action):
@@ -538,7 +539,7 @@ def test_an_action_that_is_cancelled_as_it_begins_does_not_move(bench) -> None:
 def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:
     known = Belief(frozenset({Atom('clear', ('r',))}), {Atom('clear', ('r',)): 0.75})
     with bench() as b:
-        b.client.give()
+        b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
         b.client.beliefs.publish(conversions.belief_to_msg(BeliefUpdated(known), 'e', 1, 7))
         eventually(lambda: b.skills.beliefs == [known])
@@ -558,7 +559,7 @@ def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:
 
 def test_services_answer_whatever_goes_wrong(bench, monkeypatch) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
 
         def broken(*args):
             raise ValueError('broken')
@@ -569,12 +570,12 @@ def test_services_answer_whatever_goes_wrong(bench, monkeypatch) -> None:
                     names.stop(WORLD) if name == 'stop' else names.rearm(WORLD)))
             assert not reply.success
             assert 'broken' in reply.message
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
 
 
 def test_services_say_what_they_did_not_do(bench) -> None:
     with bench() as b:
-        b.client.give()
+        b.client.load()
         reply = b.client.trigger(names.rearm(WORLD))
         assert (reply.success, 'nothing to re-arm' in reply.message) == (False, True)
         b.bridge._side.detach()
@@ -591,9 +592,9 @@ def test_a_driver_that_nobody_else_would_hear_is_refused(bench, topic: str, part
     kind = Image if part == 'image' else CameraInfo
     with bench() as b:
         b.bridge._passed_on.discard(part)  # as with a driver whose topic has our name
-        assert b.client.give().error_code == 0
+        assert b.client.load().error_code == 0
         b.driver.node.create_publisher(kind, topic, qos_profile_sensor_data)
         eventually(lambda: b.bridge.count_publishers(topic) == 2)
-        reply = b.client.give()
+        reply = b.client.load()
         assert reply.error_code == WorldError.code
         assert f'driver publishes {topic} as best effort' in reply.error_msg

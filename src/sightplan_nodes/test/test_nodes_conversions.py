@@ -247,30 +247,31 @@ LOOKS = st.builds(
 
 
 @given(LOOKS, st.booleans())
-def test_look(seen: Observation, labelled: bool) -> None:
-    message = sent(c.look_to_msg(Observed(seen), 'e', 4, labelled))
+def test_observation(seen: Observation, labelled: bool) -> None:
+    message = sent(c.observed_to_msg(Observed(seen), 'e', 4, labelled))
     assert (message.image_id, message.labelled) == (seen.image_id, labelled)
-    back = c.look_from_msg(message).observation
+    back = c.observed_from_msg(message).observation
     assert known(back) == known(seen)
     assert back.image is None
 
 
 @given(LOOKS, st.sampled_from([Ground.Request, ProposePlan.Request]))
-def test_look_in_a_request(seen: Observation, request: type) -> None:
-    back = c.requested_look(sent(c.fill_look(request(), seen)))
+def test_observation_in_a_request(seen: Observation, request: type) -> None:
+    back = c.RequestedObservations().read(sent(c.fill_observation(request(), seen)))
     assert known(back) == known(seen)
     np.testing.assert_array_equal(back.image, seen.image)
 
 
-def test_a_look_without_a_picture_cannot_be_judged() -> None:
+def test_an_observation_without_a_picture_cannot_be_judged() -> None:
     with pytest.raises(InputError, match='no image'):
-        c.fill_look(Ground.Request(), Observation(text='a red block'))
+        c.fill_observation(Ground.Request(), Observation(text='a red block'))
 
 
 def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:
-    looks = [c.look_from_msg(sent(c.look_to_msg(Observed(Observation(visible_objects=visible)),
-                                                'e', 0))).observation for visible in ((), None)]
-    assert [look.visible_objects for look in looks] == [(), None]
+    for visible in ((), None):
+        seen = Observed(Observation(visible_objects=visible))
+        back = c.observed_from_msg(sent(c.observed_to_msg(seen, 'e', 0))).observation
+        assert back.visible_objects == visible
 
 
 PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)

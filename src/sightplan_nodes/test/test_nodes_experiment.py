@@ -17,13 +17,14 @@ from sightplan_interfaces.srv import (
     CarryOver,
     FinishRun,
     Ground,
+    LoadProblem,
     ProposePlan,
-    ResetWorld,
     StartRun,
 )
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
+from sightplan.metrics import measures
 from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller
@@ -69,8 +70,8 @@ class Others:
                 self.carried.append((n.get_name(), request.out,
                                      conversions.usage_from_msg(request.spent))),
                 response)[1])
-        self.resets: list[ResetWorld.Request] = []
-        self.sim.create_service(ResetWorld, '~/reset', self._reset)
+        self.loaded: list[LoadProblem.Request] = []
+        self.sim.create_service(LoadProblem, '~/load_problem', self._load)
         self.server = ActionServer(self.agent, RunEpisode, '~/run_episode', self._run,
                                    cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.results = self.recorder.create_publisher(
@@ -81,8 +82,8 @@ class Others:
         self.nodes = [self.agent, self.recorder, self.sim, self.grounder, self.planner,
                       self.vlm_planner]
 
-    def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response):
-        self.resets.append(request)
+    def _load(self, request: LoadProblem.Request, response: LoadProblem.Response):
+        self.loaded.append(request)
         return response
 
     def _start(self, request: StartRun.Request, response: StartRun.Response):
@@ -119,13 +120,14 @@ class Others:
         error = self.errors.get(len(self.goals))
         stop = ('plan_done' if error is None else
                 'cancelled' if isinstance(error, SpendingCapError) else 'error')
-        line = {'episode_id': goal.episode_id, 'stop': stop,
-                'scored': error is None, 'solved': error is None, 'error': str(error),
+        line = {'id': goal.episode_id, 'stop': stop,
+                'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:
             self.results.publish(msg.EpisodeResult(episode_id='someone else', result_json='{}'))
             self.results.publish(msg.EpisodeResult(
-                episode_id=goal.episode_id, scored=line['scored'], result_json=json.dumps(line)))
+                episode_id=goal.episode_id, scored=measures.scored(line),
+                result_json=json.dumps(line)))
         if error is not None:
             result.stop_reason = stop
             handle.abort()
@@ -162,10 +164,10 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_01', 'problem_02']
     assert {goal.method for goal in others.goals} == {'ground'}
     # The world is told the whole problem, the agent all but its initial state.
-    assert [r.episode_id for r in others.resets] == [goal.episode_id for goal in others.goals]
+    assert [r.episode_id for r in others.loaded] == [goal.episode_id for goal in others.goals]
 
     domain = load_domain('blocksworld')
-    assert all(domain.parse_problem(r.problem_pddl, 'p').init for r in others.resets)
+    assert all(domain.parse_problem(r.problem_pddl, 'p').init for r in others.loaded)
     assert not any(domain.parse_problem(g.problem_pddl, 'p').init for g in others.goals)
     assert {goal.max_actions for goal in others.goals} == {20}
     assert others.finished == [{'planned': 3, 'problems': 25, 'problems_skipped': [],
@@ -266,7 +268,7 @@ def test_privileged_facts_are_granted_by_the_world(made: Callable, given_: str,
     others = Others()
     with made(others, privileged=given_, episodes=1) as (node, _):
         assert ended(node) == 0
-    assert [r.privileged for r in others.resets] == [expected]
+    assert [r.privileged for r in others.loaded] == [expected]
     assert [g.privileged for g in others.goals] == [expected]
     identity = json.loads(others.started[0].identity_json)
     assert identity['privileged'] == {'simple': expected}
@@ -364,7 +366,7 @@ def test_a_model_made_for_another_domain_is_refused(made: Callable) -> None:
                                              r"'blocksworld', .* start grounder with "
                                              r'domain:=household'):
             raise_error(run('household'), names.EXPERIMENT)
-        assert not others.started and not others.resets
+        assert not others.started and not others.loaded
         assert run('blocksworld').error_code == 0
     assert len(others.goals) == 1
 

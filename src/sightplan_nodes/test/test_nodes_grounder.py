@@ -20,8 +20,10 @@ from sightplan.model import (
     DeadlineError,
     GroundingPrompt,
     InputError,
+    Observation,
     Question,
     SpendingCapError,
+    UnknownImageError,
     Usage,
 )
 from sightplan.vlm.api import YesNoReply, YesNoRequest
@@ -71,14 +73,18 @@ class Client(Manager):
         self.grounder, self.backend = node, backend
         self.ground_service = ServiceCaller(self.node, Ground, names.GROUND, names.GROUNDER)
 
+    @staticmethod
+    def questions(*blocks: str) -> list[Question]:
+        return [Question(Atom('clear', (block,)), f'Is {block} clear?') for block in blocks]
+
     def ground(self, *blocks: str, timeout_s: float = 0.0, episode_id: str = '',
                split: str = '', new_episode: bool = False,
-               prompt: GroundingPrompt | None = None) -> Ground.Response:
-        questions = [Question(Atom('clear', (block,)), f'Is {block} clear?') for block in blocks]
+               prompt: GroundingPrompt | None = None, with_image: bool = True,
+               ) -> Ground.Response:
         request = Ground.Request(
-            image=conversions.image_to_msg(IMAGE, 7), timeout_s=timeout_s, episode_id=episode_id,
-            split=split, questions=[conversions.question_to_msg(q) for q in questions],
-            new_episode=new_episode)
+            timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode,
+            questions=[conversions.question_to_msg(q) for q in self.questions(*blocks)])
+        conversions.fill_observation(request, Observation(IMAGE, 7), with_image)
         if prompt is not None:
             request.prompt = conversions.prompt_to_msg(prompt)
         return self.ground_service(request, LIMIT_S)
@@ -110,7 +116,7 @@ def test_answers_in_order_with_everything_said(made: Callable) -> None:
     with made() as client:
         reply = client.ground('r', 'g')
     assert reply.error_code == 0, reply.error_msg
-    yes, odd = (conversions.answer_from_msg(answer) for answer in reply.answers)
+    yes, odd = conversions.answers_from_response(reply, client.questions('r', 'g'))
     assert (yes.atom, yes.verdict.value, yes.p_yes, yes.p_no) == (
         Atom('clear', ('r',)), 'yes', 0.75, 0.25)
     assert (odd.verdict.value, odd.p_yes, odd.text) == ('unparsed', None, 'perhaps')
@@ -256,7 +262,7 @@ def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:
         reply = client.ground('r', timeout_s=0.2)
         assert reply.error_code == DeadlineError.code
         assert '0.2 s' in reply.error_msg
-        assert not reply.answers
+        assert not reply.verdicts
         assert client.state() == State.PRIMARY_STATE_ACTIVE, 'the executor is not blocked'
         client.backend.may_go_on.set()
         assert client.ground('r').error_code == 0
@@ -281,6 +287,34 @@ def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
         reply = client.ground_service(request, LIMIT_S)
     assert reply.error_code == InputError.code
     assert 'bayer_rggb8' in reply.error_msg
+
+
+def test_a_picture_is_known_by_its_id(made: Callable) -> None:
+    with made() as client:
+        unknown = client.ground('r', with_image=False)
+        assert unknown.error_code == UnknownImageError.code
+        assert client.ground('r').error_code == 0
+        known = client.ground('b', with_image=False)
+    assert (known.error_code, len(known.verdicts)) == (0, 1)
+    first, second = (request.observation for request in client.backend.requests)
+    np.testing.assert_array_equal(second.image, IMAGE)
+    assert (second.stamp_ns, second.image_id) == (7, first.image_id) == (7, known.image_id)
+
+
+def test_pictures_are_kept_up_to_a_size() -> None:
+    kept = conversions.RequestedObservations(most_bytes=2 * IMAGE.nbytes)
+
+    def request(value: int, with_image: bool) -> Ground.Request:
+        return conversions.fill_observation(
+            Ground.Request(), Observation(np.full_like(IMAGE, value), value), with_image)
+    for value in range(3):
+        kept.read(request(value, True))
+    assert [kept.read(request(value, False)).stamp_ns for value in (1, 2)] == [1, 2]
+    with pytest.raises(UnknownImageError, match='send it'):
+        kept.read(request(0, False))
+    large = conversions.RequestedObservations(most_bytes=1)
+    large.read(request(5, True))
+    assert large.read(request(5, False)).image_id, 'the newest in any case'
 
 
 def test_lifecycle(made: Callable) -> None:

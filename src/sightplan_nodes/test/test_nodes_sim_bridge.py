@@ -14,10 +14,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.msg import Step, SymbolicAction
-from sightplan_interfaces.srv import GetState, GetView, ResetWorld, Tell
+from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
-from sightplan.model import InputError, Observation, SightplanError, WorldError
+from sightplan.model import EpisodeSpec, InputError, Observation, SightplanError, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import raise_error
@@ -46,23 +46,36 @@ class Client:
         self.node.create_subscription(
             Clock, names.CLOCK, lambda m: self.times.append(conversions.time_from_msg(m.clock)),
             qos.CLOCK)
+        self._load = ServiceCaller(self.node, LoadProblem, names.load_problem(names.SIM_BRIDGE),
+                                   names.SIM_BRIDGE)
         self._reset = ServiceCaller(self.node, ResetWorld, names.reset(names.SIM_BRIDGE),
                                     names.SIM_BRIDGE)
         self._state = ServiceCaller(self.node, GetState, names.GET_STATE, names.SIM_BRIDGE)
         self._view = ServiceCaller(self.node, GetView, names.get_view(names.SIM_BRIDGE),
                                    names.SIM_BRIDGE)
-        self._tell = ServiceCaller(self.node, Tell, names.TELL, names.SIM_BRIDGE)
+        self._provide = ServiceCaller(self.node, ProvideFacts, names.PROVIDE_FACTS,
+                                      names.SIM_BRIDGE)
         self.skill = ActionCaller(self.node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
 
-    def reset(self, episode_id: str = 'e', **changes: object) -> ResetWorld.Response:
+    def load(self, episode_id: str = 'e', **changes: object) -> LoadProblem.Response:
         domain, first = problem()
-        request = ResetWorld.Request(
+        request = LoadProblem.Request(
             episode_id=episode_id, domain='blocksworld', problem=first.name, seed=3,
             domain_pddl=domain.pddl, problem_pddl=domain.write_problem(first),
             failure_probability=0.25)
         for name, value in changes.items():
             setattr(request, name, value)
-        return self._reset(request, LIMIT_S)
+        return self._load(request, LIMIT_S)
+
+    def begin(self, episode_id: str = 'e') -> ResetWorld.Response:
+        return self._reset(ResetWorld.Request(episode_id=episode_id), LIMIT_S)
+
+    def reset(self, episode_id: str = 'e', **changes: object) -> ResetWorld.Response:
+        """Load the problem and begin; the first error of both."""
+        loaded = self.load(episode_id, **changes)
+        if loaded.error_code:
+            return loaded
+        return self.begin(episode_id)
 
     def state(self, stamp_ns: int = 0) -> GetState.Response:
         return self._state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
@@ -70,8 +83,9 @@ class Client:
     def view(self, stamp_ns: int = 0) -> GetView.Response:
         return self._view(GetView.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
 
-    def tell(self, stamp_ns: int = 0) -> Tell.Response:
-        return self._tell(Tell.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+    def facts(self, stamp_ns: int = 0) -> ProvideFacts.Response:
+        return self._provide(ProvideFacts.Request(stamp=conversions.time_to_msg(stamp_ns)),
+                             LIMIT_S)
 
     def execute(self) -> ExecuteSkill.Result:
         return self.skill(ExecuteSkill.Goal(action=ACTION), LIMIT_S)
@@ -121,6 +135,25 @@ def test_reset_builds_the_problem_of_the_request(client: Client) -> None:
     assert client.options == [{'domain': 'blocksworld'}], 'made at the first reset'
 
 
+def test_the_world_is_built_once_and_again_only_if_it_has_changed(client: Client) -> None:
+    def built() -> int:
+        return sum(isinstance(entry, EpisodeSpec) for entry in client.world.log)
+    assert client.load().error_code == 0
+    assert built() == 1
+    first = client.begin()
+    assert (first.error_code, built()) == (0, 1), 'as it was built'
+    assert client.image_since(ns(first.stamp)).data[0] == 1
+    assert client.begin().error_code == 0
+    assert built() == 2, 'begun once more'
+    client.load()
+    client.execute()
+    assert (client.begin().error_code, built()) == (0, 4), 'something has moved'
+    refused = client.begin('another')
+    assert refused.error_code == WorldError.code
+    assert 'no problem was loaded' in refused.error_msg
+    assert built() == 4
+
+
 def test_images_since_the_stamp_show_the_result(client: Client) -> None:
     stamp_ns = ns(client.reset().stamp)
     assert client.image_since(stamp_ns).data[0] == 1
@@ -154,7 +187,7 @@ def test_no_image_before_the_first_reset(client: Client) -> None:
     eventually(lambda: len(client.times) > 3)
     assert not client.images
     reply = client.state()
-    with pytest.raises(WorldError, match='sim_bridge.*reset'):
+    with pytest.raises(WorldError, match='sim_bridge.*load_problem'):
         raise_error(reply, 'sim_bridge')
 
 
@@ -332,9 +365,9 @@ def test_a_world_that_does_not_say_what_is_in_view(client: Client) -> None:
     assert not client.view().view.knows_visible
 
 
-def told(reply: Tell.Response) -> dict:
+def told(reply: ProvideFacts.Response) -> dict:
     raise_error(reply, 'sim_bridge')
-    return conversions.told_from_msg(reply.told)
+    return conversions.facts_from_msg(reply.privileged_facts)
 
 
 def test_privileged_facts_are_those_out_of_view(client: Client) -> None:
@@ -342,7 +375,7 @@ def test_privileged_facts_are_those_out_of_view(client: Client) -> None:
     client.world.visible = tuple(first.objects)[:2]
     stamp_ns = ns(client.reset(privileged='always').stamp)
     truth = client.world.state()
-    facts = told(client.tell(stamp_ns))
+    facts = told(client.facts(stamp_ns))
     hidden = [atom for atom in domain.model(first).atoms
               if not {*atom.args} <= {*client.world.visible}]
     assert facts == {atom: atom in truth for atom in hidden}
@@ -350,8 +383,8 @@ def test_privileged_facts_are_those_out_of_view(client: Client) -> None:
     assert True in facts.values()
     client.world.visible = tuple(first.objects)
     second = ns(client.execute().stamp)
-    assert told(client.tell(second)) == {}
-    assert told(client.tell(stamp_ns)) == facts, 'of the world as it was'
+    assert told(client.facts(second)) == {}
+    assert told(client.facts(stamp_ns)) == facts, 'of the world as it was'
 
 
 @pytest.mark.parametrize('privileged', ['', 'none'])
@@ -360,8 +393,8 @@ def test_privileged_facts_are_refused_unless_granted(client: Client, privileged:
     client.reset('always', privileged='always')
     stamp_ns = ns(client.reset('mine', privileged=privileged).stamp)
     for when in (stamp_ns, 0):
-        reply = client.tell(when)
-        assert not reply.told
+        reply = client.facts(when)
+        assert not reply.privileged_facts
         with pytest.raises(WorldError, match="'mine' grants no facts"):
             raise_error(reply, 'sim_bridge')
 
@@ -369,16 +402,16 @@ def test_privileged_facts_are_refused_unless_granted(client: Client, privileged:
 def test_initial_facts_end_with_the_first_action(client: Client) -> None:
     client.world.visible = ()
     first = ns(client.reset(privileged='initial').stamp)
-    facts = told(client.tell(first))
+    facts = told(client.facts(first))
     assert facts
     client.world.reject = 'not legal'
     rejected = ns(client.execute().stamp)
-    assert told(client.tell(rejected)) == facts, 'nothing has moved'
+    assert told(client.facts(rejected)) == facts, 'nothing has moved'
     client.world.reject = ''
     for stamp_ns in (ns(client.execute().stamp), 0):
         with pytest.raises(WorldError, match='no facts .* after its first action'):
-            told(client.tell(stamp_ns))
-    assert told(client.tell(first)) == facts
+            told(client.facts(stamp_ns))
+    assert told(client.facts(first)) == facts
 
 
 def test_the_agent_cannot_grant_itself_anything(client: Client) -> None:
@@ -386,7 +419,7 @@ def test_the_agent_cannot_grant_itself_anything(client: Client) -> None:
     client.world.visible = ()
     client.reset('mine', privileged='none')
     client.reset('mine', problem_pddl='', privileged='always')
-    assert client.tell().error_code == WorldError.code
+    assert client.facts().error_code == WorldError.code
 
 
 def test_an_unknown_level_of_privileged_information_is_named(client: Client) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.model import InputError, Problem
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         PredicateReport,
     )
 
-_DONE, _USAGE = 0, 2
 _NO_PROMPT = 'none'
 
 _EXAMPLES = """\
@@ -41,18 +40,16 @@ you measure on: the calibration names those it learned from.
 gain: how much better than the defaults the rates predict the answers of episodes that they were
 not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration
 error of P(atom true | answer), held out likewise, with the default and with the learned rates.
-
-exit codes: 0 done; 2 bad usage or bad files.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan calibrate``."""
-    parser = subparsers.add_parser(
-        'calibrate', help='learn how reliable the answers of a model are',
-        description='Learn how reliable the answers of a model (and the actions of a world) are, '
-                    'per predicate, from logged answers.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
+        'Learn how reliable the answers of a model (and the actions of a world) are, per '
+        'predicate, from logged answers.',
+        examples=_EXAMPLES, exits='0 done; 2 bad usage or bad files')
     parser.add_argument('--answers', nargs='+', action='extend', required=True, metavar='FILE',
                         help='JSON lines, such as the answers.jsonl of "sightplan run '
                              '--answers-log"')
@@ -72,24 +69,15 @@ def add_parser(subparsers: Any) -> None:
                         help='folder of problem files that the answers are about (repeatable); '
                              "otherwise the domain's own splits, else objects are guessed from "
                              'the atoms')
-    parser.add_argument('--json', action='store_true',
-                        help='print the report as one JSON object on standard output')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Learn, write, report; returns the exit code."""
-    try:
-        result = _calibrate(arguments)
-        result.model.write(arguments.out)
-    except InputError as error:
-        print(f'sightplan calibrate: {error}', file=sys.stderr)
-        return _USAGE
+def learn_rates(arguments: argparse.Namespace) -> Result:
+    """Learn, write, show; returns the report."""
+    result = _calibrate(arguments)
+    result.model.write(arguments.out)
     report = report_json(result, arguments.out)
-    _show(report, sys.stderr if arguments.json else sys.stdout)
-    if arguments.json:
-        print(json.dumps(report, allow_nan=False), flush=True)
-    return _DONE
+    _show(report)
+    return report, DONE
 
 
 def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
@@ -161,9 +149,9 @@ def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list
     """
     if not wanted:
         if any(answer.prompt is None for answer in answers):
-            print('sightplan calibrate: the answers do not say to which prompt they were given: '
-                  'the calibration will be refused for models that read one (say it with '
-                  '--prompt)', file=sys.stderr)
+            note('sightplan calibrate: the answers do not say to which prompt they were given: '
+                 'the calibration will be refused for models that read one (say it with '
+                 '--prompt)')
         return answers
     named = ('' if wanted == _NO_PROMPT else wanted if '@' in wanted else
              domain.prompt_id(wanted))
@@ -260,10 +248,10 @@ def _errors(predictions: Sequence[Any]) -> dict[str, Any]:
     return errors
 
 
-def _show(report: Mapping[str, Any], stream: Any) -> None:
+def _show(report: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     how = {'labels': 'from labelled answers', 'em': 'without labels'}[report['learned']]
     console.print(f'{report["model"]}, {report["domain"]}: {report["answers"]} answers about '
                   f'{report["problems"]} problems, {how}', soft_wrap=True)

@@ -3,7 +3,7 @@
 A package declares them in its ``setup.py``, for example::
 
     entry_points={
-        'sightplan.commands': ['arm = sightplan_arm.arm_cli:add_parser'],
+        'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     }
 
 ``sightplan arm`` is there as soon as the package is installed. Each

@@ -34,8 +34,8 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.report.failures_picture import for_page
 from sightplan.report.html import jpeg_uri, render, seconds, words
 
 HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '

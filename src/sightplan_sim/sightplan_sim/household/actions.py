@@ -26,9 +26,10 @@ from sightplan_sim.household.predicates import (
     true_atoms,
 )
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Floats, Scene, Snapshot
+from sightplan_sim.household.scene import Scene, Snapshot
 from sightplan_sim.household.shapes import Home
 from sightplan_sim.household.stations import ANKLE_M, Stations
+from sightplan_sim.household.turns import Floats
 
 RELEASES = 5
 """How many spots are tried physically before a placement is given up."""

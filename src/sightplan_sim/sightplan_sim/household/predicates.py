@@ -17,8 +17,9 @@ from sightplan.model import Atom, Problem, State
 from sightplan_sim.household.camera import View
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Box, Floats, Scene
+from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
+from sightplan_sim.household.turns import Floats
 
 OPEN_SHARE = 0.05
 """Past this share of its range a joint is open (the reference's)."""

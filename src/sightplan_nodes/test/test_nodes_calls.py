@@ -1,0 +1,145 @@
+"""Calls between nodes that have not found each other yet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from rclpy.action import ActionServer
+from rclpy.node import Node
+from rclpy.service import Service
+from sightplan_interfaces.action import ExecuteSkill
+from std_srvs.srv import Trigger
+
+from nodes_testing import LIMIT_S, spinning
+from sightplan.model import CancelledError, DeadlineError
+from sightplan_nodes import calls
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce
+
+SERVICE = 'server/do'
+
+
+class Server(Node):
+    """Counts requests."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__('server', **options)
+        self.requests = 0
+        self.create_service(Trigger, '~/do', self._do)
+
+    def _do(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.requests += 1
+        response.message = str(self.requests)
+        return response
+
+
+class Losses:
+    """Loses replies as a server does that has not found the client yet."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left: dict[str, int] = {}
+        self.lost: list[str] = []
+        send = Service.send_response
+
+        def send_or_lose(service: Service, response: object, header: object) -> None:
+            name = service.srv_name.rpartition('/')[2]
+            if self.left.get(name, 0):
+                self.left[name] -= 1
+                self.lost.append(name)
+            else:
+                send(service, response, header)
+        monkeypatch.setattr(Service, 'send_response', send_or_lose)
+        monkeypatch.setattr(calls, '_AGAIN_S', 0.1)
+
+
+@pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> Iterator[Losses]:
+    return Losses(monkeypatch)
+
+
+def test_a_request_that_may_come_twice_is_sent_again(losses: Losses) -> None:
+    server, client = Server(), Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server', repeatable=True)
+    losses.left = {'do': 2}
+    with spinning(server, client):
+        assert call(Trigger.Request(), LIMIT_S).message in ('3', '4')
+    assert losses.lost == ['do'] * 2
+
+
+def test_a_request_that_may_not_waits_until_its_reply_will_come(losses: Losses) -> None:
+    server, client = Server(), Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    losses.left = {'get_parameter_types': 3}
+    with spinning(server, client):
+        assert [call(Trigger.Request(), LIMIT_S).message for _ in range(3)] == ['1', '2', '3']
+        assert not [c for c in client.clients if 'get_parameter_types' in c.srv_name]
+    assert losses.lost == ['get_parameter_types'] * 3, 'asked before the first call only'
+
+
+def test_who_is_gone_and_comes_back_is_asked_anew(losses: Losses) -> None:
+    client = Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    with spinning(client):
+        for _ in range(2):
+            losses.left = {'get_parameter_types': 1}
+            server = Server()
+            with spinning(server):
+                assert call(Trigger.Request(), LIMIT_S).message == '1'
+            with pytest.raises(DeadlineError, match='server is not there: no service'):
+                call(Trigger.Request(), 0.2)
+    assert losses.lost == ['get_parameter_types'] * 2
+
+
+def test_a_server_without_parameters_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, '_NO_PARAMETERS_S', 0.1)
+    server, client = Server(start_parameter_services=False), Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    with spinning(server, client):
+        assert call(Trigger.Request(), LIMIT_S).message == '1'
+
+
+def test_a_silent_server_is_named() -> None:
+    server, client = Server(), Node('client')
+    once, again = (ServiceCaller(client, Trigger, SERVICE, 'server', repeatable)
+                   for repeatable in (False, True))
+    with spinning(client):  # the server does not spin
+        for call in (once, again):
+            with pytest.raises(DeadlineError, match='server did not answer server/do within 0.3'):
+                call(Trigger.Request(), 0.3)
+            with pytest.raises(CancelledError, match='waiting for server'):
+                call(Trigger.Request(), LIMIT_S, lambda: True)
+        assert not introduce(client, 'server', 0.3)
+    server.destroy_node()
+
+
+def test_a_goal_is_sent_once_its_reply_will_come(losses: Losses) -> None:
+    server, client = Node('server'), Node('client')
+    goals: list[object] = []
+
+    def execute(handle: object) -> ExecuteSkill.Result:
+        goals.append(handle)
+        handle.succeed()
+        return ExecuteSkill.Result(message='done')
+    ActionServer(server, ExecuteSkill, 'act', execute)
+    call = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    losses.left = {'get_parameter_types': 2}
+    with spinning(server, client):
+        assert call(ExecuteSkill.Goal(), LIMIT_S).message == 'done'
+    assert (len(goals), len(losses.lost)) == (1, 2)
+
+
+def test_calls_of_several_threads_do_not_disturb_each_other() -> None:
+    server, client = Server(), Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    replies: list[str] = []
+    with spinning(server, client):
+        threads = [threading.Thread(target=lambda: replies.append(
+            call(Trigger.Request(), LIMIT_S).message)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + LIMIT_S
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+    assert sorted(replies) == [str(number) for number in range(1, 9)]
