@@ -112,7 +112,7 @@ def write_run(folder: Path, lines: Iterable[Mapping[str, Any]], **fields: Any) -
     """A run directory; fields are those of the identity."""
     folder.mkdir(parents=True, exist_ok=True)
     session = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c0ffee', 'dirty': False,
-               'sightplan': '0.1.0', 'python': '3.12.1', 'platform': 'Linux',
+               'sightplan': '0.2.0', 'python': '3.12.1', 'platform': 'Linux',
                'packages': {'numpy': '2.0'}, 'settings': {'episodes': 4}}
     (folder / 'run.json').write_text(json.dumps(
         {'format': 1, 'identity': identity(**fields), 'sessions': [session]}))
