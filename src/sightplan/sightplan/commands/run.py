@@ -230,8 +230,8 @@ def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(('all questions', f'{summary["questions"]}'
                       + (f', {summary["unparsed"]} unreadable answers'
                          if summary['unparsed'] else '')))
-    if summary['told']:
-        facts = summary['told_per_episode'] or 0
+    if summary['privileged_facts']:
+        facts = summary['privileged_facts_per_episode'] or 0
         lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
     lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
     if summary['failures']['causes']:

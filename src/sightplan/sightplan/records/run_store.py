@@ -27,7 +27,7 @@ from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal, Line, StorageError
 from sightplan.model.whole_files import replacing
 
-FORMAT = 1
+FORMAT = 2
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
 _OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')

@@ -137,8 +137,10 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
     **dict.fromkeys(('domain', 'split', 'problem', 'method', 'model', 'message'), (_is_text, '')),
     **dict.fromkeys(('optimal_length', 'max_actions'), (_optional(_is_count), None)),
     **dict.fromkeys((
-        'steps', 'executed', 'rejected', 'withheld', 'invalid', 'remaining', 'withheld_rightly',
-        'actions_right', 'actions_counted', 'looks', 'questions', 'told', 'repaired'),
+        'steps', 'executed', 'rejected', 'withheld', 'invalid', 'remaining',
+        'withheld_true_positive',
+        'actions_right', 'actions_counted', 'observations', 'questions', 'privileged_facts',
+        'repaired'),
         (_is_count, 0)),
     'plans': (_each(_both(_having(status=_is_text), _may_have(
         step=_is_count, length=_optional(_is_count), seconds=_optional(_is_number)))), []),
@@ -165,7 +167,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
             text=_is_text, stamp_ns=_is_stamp, action=_is_text, answer_count=_is_count,
             answers=_each(_TOLD))))), None),
     'error': (_optional(_is_text), None),
-    'last_look': (_optional(_having(image_id=_is_text, stamp_ns=_is_stamp)), None),
+    'last_observation': (_optional(_having(image_id=_is_text, stamp_ns=_is_stamp)), None),
     'goal_unmet': (_each(_both(_having(literal=_is_text), _may_have(last=_optional(_ANSWER)))),
                    []),
     'bag': (_optional(_is_path), None),
