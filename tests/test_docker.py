@@ -463,6 +463,7 @@ def test_every_command_of_the_dockerfile_is_accounted_for():
     assert {'\tscripts/venv.sh', '\tscripts/build.sh'} <= set(recipes)
 
 
+@pytest.mark.slow
 def test_uninstalling_what_only_tests_need(tmp_path):
     scratch = tmp_path / 'venv'
     subprocess.run([sys.executable, '-m', 'venv', '--without-pip', scratch], check=True)
@@ -477,6 +478,7 @@ def enter(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
                           env={'PATH': os.defpath, 'HOME': '/', **environ})
 
 
+@pytest.mark.slow
 def test_the_check_of_the_image_passes(tmp_path):
     command = CHECK.replace('/tmp/check', str(tmp_path / 'check')).split()[1:]
     done = enter(*command, HOME=str(tmp_path))
@@ -503,6 +505,7 @@ def test_without_a_network_traffic_stays_on_the_machine():
     assert shown(*TRANSPORT) == [str(ROOT / 'config' / 'fastdds_loopback.xml'), 'SUBNET']
 
 
+@pytest.mark.slow
 def test_nodes_wait_for_a_cable_that_carries():
     """Started before, they would bind to the loopback device alone, and stay so."""
     if os.getuid() or not all(map(shutil.which, ('unshare', 'ip'))):
@@ -585,6 +588,7 @@ def domain() -> Iterator[str]:
         yield str(number)
 
 
+@pytest.mark.slow
 def test_the_services_of_one_machine_solve_an_episode(tmp_path, domain):
     environ = {'EPISODES': '1', 'ROS_DOMAIN_ID': domain, 'RUN': 'one'}
     wanted = services(ALONE, environ, [])
@@ -654,6 +658,7 @@ def two_machines(folder: Path) -> Iterator[dict[str, list[str]]]:
             holder.communicate()
 
 
+@pytest.mark.slow
 def test_the_services_of_two_machines_solve_an_episode(tmp_path, domain):
     if os.getuid() or not all(map(shutil.which, ('unshare', 'nsenter', 'ip'))):
         pytest.skip('needs root, unshare, nsenter and ip')

@@ -16,6 +16,8 @@ from sightplan.metrics import measures
 from sightplan.records.pictures import bag_image
 from sightplan.runs import RunSettings, run
 
+pytestmark = pytest.mark.slow
+
 NOISE = 'internvl3-78b'
 
 

@@ -12,8 +12,10 @@ from graph_testing import outside_environment
 
 from sightplan_arm.config import load_robot
 
+pytestmark = pytest.mark.slow
+
 TIMEOUTS_S = 0.4
-LIMIT_S = 280
+LIMIT_S = 900
 
 
 @pytest.fixture(scope='module')

@@ -13,7 +13,7 @@ from sightplan.commands.doctor import Check, Site
 
 
 def site(root=None, *, python=(3, 11, 7), **environ):
-    return Site(environ, root, python, trial_timeout_s=60.0)
+    return Site(environ, root, python, trial_timeout_s=600.0)
 
 
 def scripted(ok, said):
@@ -171,7 +171,7 @@ def test_kinematics_need_the_right_library(ok, said, remedy):
 
 
 def test_kinematics_of_this_machine():
-    check = doctor.check_kinematics(Site(os.environ, None, trial_timeout_s=60.0))
+    check = doctor.check_kinematics(Site(os.environ, None, trial_timeout_s=600.0))
     assert check.ok, check
 
 
@@ -186,7 +186,7 @@ def test_gpu(tmp_path):
 
 
 def test_trial_tells_output_error_and_time():
-    place = Site(os.environ, None, trial_timeout_s=60.0)
+    place = Site(os.environ, None, trial_timeout_s=600.0)
     assert place.trial('print(1); print(2)') == (True, '2')
     ok, said = place.trial('raise ValueError("broken")')
     assert (ok, said) == (False, 'ValueError: broken')

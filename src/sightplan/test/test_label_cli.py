@@ -57,10 +57,10 @@ def test_a_session_from_the_shell(tmp_path):
             body = json.dumps({'image': IDS[0], 'atom': 'on r,g', 'label': 'no'}).encode()
             with urllib.request.urlopen(urllib.request.Request(
                     f'{found[1]}label', body, {'Content-Type': 'application/json'}),
-                    timeout=20) as reply:
+                    timeout=240) as reply:
                 assert json.load(reply)['labelled'] == 1
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=240)
         finally:
             process.kill()
     assert process.returncode == 0, err

@@ -485,7 +485,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / 'b' / 'b_1.mcap')
     script = ('import sys; from sightplan.records.bag_reading import open_bag\n'
               'open_bag(sys.argv[1])')
-    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=60,
+    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=240,
                             capture_output=True, text=True).stderr
     assert 'b_1.mcap: is not a regular file' in opened
     for function in (find_bags, open_bag):

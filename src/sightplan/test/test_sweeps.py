@@ -793,7 +793,7 @@ axes: {method: [oracle, ground], table: [perfect], seed: [0, 1]}
 
 def nobody_is_left(group: int) -> bool:
     """Whether all processes of a group end soon."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)
@@ -833,16 +833,16 @@ def test_ctrl_c_keeps_what_is_finished_and_nothing_is_run_twice(tmp_path):
     # A terminal sends Ctrl-C to the whole group: so does this test.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not list(out.glob('ground*/episodes.jsonl')) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=600)
     broken = json.loads(stdout.splitlines()[-1])
     assert process.returncode == 1, stderr
     assert broken['interrupted'] and broken['done'] < 100
     assert nobody_is_left(process.pid)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     result = json.loads(done.stdout.splitlines()[-1])
     assert done.returncode == 0, done.stderr
     assert (result['done'], result['duplicates'], result['failed_infrastructure']) == (100, 0, 0)
@@ -856,7 +856,7 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path):
     process = subprocess.Popen(
         [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out), '--jobs',
          '2'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not list(out.glob('*/episodes.jsonl')) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()

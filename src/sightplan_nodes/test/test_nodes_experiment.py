@@ -295,7 +295,7 @@ def test_a_silent_agent_is_named(made: Callable, capsys) -> None:
     names.AGENT, names.METRICS_RECORDER, names.GROUNDER, names.SIM_BRIDGE])
 def test_a_missing_node_is_named(made: Callable, missing: str, capsys) -> None:
     others = Others(missing)
-    with made(others, startup_timeout_s=0.3) as (node, _):
+    with made(others, startup_timeout_s=2.0) as (node, _):
         assert ended(node) == 1
     assert f'{missing} is not there' in capsys.readouterr().err
     assert not others.goals

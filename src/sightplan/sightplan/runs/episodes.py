@@ -177,7 +177,7 @@ class EpisodeWork:
         policy_settings(settings.method, settings.method_options)
         with ExitStack() as stack:
             self._world = world or _made(stack, worlds.make_world(
-                self._domain.name, settings.world_options))
+                self._domain.reference, settings.world_options))
             if not isinstance(self._world, TruthSource):
                 raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
                                  f'truth, so that episodes cannot be scored in process')
