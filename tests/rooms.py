@@ -31,7 +31,7 @@ ROOMS_OF_THE_CORE = {
     'sweeps': (*_RUNS, 'graphs'),
     'replay': (*_RUNS, 'report'),
     'labelling': ('model', 'records'),
-    'graphs': ('model', 'agent'),
+    'graphs': ('model', 'domains', 'agent'),
     'commands': (*_RUNS, 'report', 'sweeps', 'replay', 'labelling', 'graphs'),
     'cli': ('commands',),
 }
