@@ -6,7 +6,7 @@ NAME = 'sightplan_arm'
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='Symbolic actions as motions of a robot arm, behind a safety gate',
     license='Apache-2.0',
     maintainer='sightplan developers',

@@ -157,7 +157,7 @@ def bag_content(folder: Path, without: Sequence[str] = ()) -> dict[str, list[Any
                                    for name, topic in bag.topics.items()}
     for message in bag.messages():
         found[message.topic].append(_without(bag.decode(message), (*TIMES, *without)))
-    assert not bag.complaints
+    assert not bag.warnings
     return found
 
 

@@ -18,7 +18,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     scores = []
     for line in lines:
         episode, = read_episodes(out / line['bag'])
-        assert episode.complaints == ()
+        assert episode.warnings == ()
         assert episode.spec.episode_id == line['id']
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:

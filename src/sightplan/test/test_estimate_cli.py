@@ -210,7 +210,7 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
     ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
     ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),
     ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
-    ('{"answer": "yes"}', 'None is not an atom'),
+    ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
     ('{"atom": "on r,g", "answer": "yes", "p_yes": 1.5}', 'p_yes = 1.5'),
     ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),
@@ -272,7 +272,6 @@ def test_what_is_wrong_for_all_cases_is_bad_usage(folder, capsys, arguments):
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['--domain', 'blocksworld', '--answers', 'a.jsonl'], '--problem'),
-    (['--problem', 'p.pddl', '--domain', 'nowhere', '--answers', 'a.jsonl'], 'nowhere'),
     (['--problem', 'p.pddl', '--domain-file', 'p.pddl', '--answers', 'a.jsonl'], 'p.pddl'),
     (['--problem', 'no.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl'], 'no.pddl'),
     (['--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'no.jsonl'], 'no.jsonl'),
@@ -281,6 +280,13 @@ def test_what_is_wrong_for_all_cases_is_bad_usage(folder, capsys, arguments):
 def test_bad_usage_is_exit_code_2_with_a_message(folder, capsys, arguments, message):
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, '') and message in err
+
+
+def test_an_unknown_domain_is_named_with_those_that_are_known(folder, capsys) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, '--problem', 'p.pddl', '--domain', 'blocksword', '--answers', 'a.jsonl')
+    assert caught.value.code == 2
+    assert "domain 'blocksword' is unknown; choose one of blocksworld" in capsys.readouterr().err
 
 
 def test_a_problem_may_name_its_domain(tmp_path, capsys):

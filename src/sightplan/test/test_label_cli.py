@@ -84,7 +84,7 @@ def test_summary_as_json(labels, capsys):
     assert summary['people'] == {'ann': {'yes': 1, 'no': 1, 'unclear': 0},
                                  'bob': {'yes': 1, 'no': 0, 'unclear': 1}}
     assert summary['agreement'][0]['n'] == 2
-    assert len(summary['complaints']) == 1
+    assert len(summary['warnings']) == 1
 
 
 @pytest.mark.parametrize(('arguments', 'words'), [

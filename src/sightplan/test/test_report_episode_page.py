@@ -137,7 +137,7 @@ def test_pictures_are_shown_once_and_small(tmp_path):
 
 def test_a_bag_without_pictures_or_truth_is_shown_too(tmp_path):
     line, episode = recorded(change=imagines(GOAL))
-    blind = dataclasses.replace(episode, images={}, truth=None, complaints=('event 7 is missing',))
+    blind = dataclasses.replace(episode, images={}, truth=None, warnings=('event 7 is missing',))
     made = view_of(line, blind, tmp_path)
     assert not [b for b in blocks(made, 'look') if b.picture and b.picture.uri]
     rows = [row for block in blocks(made, 'questions') for row in block.rows]

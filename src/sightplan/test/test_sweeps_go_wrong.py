@@ -15,8 +15,8 @@ from fake_openai import FakeServer, chat, error
 from sightplan import cli, sweeps
 from sightplan.metrics import measures
 from sightplan.model import BackendError, CancelledError, InputError, WorldError
+from sightplan.model.journal import StorageError
 from sightplan.records import RunStore
-from sightplan.records.run_store import StorageError
 from sightplan.runs import RunSettings, worlds
 from sightplan.sweeps import How, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for

@@ -568,7 +568,7 @@ def detect(arguments: argparse.Namespace) -> Result:
     start = time.perf_counter()
     seen = see_table(rgbd, robot.camera.pose, colours, table.block_m, xs)
     took_ms = 1e3 * (time.perf_counter() - start)
-    complaints = [c for c in seen.complaints if wanted or c.kind != 'missing']
+    warnings = [c for c in seen.warnings if wanted or c.kind != 'missing']
     for index, stack in enumerate(seen.stacks):
         print(f'column {index + 1}: {" < ".join(stack) or "empty"}')
     for cube in seen.cubes.values():
@@ -576,8 +576,8 @@ def detect(arguments: argparse.Namespace) -> Result:
         print(f'{cube.name:8} x {x:7.1f}  y {y:7.1f}  z {z:6.1f} mm  turned '
               f'{math.degrees(cube.yaw_rad):5.1f} deg  {cube.pixels} pixels, faces within '
               f'{1e3 * cube.residual_m:.1f} mm, outline within {cube.edge_px:.1f} pixels')
-    for complaint in complaints:
-        print(f'complaint: {complaint}')
+    for warning in warnings:
+        print(f'warning: {warning}')
     if arguments.out is not None:
         out = user_path(arguments.out)
         write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
@@ -585,7 +585,7 @@ def detect(arguments: argparse.Namespace) -> Result:
     lost = [colour for colour in wanted if colour not in seen.cubes]
     return {
         'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
-        'complaints': [{'kind': c.kind, 'text': c.text} for c in complaints],
+        'warnings': [{'kind': c.kind, 'text': c.text} for c in warnings],
         'cubes': {cube.name: {'centre_m': _numbers(cube.centre_m),
                               'yaw_deg': _numbers(math.degrees(cube.yaw_rad), 2),
                               'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),

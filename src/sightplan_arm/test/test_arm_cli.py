@@ -420,7 +420,7 @@ def test_what_the_arm_sees_is_said_and_drawn(files, taken, tmp_path, capsys):
                                   '--camera-info', info, '--out', out)
         assert code == 0
         assert found['stacks'] == [['red', 'blue'], [], [], ['orange'], []]
-        assert not found['complaints']
+        assert not found['warnings']
         assert found['cubes']['red']['yaw_deg'] == pytest.approx(20.0, abs=1.5)
         assert found['cubes']['red']['centre_m'] == pytest.approx((-0.18, 0, 0.025), abs=0.002)
         assert 'column 1: red < blue' in err
@@ -436,8 +436,8 @@ def test_blocks_that_must_be_there_and_tables_without_any(files, taken, tmp_path
     base = ('--robot', robot, '--camera-info', info)
     code, out, _ = call(capsys, 'detect', *taken[:2], *base, '--colours', 'red,green')
     assert code == 1
-    assert 'complaint: green is not seen' in out
-    assert 'complaint: a blue block that is not of this problem' in out
+    assert 'warning: green is not seen' in out
+    assert 'warning: a blue block that is not of this problem' in out
     assert call(capsys, 'detect', *taken[:2], *base, '--colours', 'red')[0] == 0
     write_png(tmp_path / 'empty.png', np.full((480, 640, 3), 128, np.uint8))
     code, out, _ = call(capsys, 'detect', tmp_path / 'empty.png', taken[1], *base)

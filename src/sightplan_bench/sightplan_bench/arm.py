@@ -40,6 +40,7 @@ from sightplan.model import (
     Stepped,
     World,
 )
+from sightplan.model.journal import Journal
 
 MOVES = 'moves.jsonl'
 """In a run's directory: one line per episode, with what became of each of its moves."""
@@ -80,9 +81,10 @@ class MovesLog:
             self._note(self._world.last_outcome())
         elif isinstance(event, EpisodeEnded):
             self._note('')  # what was begun, but ended in an error
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open('a', encoding='utf-8') as file:
-                file.write(json.dumps({'episode_id': self._episode, 'moves': self._moves}) + '\n')
+            with Journal(self._path) as journal:
+                journal.open()
+                journal.take_up()
+                journal.append({'episode_id': self._episode, 'moves': self._moves})
 
     def _note(self, outcome: str) -> None:
         try:
@@ -100,14 +102,7 @@ class MovesLog:
 
 def read_moves(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Moves by episode; of an episode that was repeated those of the last time."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text('utf-8').splitlines() if path.exists() else ():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue  # cut off by a crash
-        found[entry['episode_id']] = entry['moves']
-    return found
+    return {line.data['episode_id']: line.data['moves'] for line in Journal(path).read()}
 
 
 def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, Any]],

@@ -1,4 +1,4 @@
-"""What ``bench_safety`` sees of an arm, and how it uses it: one node in the bench's process."""
+"""What ``sightplan bench safety`` sees of an arm, and how it uses it: one node in its process."""
 
 from __future__ import annotations
 

@@ -393,7 +393,7 @@ def eye():
 
 def looked(eye: Eye) -> list:
     found: list = []
-    threading.Thread(target=lambda: found.append(eye.camera.look(LIMIT_S)), daemon=True).start()
+    threading.Thread(target=lambda: found.append(eye.camera.observe(LIMIT_S)), daemon=True).start()
     return found
 
 
@@ -461,7 +461,7 @@ def shown(eye: Eye, show, limit_s: float = LIMIT_S) -> object:
 
     def look() -> None:
         try:
-            found.append(eye.camera.look(limit_s))
+            found.append(eye.camera.observe(limit_s))
         except SightplanError as error:
             found.append(error)
     thread = threading.Thread(target=look)
@@ -542,7 +542,7 @@ def test_what_does_not_come_is_named(eye: Eye, parts, words: str) -> None:
 
     def look() -> None:
         try:
-            eye.camera.look(3.0)
+            eye.camera.observe(3.0)
         except DeadlineError as error:
             caught.append(error)
     thread = threading.Thread(target=look)
@@ -591,7 +591,7 @@ def test_what_cannot_be_used_is_named(eye: Eye, part: str, fields: dict, words: 
 
     def look() -> None:
         try:
-            eye.camera.look(LIMIT_S)
+            eye.camera.observe(LIMIT_S)
         except InputError as error:
             caught.append(error)
     thread = threading.Thread(target=look)

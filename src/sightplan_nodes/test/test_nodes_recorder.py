@@ -204,7 +204,7 @@ def check_again(out: Path, line: dict) -> None:
     """The bag alone gives the same line."""
     episode, = read_episodes(out / line['bag'])
     assert differences(line, rescore(episode)) == []
-    assert episode.complaints == ()
+    assert episode.warnings == ()
 
 
 def read(folder: Path) -> dict[str, list[object]]:

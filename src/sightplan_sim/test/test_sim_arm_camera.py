@@ -169,7 +169,7 @@ def test_a_look_is_an_rgbd_with_the_cameras_calibration(world):
     world.reset(episode(STACKS))
     camera = world.hardware.camera
     assert isinstance(camera, Camera) and camera.image_age_s() == 0.0
-    rgbd = camera.look()
+    rgbd = camera.observe()
     seen = world.observe()
     assert np.array_equal(rgbd.rgb, seen.image) and np.array_equal(rgbd.depth_m, seen.depth_m)
     assert np.array_equal(rgbd.matrix, world.camera_info().matrix)

@@ -54,6 +54,9 @@ class Answerer(Protocol):
     needs_model: bool
     """Whether a vision-language model replies for it; if not, none need be loaded."""
 
+    looks: bool
+    """Whether the model is shown the pictures."""
+
     prompt: str
     """Name of the domain's prompt around yes/no questions; '' if it needs no model."""
 

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
+from sightplan.agent import methods
 from sightplan.agent.answerer import Answerer, SampleTruth
 from sightplan.agent.policy import Policy
 from sightplan.model import InputError, TruthSource, check_settings, plugins, settings_fields
 
+METHODS = 'sightplan.methods'
+"""Entry points of other packages' methods."""
+
 ANSWERERS = 'sightplan.answerers'
 """Entry points of other packages' answerers."""
 
+_POLICY = {'Settings': (), 'Policy': ('needs_truth', 'needs_grounder', 'needs_planner',
+                                      'needs_visual_planner', 'prompt')}
+_ANSWERER = {'Settings': (), 'Answerer': ('needs_truth', 'needs_model', 'prompt')}
+
 
 def method_names() -> tuple[str, ...]:
-    """Names of the methods: the modules of ``sightplan.agent.methods``."""
-    from sightplan.agent import methods
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(methods.__path__)
-                        if not m.name.startswith('_')))
+    """Names of the methods: the modules of ``sightplan.agent.methods``, and other packages'."""
+    return plugins.module_names(methods, METHODS)
 
 
 def _module(name: str) -> Any:
-    if name not in method_names() and name in answerer_names():
-        raise InputError(f'method {name!r} answers samples; for episodes choose one of '
-                         f'{", ".join(method_names())}')
-    if name not in method_names():
-        raise InputError(f'method {name!r} is unknown; choose one of {", ".join(method_names())}')
-    return importlib.import_module(f'sightplan.agent.methods.{name}')
+    try:
+        return plugins.load_module('method', name, methods, METHODS, _POLICY)
+    except InputError:
+        if name in method_names() or name not in answerer_names():
+            raise
+    raise InputError(f'method {name!r} answers samples; for episodes choose one of '
+                     f'{", ".join(method_names())}')
 
 
 def needs_truth(name: str) -> bool:
@@ -137,7 +142,7 @@ def _answerer_module(name: str) -> Any:
     if name not in names and name in method_names():
         raise InputError(f'method {name!r} acts in episodes; for samples choose one of '
                          f'{", ".join(names)}')
-    return plugins.load_module('method', name, answerers, ANSWERERS)
+    return plugins.load_module('method', name, answerers, ANSWERERS, _ANSWERER)
 
 
 def _settings(name: str, cls: Any, values: Mapping[str, Any] | None) -> Any:

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.domain_argument import add_domain
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, note
 from sightplan.commands.progress import EpisodeBar
-from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.domains import Domain, load_domain
 from sightplan.grounding.rollouts import (
     RolloutSettings,
     draw_problems,
@@ -59,8 +60,7 @@ def add_parser(subparsers: Any) -> None:
     def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
             description: str, exits: str) -> argparse.ArgumentParser:
         command = add_command(commands, name, main, about, description, exits=exits)
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
+        add_domain(command)
         command.add_argument('--split', action='append', metavar='SPLIT',
                              help='draw problems of this split only (may be repeated)')
         for field in settings_fields(RolloutSettings):
@@ -203,7 +203,7 @@ def check_rules(arguments: argparse.Namespace) -> Result:
 def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
     """Yields a function that gives the true states of the world, for a problem."""
     from sightplan.runs import make_world
-    world = make_world(domain.name)
+    world = make_world(domain.reference)
     try:
         if not isinstance(world, TruthSource):
             raise InputError(f'the world of domain {domain.name} offers no ground truth (leave '

@@ -46,6 +46,7 @@ constraints.yaml beside it.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan estimate``."""
+    from sightplan.commands.domain_argument import add_domain
     parser = add_command(
         subparsers, 'estimate', estimate_states, 'the most probable state, given answers',
         'The most probable joint state under the constraints of a domain, and the probability of '
@@ -53,8 +54,8 @@ def add_parser(subparsers: Any) -> None:
         exits='0 done; 1 there are cases that cannot be used; 2 bad usage or bad files')
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    parser.add_argument('--domain', metavar='NAME', help='an installed domain '
-                        '(default: the one that the problem names)')
+    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
+               'folder (default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
@@ -71,14 +72,15 @@ def estimate_states(arguments: argparse.Namespace) -> Result:
 
 
 def _one(arguments: argparse.Namespace) -> Result:
-    from sightplan.records.answers_reading import json_lines, parse_answer
+    from sightplan.model.journal import read_lines
+    from sightplan.records.answers_reading import parse_answer
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
     text, source = _problem_text(arguments.problem)
     setting = Setting.read(arguments, [text])
     path = user_path(arguments.answers)
-    answers = [(f'{path}:{number}', parse_answer(entry, f'{path}:{number}'))
-               for number, entry in json_lines(path)]
+    answers = [(line.where, parse_answer(line.data, line.where))
+               for line in read_lines(path, strict=True).lines]
     estimate = setting.estimate(text, source, answers)
     if not arguments.json:
         _show(estimate)
@@ -193,6 +195,10 @@ class _ForeignDomain:
     schema: Schema
     question_hash: str = ''
 
+    @property
+    def reference(self) -> str:
+        return self.name
+
     def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
         from sightplan.domains.problem_files import Closure, parse
         return parse(self.schema, Closure(), text, name=name, domain=self.name,
@@ -283,7 +289,7 @@ class Setting:
     def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:
         """An estimator depends on the objects alone."""
         from sightplan.grounding.estimator import Estimator
-        problem = Problem('objects', self.domain.name, dict(objects), frozenset(), (),
+        problem = Problem('objects', self.domain.reference, dict(objects), frozenset(), (),
                           self.domain.pddl)
         return Estimator(self.domain, problem, self.constraints, self.model, self.settings)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sightplan.labelling.tasks import Tasks
 
 _PORTS = range(65536)
-_MOST_COMPLAINTS = 8  # that are printed; damaged bags have one or more each
+_MOST_WARNINGS = 8  # that are printed; damaged bags have one or more each
 
 _EXAMPLES = """\
 examples:
@@ -99,7 +99,7 @@ def _summarise(arguments: argparse.Namespace) -> Result:
     if arguments.bags:
         raise InputError('--summary reads files of labels alone; leave the bags out')
     summary = read_labels(arguments.summary).summary()
-    _complain(summary['complaints'])
+    _warn(summary['warnings'])
     _show_summary(summary)
     return summary, DONE
 
@@ -139,7 +139,7 @@ def _label(arguments: argparse.Namespace) -> Result:
     tasks = _tasks(arguments)
     file = LabelFile(arguments.out)
     try:
-        _complain((*file.complaints, *tasks.complaints))
+        _warn((*file.warnings, *tasks.warnings))
         session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
         with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
                                                            tasks.questions)) as server:
@@ -154,11 +154,11 @@ def _label(arguments: argparse.Namespace) -> Result:
         file.close()
 
 
-def _complain(complaints: Sequence[str]) -> None:
-    for complaint in complaints[:_MOST_COMPLAINTS]:
-        note(f'sightplan label: {complaint}')
-    if len(complaints) > _MOST_COMPLAINTS:
-        note(f'sightplan label: ... and {len(complaints) - _MOST_COMPLAINTS} more such lines')
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings[:_MOST_WARNINGS]:
+        note(f'sightplan label: {warning}')
+    if len(warnings) > _MOST_WARNINGS:
+        note(f'sightplan label: ... and {len(warnings) - _MOST_WARNINGS} more such lines')
 
 
 def _tasks(arguments: argparse.Namespace) -> Tasks:

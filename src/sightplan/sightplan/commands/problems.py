@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.commands.domain_argument import add_domain
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -68,8 +69,7 @@ def add_parser(subparsers: Any) -> None:
         command = add_command(
             commands, name, main, about, failures=(ProblemError,),
             exits='0 done; 1 a problem cannot be used, or has no plan; 2 bad usage')
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
+        add_domain(command)
         return command
 
     def add_folder(command: argparse.ArgumentParser) -> None:
@@ -90,6 +90,8 @@ def add_parser(subparsers: Any) -> None:
                              metavar='NAME' if field.choices else 'N',
                              help=f'{field.description} ({_values(field)}; default: '
                              f'{field.default})')
+    command.add_argument('--generator-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the generator of a domain of your own (repeatable)')
     command.add_argument('--count', type=int, default=10, metavar='K',
                          help='number of problems (default: %(default)s)')
     command.add_argument('--seed', type=int, default=0, metavar='S',
@@ -186,7 +188,8 @@ def generate_problems(arguments: argparse.Namespace) -> Result:
         raise InputError('--count must be at least 1')
     given = {field.name: getattr(arguments, f'generator_{field.name}')
              for field in _generator_fields().values()}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None} | read_options(
+        arguments.generator_option, generator.Settings, '--generator-option')
     if arguments.split is not None:
         if arguments.split not in generator.SPLITS:
             raise InputError(f'--split {arguments.split!r} is unknown (choose one of '
@@ -315,7 +318,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     from sightplan.report.picture import draw_answers, save_png
     from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend, resolved_options
-    world = make_world(domain.name)
+    world = make_world(domain.reference)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
     picture = observation.image
@@ -324,7 +327,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     if backend:
         truth = world if isinstance(world, TruthSource) else None
         questions = [domain.question(atom) for atom in domain.model(problem).atoms]
-        options = resolved_options(backend, {}, seed, domain=domain.name)
+        options = resolved_options(backend, {}, seed, domain=domain.reference)
         answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None
@@ -358,7 +361,7 @@ def picture_problems(arguments: argparse.Namespace) -> Result:
     chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
     cells, failed = [], [str(error) for error in errors]
     with contextlib.ExitStack() as stack:
-        world = make_world(domain.name, options)
+        world = make_world(domain.reference, options)
         close = getattr(world, 'close', None)
         if callable(close):
             stack.callback(close)

@@ -27,12 +27,11 @@ how a domain replaces them: sightplan/domains/templates/README.md.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan prompts``."""
     from sightplan.agent import method_names, prompt_name
-    from sightplan.domains import domain_names
+    from sightplan.commands.domain_argument import add_domain
     parser = add_command(
         subparsers, 'prompts', show_prompt, 'show what a vision-language model is given to read',
         'Print the prompt of a method for a problem, as a model gets it.', examples=_EXAMPLES)
-    parser.add_argument('domain', nargs='?', choices=domain_names(), default=domain_names()[0],
-                        help='(default: %(default)s)')
+    add_domain(parser, 'domain', nargs='?')
     parser.add_argument('--method', default='plan',
                         choices=[name for name in method_names() if prompt_name(name)],
                         help='(default: %(default)s)')

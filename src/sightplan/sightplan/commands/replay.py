@@ -178,7 +178,7 @@ class _Command:
         if arguments.labels:
             from sightplan.labelling.labels import read_labels
             self._labels = read_labels(arguments.labels)
-            for text in self._labels.complaints:
+            for text in self._labels.warnings:
                 note(f'warning: {text}')
         self._truth: Truth = Truth(self._labels)
         self._tables: list[Table] = []
@@ -215,9 +215,9 @@ class _Command:
                 entry['questions'],
                 f'{entry["images"]}{"" if entry["pictures"] else " (not in the bag)"}',
                 'yes' if entry['truth'] else 'no', entry['ended'] or '-',
-                '; '.join(entry['complaints']) or '-'))
+                '; '.join(entry['warnings']) or '-'))
         _print_table('', ('bag', 'episode', 'method', 'model', 'steps', 'questions', 'images',
-                          'truth', 'ended', 'complaints'),
+                          'truth', 'ended', 'warnings'),
                      rows)
         return {'episodes': len(found), 'list': found}
 
@@ -464,10 +464,10 @@ class _Command:
     def _notes(self) -> dict[str, Any]:
         """What is wrong with bags, and what labels gave."""
         sources = self._sources
-        for name, complaints in list(sources.complaints.items())[:_MOST_SHOWN]:
-            note(f'warning: {name}: {"; ".join(complaints)}')
-        if len(sources.complaints) > _MOST_SHOWN:
-            note(f'warning: {len(sources.complaints)} bags are damaged')
+        for name, warnings in list(sources.warnings.items())[:_MOST_SHOWN]:
+            note(f'warning: {name}: {"; ".join(warnings)}')
+        if len(sources.warnings) > _MOST_SHOWN:
+            note(f'warning: {len(sources.warnings)} bags are damaged')
         if sources.left_out:
             note(f'{len(sources.left_out)} bags of episodes that were broken off are left out '
                  f'(name one itself to replay it)')
@@ -475,8 +475,8 @@ class _Command:
             note('sightplan replay: nothing could be read')
             self._code = FAILED
         notes: dict[str, Any] = {
-            'bags': len(sources.bags), 'damaged': len(sources.complaints),
-            'unreadable': len(sources.unreadable), 'complaints': sources.complaints,
+            'bags': len(sources.bags), 'damaged': len(sources.warnings),
+            'unreadable': len(sources.unreadable), 'warnings': sources.warnings,
             'left_out': [str(path) for path in sources.left_out]}
         if self._labels is not None:
             truth = self._truth

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
-from sightplan.records.whole_files import replacing
+from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.report.results import Results

@@ -41,7 +41,7 @@ The same command with the same --out takes up a run that was broken off.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
     from sightplan.agent import answerer_names, method_names
-    from sightplan.domains import domain_names
+    from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding import PARSERS
     from sightplan.report.rerun_log import TARGETS
     from sightplan.runs import RunSettings
@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 
     what = parser.add_argument_group('what to run')
     add(what, 'suite', metavar='NAME|FOLDER')
-    add(what, 'domain', choices=domain_names())
+    add_domain(what)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')

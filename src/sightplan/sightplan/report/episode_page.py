@@ -244,7 +244,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         notes += [] if line.get('bag') and complaint else [HINT]
     else:
         steps = _steps_of_bag(recorded, line)
-        notes = list(recorded.complaints)
+        notes = list(recorded.warnings)
     if failure:
         here = min(failure['step'], len(steps) - 1)
         steps = [replace(step, here=number == here) for number, step in enumerate(steps)]

@@ -16,15 +16,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sightplan
 from sightplan.agent import answerer_class, answerer_settings, make_answerer
-from sightplan.domains import load_domain
-from sightplan.grounding import BackendGrounder
+from sightplan.domains import Domain, load_domain
+from sightplan.grounding import BackendGrounder, parse_yes_no
+from sightplan.grounding.calibration import LoggedAnswer
+from sightplan.metrics.measures import scored
 from sightplan.model import (
+    Atom,
     BackendError,
     CancelledError,
     InputError,
@@ -34,6 +38,7 @@ from sightplan.model import (
     TruthSource,
     Usage,
     identity_values,
+    prompt_id,
     settings_fields,
     used_between,
 )
@@ -51,6 +56,7 @@ from sightplan.vlm.api import (
     YesNoReply,
     YesNoRequest,
     backend_content,
+    backend_reads_prompt,
     backend_settings,
     make_backend,
     resolved_options,
@@ -135,8 +141,8 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
         ``measures``, ``cause``, ``answer`` and ``unread`` of the sample's line.
     """
     answer, unread = read_reply(suite, sample, reply)
-    scored: Scored = suite.module('scoring').score(sample, answer, truth, reply)
-    return {'measures': dict(scored.measures), 'cause': scored.cause, 'answer': answer,
+    found: Scored = suite.module('scoring').score(sample, answer, truth, reply)
+    return {'measures': dict(found.measures), 'cause': found.cause, 'answer': answer,
             'unread': unread}
 
 
@@ -233,7 +239,7 @@ class SamplePlan:
             'samples': {'count': len(self.items), **{
                 split: dict(part.identity) for split, part in zip(
                     _splits(self.suite, settings.split), self.loaded, strict=True)}},
-            'questions_sha256': {domain.name: domain.question_hash for domain in asked},
+            'questions_sha256': {domain.name: self._wording(domain) for domain in asked},
             'method': {'name': settings.method, **dataclasses.asdict(
                 answerer_settings(settings.method, settings.method_options))},
             'backend': None, 'model': model, 'prompt': None, 'seed': settings.seed}
@@ -248,6 +254,46 @@ class SamplePlan:
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
                     prompt.model_dump_json().encode()).hexdigest()[:12]}
         return identity
+
+    def _wording(self, domain: Domain) -> str:
+        """Hash of the wording of a domain's questions; another one where it is not the domain's."""
+        asked = [sample.question for sample in self.items
+                 if sample.domain == domain.name and sample.question is not None]
+        if all(question.text == domain.question(question.atom).text for question in asked):
+            return domain.question_hash
+        texts = '\n'.join(question.text for question in asked)
+        return hashlib.sha256(texts.encode()).hexdigest()[:12]
+
+
+def sample_answers(folder: Path) -> list[LoggedAnswer]:
+    """The answers of a run of yes/no questions about atoms, to learn from (``calibrate``).
+
+    Raises:
+        InputError: there is no run, its method shows no pictures to a model, or it has no such
+            answers.
+    """
+    store = RunStore(folder)
+    identity = store.run_info()['identity']
+    method = identity['method']['name']
+    if not answerer_class(method).looks:
+        raise InputError(f'{folder}: method {method!r} shows no picture to a model, so that '
+                         'nothing can be learned from it (run ask or ask_cot)')
+    prompt = identity['prompt'] if backend_reads_prompt(identity['backend']['name']) else None
+    answers = []
+    for line in store.lines():
+        text = line['details'].get('atom')
+        if not scored(line) or text is None or not isinstance(line['truth'], bool):
+            continue
+        domain = line['domain']
+        answers.append(LoggedAnswer(
+            Atom.parse(text), parse_yes_no(line['reply']), line['truth'], line['p_yes'],
+            line['p_no'], line['cluster'], line['cluster'], line['cluster'], domain,
+            line['model'], identity['questions_sha256'][domain],
+            '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain])))
+    if not answers:
+        raise InputError(f'{folder}: there is not one answer to a yes/no question about an atom '
+                         '(name a run of suite predicates)')
+    return answers
 
 
 def load_samples(suite: Suite, split: str, options: Mapping[str, Any]) -> list[Samples]:
@@ -350,7 +396,7 @@ class SampleWork:
         options = resolved_backend_options(settings, domains)
         fields = {field.name for field in settings_fields(
             type(backend_settings(settings.backend)))}
-        if 'domain' in fields and 'domain' not in options and len(domains) > 1:
+        if 'domain' in fields and not options['domain'] and len(domains) > 1:
             own: dict[str, Backend] = {}
             made: dict[str, Backend] = {}
             for name in domains:

@@ -19,7 +19,7 @@ _UNIT: _Turn = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _STEPS = 8
 
 NEXT_TO = 1 / 6
-"""Bodies are next to each other if the gap is at most this share of their mean summed extents."""
+"""Largest gap of bodies next to each other, as a fraction of their mean summed extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
 
 
 def link_boxes(model: Model, openings: Sequence[float] = (0.0,)) -> list[Box]:
-    """A box around each link, in the body's frame, at each of some shares of the joints' range."""
+    """A box around each link, in the body's frame, at some openings (fractions of the range)."""
     boxes = []
     for joint, parts in _parts_of(model):
         if parts:

@@ -60,6 +60,11 @@ class Box:
         """(..., 3) points of the box's frame in the home's."""
         return np.asarray(local @ self.rotation.T + self.centre)
 
+    def floor(self) -> Box:
+        """Its bottom, as a box without height."""
+        return Box(self.point(np.array([0.0, 0.0, -self.half[2]])), self.rotation,
+                   np.array([self.half[0], self.half[1], 0.0]), self.link)
+
     def contains(self, point: Floats, margin: float = 0.0) -> bool:
         """Whether a point is in it, or at most ``margin`` outside [m]."""
         return bool((np.abs(self.local(point)) <= self.half + margin).all())
@@ -220,7 +225,7 @@ class Scene:
         return self._bodies[name].rotation.copy()
 
     def openings(self, name: str) -> tuple[float, ...]:
-        """Share of its range for each link; 0 for links without a joint."""
+        """Fraction of its range for each link; 0 for links without a joint."""
         return tuple(self._bodies[name].openings)
 
     def aabb(self, name: str) -> tuple[Floats, Floats]:
@@ -284,19 +289,19 @@ class Scene:
         """Whether a thing is out of the home's physics: then it is nowhere in the home."""
         return self._bodies[name].parked
 
-    def set_opening(self, name: str, link: int, share: float,
+    def set_opening(self, name: str, link: int, opening: float,
                     carried: Iterable[str] = ()) -> None:
         """Move a link along its joint, and things with it.
 
         Args:
             name: of the body.
             link: index of a link with a joint.
-            share: of the joint's range, in [0, 1].
+            opening: fraction of the joint's range, in [0, 1].
             carried: things that keep their place on the link.
         """
         body = self._bodies[name]
         origin, rotation = body.frame(link)
-        body.openings[link] = share
+        body.openings[link] = opening
         self._put(body)
         origin_after, rotation_after = body.frame(link)
         turned = rotation_after @ rotation.T

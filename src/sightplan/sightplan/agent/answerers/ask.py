@@ -19,6 +19,7 @@ class Answerer:
 
     needs_truth = False
     needs_model = True
+    looks = True
     prompt = 'ground'
     suite_prompt = 'ask'
 

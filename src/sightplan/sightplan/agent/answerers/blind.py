@@ -16,6 +16,8 @@ from sightplan.model.sample import Sample, SampleReply
 class Answerer(ask.Answerer):
     """Ask without pictures."""
 
+    looks = False
+
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Take the pictures away, and ask the model."""
         return super().answer([sample.blind() for sample in samples], desk)

@@ -19,6 +19,7 @@ class Answerer:
 
     needs_truth = True
     needs_model = False
+    looks = False
     prompt = ''
     suite_prompt = ''
 

@@ -79,7 +79,7 @@ class Studio:
         self._how = splits[split].settings
         self._known = () if domain.instances else tuple(
             (problem.init, frozenset(problem.goal)) for problem in domain.split_problems(split))
-        world = make_world(domain.name)
+        world = make_world(domain.reference)
         self._stack = ExitStack()
         if callable(close := getattr(world, 'close', None)):
             self._stack.callback(close)
@@ -145,8 +145,9 @@ class Studio:
 
     def _problem(self, number: int, attempt: int) -> Problem:
         """A problem of the split's kind that the split itself does not hold."""
-        base = int.from_bytes(_digest(f'{self._domain.name}/{self._split}/{self._seed}')[:4], 'big')
-        seed = 1_000_000 + base + STRIDE * (number + 1_000 * attempt)
+        name = f'{self._domain.name}/{self._split}/{self._seed}'
+        first = 1_000_000 + int.from_bytes(_digest(name)[:4], 'big')
+        seed = first + STRIDE * (number + 1_000 * attempt)
         drawn = self._domain.generator.generate(
             self._domain, self._how, 1, seed,
             accept=lambda problem: (problem.init, frozenset(problem.goal)) not in self._known)

@@ -17,7 +17,7 @@ def read(text: str, item: Sample) -> str:
     verdict = parse_yes_no(text)
     if verdict is Verdict.UNPARSED:
         raise Unread('neither yes nor no' if text.strip() else 'empty reply')
-    return verdict.value
+    return 'yes' if verdict is Verdict.YES else 'no'
 
 
 def write(truth: bool, item: Sample) -> str:

@@ -25,7 +25,7 @@ def check(data: Path) -> CheckReport:
     counts: Counter[str] = Counter()
     skipped: list[dict[str, str]] = []
     for folder in _folders(data):
-        domain, problems, errors = _read(folder)
+        _, problems, errors = _read(folder)
         counts['problems'] += len(problems)
         counts[str(folder.relative_to(data))] += len(problems)
         skipped += errors
