@@ -115,7 +115,7 @@ def write_run(folder: Path, lines: Iterable[Mapping[str, Any]], **fields: Any) -
                'sightplan': '0.2.0', 'python': '3.12.1', 'platform': 'Linux',
                'packages': {'numpy': '2.0'}, 'settings': {'episodes': 4}}
     (folder / 'run.json').write_text(json.dumps(
-        {'format': 2, 'identity': identity(**fields), 'sessions': [session]}))
+        {'format': 3, 'identity': identity(**fields), 'sessions': [session]}))
     (folder / 'episodes.jsonl').write_text(''.join(json.dumps(one) + '\n' for one in lines))
     return folder
 

@@ -33,7 +33,7 @@ ANSWER = {'episode': FAILED['id'], 'split': 'simple', 'step': 1, 'image': 'i',
 SESSION = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c', 'dirty': False,
            'packages': {'numpy': '2'}, 'settings': {'episodes': 4}}
 FILES = {'lines': LINES, 'answers': [ANSWER],
-         'run': {'format': 2, 'identity': identity(), 'sessions': [SESSION]},
+         'run': {'format': 3, 'identity': identity(), 'sessions': [SESSION]},
          'index': {'sweep': 's', 'cells': [{'dir': 'a', 'labels': {'variant': 'v'},
                                             'episodes': 4}]}}
 
