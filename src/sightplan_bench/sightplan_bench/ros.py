@@ -31,6 +31,7 @@ from sightplan.model import EpisodeSpec
 from sightplan.runs import make_world
 from sightplan.vlm import make_backend
 from sightplan_nodes.ports import Deadlines, RosGrounder
+from sightplan_nodes.spin import SWITCH_S
 
 N = TypeVar('N', bound=Node)
 
@@ -58,6 +59,7 @@ def grounder_process() -> Iterator[None]:
 def spinning_node(make: Callable[[], N]) -> Iterator[N]:
     """A node of this process whose executor spins in a thread."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # Ctrl-C is the caller's
+    sys.setswitchinterval(SWITCH_S)  # as nodes do
     node = make()
     executor = SingleThreadedExecutor()
     executor.add_node(node)

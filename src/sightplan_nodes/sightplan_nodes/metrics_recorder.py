@@ -36,14 +36,14 @@ from sightplan.records import RunStore, topics
 from sightplan.records.assembly import Arrival, Assembly
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
-from sightplan.records.messages import EventReader, message_types
+from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
 from sightplan.records.truth import NotedTruth, Told
 from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import introduce
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import RosTruth, TruthSettings, raw_stamp_ns
+from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
