@@ -1,5 +1,6 @@
-# The two that matter: "make demo" and "make test". Each first makes .venv, installs the lock and
-# builds the workspace; when nothing of that has changed, this takes no time.
+# Those that matter: "make demo", "make test", and "make test-all", which adds what is slow. Each
+# first makes .venv, installs the lock and builds the workspace; when nothing of that has changed,
+# this takes no time.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -17,17 +18,28 @@ BUILT := install/.built-$(call checksum,pwd; ls $(MANIFESTS); cat $(MANIFESTS); 
 
 RUN := . .venv/bin/activate-ros &&
 
-.PHONY: help demo test bench build extras lint train lock clean distclean
+# One worker for each CPU; its libraries get one thread, since the other CPUs have workers, too.
+PYTEST_WORKERS ?= $(shell nproc)
+PYTEST = $(RUN) OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
+
+.PHONY: help demo test test-all docs bench build extras lint train lock clean distclean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results and a table
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
-		backend:=embedded $(DEMO_ARGS)
+		backend:=embedded report:=true $(DEMO_ARGS)
 
-test: $(BUILT) $(EXTRAS) lint  ## check style and types, then run all tests
-	$(RUN) python -m pytest $(PYTEST_ARGS)
+test: $(BUILT) $(EXTRAS) lint  ## check style and types, then run the tests that are not slow
+	$(PYTEST) -m 'not slow and not live' $(PYTEST_ARGS)
+
+test-all: test  ## the same, then the slow tests: graphs, kills, containers, README, docs
+	$(PYTEST) -m 'slow and not live' $(PYTEST_ARGS)
+
+docs: $(BUILT)  ## make the documentation site in site/
+	$(RUN) NO_MKDOCS_2_WARNING=1 python -m mkdocs build --quiet
+	@echo 'site/index.html'
 
 bench: $(BUILT)  ## measure; prints one JSON object
 	@.venv/bin/sightplan bench
@@ -48,7 +60,7 @@ lock:  ## resolve the requirements anew (needs Python 3.11 and 3.12)
 	python3 scripts/lock.py
 
 clean:  ## remove what was built
-	rm -rf build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build install log site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean  ## remove also .venv
 	rm -rf .venv

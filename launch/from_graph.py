@@ -46,7 +46,8 @@ def declared(argument):
     default = str(argument.default)
     return DeclareLaunchArgument(
         argument.name, default_value=default.lower() if argument.type is bool else default,
-        description=argument.description, choices=argument.choices)
+        description=argument.description,
+        choices=None if argument.folders else argument.choices)
 
 
 def node(spec, types):

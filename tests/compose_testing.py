@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 DOCKER = ROOT / 'docker'
 IN_IMAGE = '/sightplan'
-LIMIT_S = 150.0
+LIMIT_S = 300.0
 """How long a service may take to become healthy, or the experiment to end."""
 
 VARIABLE = re.compile(r'\$\{(\w+)(:?)([-?])([^}]*)\}')

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from sightplan import cli
 
 
@@ -13,6 +15,7 @@ def test_problems_are_solved_by_an_arm_in_physics(capsys, tmp_path):
     assert (summary['scored'], summary['solved']) == (2, 2)
 
 
+@pytest.mark.slow
 def test_what_became_of_moves_is_measured(capsys, tmp_path):
     command = ['bench', 'arm', '--split', 'simple', '--episodes', '1', '--world-option',
                'calibration_error_mm=2', '--out', str(tmp_path / 'out'), '--json']

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sightplan_arm import gate
 
@@ -15,26 +16,58 @@ SNIPPET = re.compile(r'```python\n(.*?)```', re.DOTALL)
 SNIPPETS = [pytest.param(code, id=f'{page.name}:{number}') for page in PAGES
             for number, code in enumerate(SNIPPET.findall(page.read_text()))]
 
-COMMANDS = {page.name: re.findall(r'```bash\n(.*?)```', page.read_text(), re.DOTALL)
-            for page in PAGES if page.name in ('sweeps.md', 'real_robot.md')}
-"""Bash blocks, of pages whose commands run anywhere and take seconds."""
+COMMANDS = {page.name: blocks for page in PAGES if (blocks := re.findall(
+    r'```bash\n(.venv/bin/.*?)```', page.read_text(), re.DOTALL))}
+"""Bash blocks by page: commands that run in any folder, each block after those before it."""
+
+ROOT = DOCS.parent
 
 
+def test_there_are_commands():
+    assert {'index.md', 'sweeps.md', 'real_robot.md', 'arm.md'} <= COMMANDS.keys()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize('name', COMMANDS)
 def test_commands_run_one_after_another(name, tmp_path):
-    (tmp_path / 'config').symlink_to(DOCS.parent / 'config')
-    (tmp_path / '.venv').symlink_to(DOCS.parent / '.venv')
+    (tmp_path / 'config').symlink_to(ROOT / 'config')
+    (tmp_path / '.venv').symlink_to(ROOT / '.venv')
     for block in COMMANDS[name]:
         done = subprocess.run(['bash', '-e', '-c', block], cwd=tmp_path, capture_output=True,
-                              text=True, check=False)
+                              text=True, check=False, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_the_site_is_made_and_loads_nothing_from_elsewhere(tmp_path):
+    """Strictly: a link to what is not there fails."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'mkdocs', 'build', '--site-dir', str(tmp_path / 'site')], cwd=ROOT,
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = list((tmp_path / 'site').rglob('*.html'))
+    assert {page.name for page in pages} >= {f'{page.stem}.html' for page in PAGES}
+    loaded = re.compile(r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//|'
+                        r'<link(?![^>]* rel="canonical")[^>]* href="(?:https?:)?//')
+    assert [page.name for page in pages if loaded.search(page.read_text())] == []
+    graph = (tmp_path / 'site' / 'repository' / 'config' / 'graphs' / 'experiment.yaml.html')
+    assert 'metrics_recorder' in graph.read_text(), 'files outside docs/ have a page'
+
+
+def test_the_picture_of_the_graph_has_its_nodes():
+    nodes = yaml.safe_load((ROOT / 'config' / 'graphs' / 'experiment.yaml').read_text())['nodes']
+    picture = (DOCS / 'images' / 'graph.svg').read_text()
+    names = {node['name'] for node in nodes} - {'rerun_viewer'}
+    assert len(names) > 6
+    assert [name for name in sorted(names) if name not in picture] == []
 
 
 def test_there_are_snippets():
     assert SNIPPETS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('code', SNIPPETS)
 def test_a_snippet_runs(code):
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,

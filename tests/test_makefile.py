@@ -1,6 +1,7 @@
 """The Makefile installs and builds when something has changed, and only then."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -102,10 +103,18 @@ def test_help_names_every_target():
     done = subprocess.run(['make', '--no-print-directory'], cwd=ROOT, capture_output=True,
                           text=True, check=True, env={'PATH': os.environ['PATH']})
     listed = {line.split()[1] for line in done.stdout.splitlines()}
-    assert {'demo', 'test', 'bench', 'build', 'lint', 'train', 'clean', 'help'} <= listed
+    assert {'demo', 'test', 'test-all', 'docs', 'bench', 'build', 'lint', 'help'} <= listed
     phony = next(line for line in (ROOT / 'Makefile').read_text().splitlines()
                  if line.startswith('.PHONY:'))
     assert listed == set(phony.split()[1:])
+
+
+def test_continuous_integration_runs_every_test_once():
+    """Both commands, their tests apart, all that need no GPU together."""
+    done = subprocess.run([ROOT / '.ci' / 'run', '-n'], capture_output=True, text=True, check=True,
+                          env={'PATH': os.environ['PATH']})
+    runs = re.findall(r"python -m pytest .*-m '(.*?)'", done.stdout)
+    assert runs == ['not slow and not live', 'slow and not live']
 
 
 def venv_script(folder, *, tools=(*TOOLS, 'g++'), python='', **environ):

@@ -17,13 +17,16 @@ COMMANDS = [line.strip() for block in re.findall(r'```bash\n(.*?)```', README, r
 SHORTENED = {
     'make demo': ['make', 'demo', 'DEMO_ARGS=episodes:=1'],
     'make test': ['make', 'test', 'PYTEST_ARGS=--collect-only -q tests/test_rooms.py'],
-    'make bench': ['make', '-n', 'bench'],
 }
 
 
 def test_there_are_commands():
     assert {'make demo', 'make test'} <= set(COMMANDS)
-    assert sum(c.startswith('.venv/bin/sightplan ') for c in COMMANDS) >= 5
+    assert any(c.startswith('.venv/bin/sightplan run ') for c in COMMANDS)
+
+
+def test_it_fits_two_screens():
+    assert len(README.splitlines()) <= 120
 
 
 @pytest.fixture(scope='module')
@@ -34,16 +37,9 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('command', COMMANDS)
 def test_command_works(command, place):
-    for earlier in COMMANDS[:COMMANDS.index(command)]:
-        made = re.search(r'--out (\S+)', earlier)
-        if made and made[1] in command.split() and not (place / made[1]).exists():
-            run(earlier, place)
-    run(command, place)
-
-
-def run(command, place):
     words = SHORTENED.get(command) or shlex.split(command)
     if words[0] == 'make':
         words = [words[0], '-C', str(ROOT), *words[1:]]
@@ -57,11 +53,11 @@ def run(command, place):
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=900)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
-            process.wait(30)
+            process.wait(240)
     assert process.returncode == 0, output[-3000:]
     assert output.strip()
 

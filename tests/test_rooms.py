@@ -16,6 +16,44 @@ def test_no_import_breaks_the_table():
     assert not broken, '\n'.join(['not allowed by tests/rooms.py:', *map(str, broken)])
 
 
+def test_every_room_is_in_the_table_and_only_the_command_line_is_in_none():
+    core = SRC / 'sightplan' / 'sightplan'
+    there = {path.stem for path in core.iterdir() if path.suffix == '.py'
+             or (path / '__init__.py').is_file()}
+    assert there == {*rooms.ROOMS_OF_THE_CORE, '__init__'}
+    assert sorted(path.name for path in core.glob('*.py')) == ['__init__.py', 'cli.py']
+    assert set(rooms.LIBRARIES_OF_THE_CORE) == set(rooms.ROOMS_OF_THE_CORE)
+
+
+def test_no_room_imports_in_a_circle():
+    found = rooms.arrows(SRC)
+    assert {f'sightplan.{room}' for room in rooms.ROOMS_OF_THE_CORE if room != 'model'} <= {
+        *found, 'sightplan.suites'}
+    assert rooms.circle(found) == []
+    assert rooms.circle({room: set(may) for room, may in rooms.ROOMS_OF_THE_CORE.items()}) == []
+
+
+def test_a_circle_is_found(tmp_path):
+    for name, text in (('metrics/a', 'from sightplan.records import b'),
+                       ('records/b', 'def f():\n    import sightplan.runs.c'),
+                       ('runs/c', 'from ..metrics import a'), ('runs/d', 'import sightplan')):
+        file = tmp_path / 'sightplan' / 'sightplan' / f'{name}.py'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + '\n')
+    found = rooms.circle(rooms.arrows(tmp_path))
+    assert len(found) == 4 and set(found) == {
+        'sightplan.metrics', 'sightplan.records', 'sightplan.runs'}
+
+
+def test_nothing_else_needs_the_benchmarks():
+    """``sightplan_bench`` is optional: the other packages and their tests do without."""
+    found = [str(item) for file in sorted(SRC.glob('*/**/*.py'))
+             if (package := file.relative_to(SRC).parts[0]) != 'sightplan_bench'
+             and file.name != 'setup.py' for item in rooms.imports_of(file, SRC / package)
+             if item.target.partition('.')[0] == 'sightplan_bench']
+    assert not found, '\n'.join(found)
+
+
 def test_every_package_is_read():
     for package in rooms.PACKAGES:
         files = list((SRC / package / package).rglob('*.py'))
@@ -38,12 +76,25 @@ def test_every_package_is_read():
     ('sightplan/agent/loop.py', 'from sightplan.vlm.api import make_backend'),
     ('sightplan/agent/loop.py', 'import sightplan.metrics'),
     ('sightplan/agent/loop.py', 'import rclpy'),
+    ('sightplan/runner.py', 'import sightplan.model'),
+    ('sightplan/model/symbols.py', 'import pydantic'),
+    ('sightplan/metrics/scorer.py', 'import sightplan.suites'),
+    ('sightplan/metrics/scorer.py', 'import sightplan.records'),
+    ('sightplan/records/store.py', 'import sightplan.report'),
+    ('sightplan/runs/work.py', 'import sightplan.suites.viplan.scoring'),
+    ('sightplan/runs/work.py', 'import sightplan.commands.frame'),
+    ('sightplan/sweeps/work.py', 'import sightplan.replay'),
+    ('sightplan/report/page.py', 'import sightplan.sweeps'),
+    ('sightplan/labelling/tasks.py', 'import sightplan.report'),
+    ('sightplan/graphs/up.py', 'import sightplan.commands'),
+    ('sightplan/report/page.py', 'import rich'),
+    ('sightplan_arm/skills/moves.py', 'import sightplan.commands.frame'),
     ('sightplan/cli.py', 'import rclpy'),
     ('sightplan/cli.py', 'import torch'),
-    ('sightplan/runner.py', 'import sightplan_sim'),
+    ('sightplan/runs/work.py', 'import sightplan_sim'),
     ('sightplan/metrics/scorer.py', 'from sightplan_nodes import agent'),
     ('sightplan/records/store.py', 'def f():\n    import rosbag2_py'),
-    ('sightplan/runner.py',
+    ('sightplan/runs/work.py',
      "import importlib\nimportlib.import_module('sightplan_sim.blocksworld')"),
     ('sightplan/grounding/grounder.py',
      "from importlib import import_module\nimport_module(f'sightplan.agent.{1}')"),
@@ -51,7 +102,7 @@ def test_every_package_is_read():
      'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sightplan import agent'),
     ('sightplan_sim/blocksworld/world.py', 'import rclpy'),
     ('sightplan_sim/blocksworld/world.py', 'from sightplan.agent import make_policy'),
-    ('sightplan_sim/blocksworld/world.py', 'from sightplan import runner'),
+    ('sightplan_sim/blocksworld/world.py', 'from sightplan import runs'),
     ('sightplan_sim/blocksworld/world.py', 'import sightplan_nodes'),
     ('sightplan_nodes/agent.py', 'import torch'),
     ('sightplan_nodes/agent.py', 'import pybullet'),
@@ -70,8 +121,10 @@ def test_a_forbidden_import_is_found(tmp_path, module, text):
     ('sightplan/vlm/backends/embedded.py', 'def f():\n    import torch\n    import transformers'),
     ('sightplan/domains/library.py', 'import unified_planning.io\nfrom ..model import Atom'),
     ('sightplan/agent/loop.py', 'from sightplan.planning import symbolic'),
-    ('sightplan/metrics/scorer.py', 'import sightplan.suites, sightplan.agent'),
-    ('sightplan/cli.py', 'from sightplan.runs.runner import run\nimport rich'),
+    ('sightplan/metrics/scorer.py', 'import sightplan.domains, sightplan.model'),
+    ('sightplan/commands/run.py', 'from sightplan.runs import run\nimport rich, sightplan'),
+    ('sightplan/report/page.py', 'import pandas\nfrom sightplan.runs import summarise'),
+    ('sightplan_arm/command.py', 'from sightplan.commands.frame import add_command'),
     ('sightplan_sim/blocksworld/world.py', 'import pybullet\nfrom sightplan.domains import x'),
     ('sightplan_nodes/agent.py',
      'import rclpy, sightplan_sim\nfrom sightplan_interfaces.msg import X'),
@@ -84,7 +137,7 @@ def test_what_the_table_allows_passes(tmp_path, module, text):
 
 
 @pytest.mark.parametrize('module', ['sightplan.model', 'sightplan.cli', 'sightplan.vlm.api',
-                                    'sightplan.agent', 'sightplan.runs.runner'])
+                                    'sightplan.agent', 'sightplan.runs'])
 def test_heavy_libraries_are_loaded_only_when_used(module):
     code = (f'import sys, {module}; '
             f'print(*sorted({set(rooms.HEAVY) | {"rclpy", "sightplan_sim"}} & set(sys.modules)))')

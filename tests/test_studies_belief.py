@@ -23,9 +23,9 @@ from belief_results import (
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan.domains import load_domain
-from sightplan.metrics import belief_reliability
+from sightplan.metrics import belief_reliability, measures
 from sightplan.model import InputError, Verdict
-from sightplan.runs import runner
+from sightplan.runs import worlds
 from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep
 from sightplan_bench import belief_cost
 from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
@@ -67,7 +67,7 @@ def runs(tmp_path_factory):
     from sightplan.planning import symbolic
     folder = tmp_path_factory.mktemp('runs')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+        patch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
         patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
         for name, text in (('main', MAIN), ('parts', ABLATIONS), ('pictures', PICTURES)):
             result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder,
@@ -142,7 +142,7 @@ def test_figures_are_those_of_the_episodes(runs, tmp_path):
     [cell] = [c for c in results.main if (c.method, c.model, c.failure) == (
         'ground', 'gpt-4.1', 0.0)]
     found = score(cell.lines)
-    assert found.n == 3 and found.rate == sum(line['solved'] for line in cell.lines) / 3
+    assert found.n == 3 and found.rate == sum(measures.solved(line) for line in cell.lines) / 3
     assert found.low < found.rate or found.rate == 0.0
     assert found.questions == sum(line['questions'] for line in cell.lines) / 3
     blank(tmp_path)
@@ -193,7 +193,8 @@ def test_the_shipped_document_has_a_place_for_all_that_the_shipped_sweeps_give()
 def made(method, model, solved, questions, backend='noisy_oracle', split='hard'):
     """A cell of episodes 0, 1, ..., solved or not."""
     return Cell(f'{method}-{model}', method, backend, model, split, 0.0, '', tuple(
-        {'episode_id': str(i), 'solved': s, 'questions': q, 'steps': 4, 'seconds': 1.0}
+        {'id': str(i), 'measures': {'solved': float(s)},
+         'questions': q, 'steps': 4, 'seconds': 1.0}
         for i, (s, q) in enumerate(zip(solved, questions, strict=True))), len(solved))
 
 

@@ -154,10 +154,14 @@ def rows(counts: Counts) -> dict[str, Any]:
 def published() -> dict[str, dict[str, float]]:
     """ViPlan's table 18: model to predicate to accuracy, the mean over the splits."""
     text = (importlib.resources.files('sightplan') / 'suites/viplan/published.json').read_text()
-    table, = (t for t in json.loads(text)['tables']
-              if t['source'] == 'tables 10 and 18' and t['domain'] == 'household')
-    return {model: {p: round(float(np.mean([values[split][p][0] for split in SPLITS])), 3)
-                    for p in PREDICATES} for model, values in table['models'].items()}
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in json.loads(text)['rows']:
+        predicate = row['measure'].removeprefix('predicate_accuracy.')
+        if (row['source'] == 'tables 10 and 18' and row['where']['domain'] == 'household'
+                and predicate in PREDICATES and row['where']['split'] in SPLITS):
+            found.setdefault(row['model'], {}).setdefault(predicate, []).append(row['value'])
+    return {model: {predicate: round(float(np.mean(values[predicate])), 3)
+                    for predicate in PREDICATES} for model, values in found.items()}
 
 
 def table(result: dict[str, Any]) -> str:

@@ -270,7 +270,8 @@ def _pairs(cells: Iterable[Cell], method: str, against: str, models: Sequence[st
     chosen = [c for c in cells if c.split == split and c.failure == failure]
     for model in models:
         asked = {name: {line['id']: line['questions']
-                        for line in lines_of(chosen, model=model, method=name) if measures.solved(line)}
+                        for line in lines_of(chosen, model=model, method=name)
+                        if measures.solved(line)}
                  for name in (method, against)}
         found += [(asked[against][key], asked[method][key])
                   for key in asked[against] if key in asked[method]]

@@ -22,8 +22,8 @@ from sightplan.metrics import Cause, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_document
 from sightplan.report.failures import Column, matching, read_columns, run_folders
-from sightplan.report.failures_picture import for_document
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
 _DONE, _USAGE = 0, 2

@@ -6,7 +6,7 @@ NAME = 'sightplan'
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='Visual planning: predicates from pixels, symbolic plans, measured episodes',
     license='Apache-2.0',
     maintainer='sightplan developers',

@@ -6,7 +6,7 @@ NAME = 'sightplan_arm'
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='Symbolic actions as motions of a robot arm, behind a safety gate',
     license='Apache-2.0',
     maintainer='sightplan developers',
@@ -24,6 +24,6 @@ setup(
     # Skills are found by the name of the domain whose actions they carry out.
     entry_points={
         'sightplan.skills': ['blocksworld = sightplan_arm.skills.blocksworld:make_skills'],
-        'sightplan.commands': ['arm = sightplan_arm.arm_cli:add_parser'],
+        'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     },
 )

@@ -6,7 +6,7 @@ NAME = 'sightplan_bench'
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='Benchmarks of sightplan: speed, safety, soak, robustness',
     license='Apache-2.0',
     maintainer='sightplan developers',

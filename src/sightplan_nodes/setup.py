@@ -8,7 +8,7 @@ NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', '
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='The ROS 2 nodes of sightplan',
     license='Apache-2.0',
     maintainer='sightplan developers',

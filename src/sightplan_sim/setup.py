@@ -6,7 +6,7 @@ NAME = 'sightplan_sim'
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='PyBullet worlds for sightplan',
     license='Apache-2.0',
     maintainer='sightplan developers',

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sightplan.records.rescoring import NOT_COMPARED, differences, rescore
+
 from sightplan.metrics import summarise
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records.recorded import read_episodes
-from sightplan.records.rescoring import NOT_COMPARED, differences, rescore
 
 
 def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
@@ -17,7 +18,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     scores = []
     for line in lines:
         episode, = read_episodes(out / line['bag'])
-        assert episode.complaints == ()
+        assert episode.warnings == ()
         assert episode.spec.episode_id == line['id']
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:

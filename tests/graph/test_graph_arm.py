@@ -12,6 +12,8 @@ from recorded_testing import check_recorded
 from sightplan.metrics import measures
 from sightplan_arm.config import load_robot
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = ('backend:=noisy_oracle', 'backend_options:=table=perfect', 'method:=belief',
            'episodes:=1', 'episode_timeout_s:=600')
 PLAN = {'executed', 'rejected'}

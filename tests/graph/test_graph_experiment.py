@@ -11,11 +11,13 @@ import pytest
 from graph_testing import bag_content, eventually, read_bag, result
 from recorded_testing import check_recorded
 
+from sightplan.metrics import measures
+
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorder', 'experiment')
 
 
 def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
-    graph = start('episodes:=2', 'backend_options:=table=perfect')
+    graph = start('episodes:=2', 'backend_options:=table=perfect', 'report:=true')
     assert graph.wait() == 0, graph.text
     lines = graph.lines()
     assert [measures.solved(line) for line in lines] == [True, True]
@@ -33,8 +35,12 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
         assert line['images_missing'] == 0
     assert 'solved' in graph.text
     assert '[2/2]' in graph.text
+    report = graph.out / 'report' / 'report.html'
+    assert graph.text.rstrip().endswith(f'[experiment] report: {report}')
+    assert 'data:image/' in report.read_text(), 'it has pictures'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('method', ['ground', 'belief', 'blind'])
 def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     """The same seeds give the same results and, but for times, the same bags on both."""
@@ -68,6 +74,7 @@ def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     assert identities[0] == identities[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node', NODES)
 def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> None:
     graph = start()
@@ -76,7 +83,7 @@ def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> Non
     assert graph.wait() == 1, graph.text
     assert f'sightplan up: {node} was killed by SIGKILL' in graph.text
     lines = graph.lines()
-    assert lines[0]['scored']
+    assert measures.scored(lines[0])
     bags = sorted((graph.out / 'bags').iterdir())
     assert len(bags) >= 2
     for bag in bags:
@@ -87,6 +94,7 @@ def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> Non
         assert len(lines) == len(bags)
 
 
+@pytest.mark.slow
 def test_a_broken_off_run_is_taken_up_again(start) -> None:
     graph = start('episodes:=3')
     graph.until_mid_episode()
@@ -105,6 +113,7 @@ def test_a_broken_off_run_is_taken_up_again(start) -> None:
     assert 'holds another run' in other.text
 
 
+@pytest.mark.slow
 def test_two_graphs_do_not_meet(start) -> None:
     one, two = start('episodes:=1'), start('episodes:=1', 'split:=hard')
     assert one.wait() == 0, one.text
@@ -114,6 +123,7 @@ def test_two_graphs_do_not_meet(start) -> None:
     assert [line['split'] for graph in (one, two) for line in graph.lines()] == ['simple', 'hard']
 
 
+@pytest.mark.slow
 def test_no_node_outlives_a_killed_up(start) -> None:
     graph = start()
     graph.until_mid_episode()
@@ -123,6 +133,7 @@ def test_no_node_outlives_a_killed_up(start) -> None:
         read_bag(bag)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('arguments', 'words'), [
     (('backend:=noisy_oracle', 'backend_options:=tabel=gpt-4.1'), 'tabel'),
     (('split:=easy',), "split 'easy' is unknown"),
@@ -133,9 +144,10 @@ def test_wrong_values_are_named(start, arguments: tuple[str, ...], words: str) -
     assert words in graph.text
 
 
+@pytest.mark.slow
 def test_a_silent_node_is_named(start) -> None:
     """A node that hangs is not dead: only its deadline tells."""
-    graph = start('plan_timeout_s:=2')
+    graph = start('plan_timeout_s:=15')
     graph.until_mid_episode()
     os.kill(graph.pid('symbolic_planner'), signal.SIGSTOP)
     pid = graph.pid('symbolic_planner')

@@ -14,6 +14,8 @@ from rosbags.rosbag2 import Reader
 from sightplan.metrics import measures
 from sightplan.runs import RunSettings, run
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
     file = script(tmp_path, 2)
@@ -161,7 +163,7 @@ def test_half_a_batch_of_questions_counts_as_spent(
     with FakeServer(behave) as server:
         options = f'model=one,base_url={server.url},concurrency=1,retries=0,max_tokens_total='
         shared = ('method:=ground', 'backend:=openai', 'episodes:=1',
-                  f'ground_timeout_s:={3 if ending == "deadline" else 60}')
+                  f'ground_timeout_s:={15 if ending == "deadline" else 300}')
         cap = 102 * answered if ending == 'cap' else 100_000
         first = start(*shared, f'backend_options:={options}{cap}')
         if ending == 'SIGINT':

@@ -12,8 +12,10 @@ from graph_testing import outside_environment
 
 from sightplan_arm.config import load_robot
 
+pytestmark = pytest.mark.slow
+
 TIMEOUTS_S = 0.4
-LIMIT_S = 280
+LIMIT_S = 900
 
 
 @pytest.fixture(scope='module')
@@ -26,7 +28,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
         for line in load_robot('panda').file.read_text().splitlines()))
     with (folder / 'errors.txt').open('w') as errors:
         done = subprocess.run(
-            [sys.executable, '-m', 'sightplan_bench.safety', '--robot', str(robot),
+            [sys.executable, '-m', 'sightplan.cli', 'bench', 'safety', '--robot', str(robot),
              '--patience', '4', '--trials', '3', '--stops', '3', '--moves', '0', '--json'],
             stdout=subprocess.PIPE, stderr=errors, text=True, env=outside_environment(),
             timeout=LIMIT_S, check=False)

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from graph_testing import outside_environment, result
 
 from sightplan.records import RunStore
+
+pytestmark = pytest.mark.slow
 
 SWEEP = {'base': {'table': 'gpt-4.1', 'split': 'simple', 'episodes': 1, 'seed': 3},
          'cells': [{'method': 'ground'}, {'method': 'oracle'}]}
@@ -19,7 +22,7 @@ def sweep(file: Path, out: Path, *more: str) -> dict:
     """Run a sweep, as it is run on a command line; returns what it says in the end."""
     done = subprocess.run(
         [sys.executable, '-m', 'sightplan.cli', 'sweep', str(file), '--out', str(out), '--json',
-         *more], capture_output=True, text=True, timeout=280, env=outside_environment(),
+         *more], capture_output=True, text=True, timeout=900, env=outside_environment(),
         check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

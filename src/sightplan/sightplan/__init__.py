@@ -1,3 +1,3 @@
 """sightplan: visual planning for robots (see, symbols, plan, act, measure); no ROS in here."""
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'

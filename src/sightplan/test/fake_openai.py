@@ -117,7 +117,7 @@ class FakeServer:
 
     def wait_for(self, count: int) -> None:
         """Until so many requests have come."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while len(self.bodies) < count:
             assert time.monotonic() < end, f'only {len(self.bodies)} requests came'
             time.sleep(0.005)

@@ -69,7 +69,7 @@ def asked(number, answers, purpose=AskPurpose.ENUMERATION, model='tiny'):
                  (None,) * len(questions), purpose, model=model)
 
 
-def episode(*batches, name='problem_00#0', bag='bags/a', complaints=(), without=()):
+def episode(*batches, name='problem_00#0', bag='bags/a', warnings=(), without=()):
     """A recorded episode; ``without``: numbers of pictures that the bag has lost."""
     spec = EpisodeSpec(f'blocksworld/simple/{name}', DOMAIN.split_problems('simple')[0],
                        'ground', 'simple')
@@ -77,7 +77,7 @@ def episode(*batches, name='problem_00#0', bag='bags/a', complaints=(), without=
     for batch in batches:
         events += [Observed(batch.observation), batch]
     return PictureEpisode(
-        Path(bag), spec, DOMAIN, tuple(events), Forbidden(), tuple(complaints),
+        Path(bag), spec, DOMAIN, tuple(events), Forbidden(), tuple(warnings),
         kept={IDS[n]: picture(n) for n in range(len(IDS)) if n not in without})
 
 

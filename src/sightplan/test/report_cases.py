@@ -10,7 +10,7 @@ from typing import Any
 
 from sightplan.model import InputError
 from sightplan.report.conditions import laid_down
-from sightplan.runs import RunSettings, problems_sha256, select_problems
+from sightplan.runs import RunSettings, load_suite, problems_sha256, select_problems
 
 SPLITS = ('simple', 'medium', 'hard')
 
@@ -27,11 +27,12 @@ def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
     """A line of results as the scorer writes it: problem ``p<number>`` of split simple."""
     split = fields.get('split', 'simple')
     found: dict[str, Any] = {
-        'episode_id': f'blocksworld/{split or "-"}/p{number}#0', 'domain': 'blocksworld',
+        'id': f'blocksworld/{split or "-"}/p{number}#0', 'suite': 'viplan', 'kind': 'episode',
+        'cluster': f'blocksworld/{split or "-"}/p{number}', 'domain': 'blocksworld',
         'split': split, 'problem': f'p{number}', 'method': 'ground', 'model': '',
         'seed': 1000 + number, 'max_actions': 20, 'failure_probability': 0.0,
         'stop_at_goal': False, 'privileged': 'none', 'told': 0, 'optimal_length': 2,
-        'scored': True, 'solved': solved, 'stop': 'plan_done' if solved else 'budget',
+        'stop': 'plan_done' if solved else 'budget',
         'message': '', 'error': None, 'steps': 2, 'executed': 2, 'rejected': 0, 'withheld': 0,
         'invalid': 0, 'remaining': 0, 'withheld_rightly': 0,
         'plans': [{'status': 'solved', 'step': 0, 'length': 2, 'seconds': .1, 'cached': False}],
@@ -44,7 +45,7 @@ def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
                                                      'answer_count': 0}},
         'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
     found.update(fields)
-    return found
+    return {'measures': load_suite('viplan').module('scoring').measures(found, solved), **found}
 
 
 def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effect: int = 0,
@@ -111,7 +112,7 @@ def write_run(folder: Path, lines: Iterable[Mapping[str, Any]], **fields: Any) -
     """A run directory; fields are those of the identity."""
     folder.mkdir(parents=True, exist_ok=True)
     session = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c0ffee', 'dirty': False,
-               'sightplan': '0.1.0', 'python': '3.12.1', 'platform': 'Linux',
+               'sightplan': '0.2.0', 'python': '3.12.1', 'platform': 'Linux',
                'packages': {'numpy': '2.0'}, 'settings': {'episodes': 4}}
     (folder / 'run.json').write_text(json.dumps(
         {'format': 1, 'identity': identity(**fields), 'sessions': [session]}))

@@ -189,6 +189,7 @@ def test_a_plan_from_a_less_likely_state_is_better_than_none():
     assert solved, ended.message
 
 
+@pytest.mark.slow
 def test_a_model_that_guesses_solves_no_more_than_none():
     """If it did, something but the answers would tell the truth."""
     chosen = BLOCKS.split_problems('hard')[:3]

@@ -14,7 +14,7 @@ from doubles import (
     told_by,
 )
 from sightplan.agent import make_policy, run_episode
-from sightplan.metrics import EpisodeScorer
+from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
     Asked,
@@ -261,7 +261,7 @@ def test_every_failure_with_hidden_things_has_a_cause(method):
                         GuessingGrounder(world, error=0.3, seed=number), SearchPlanner(DOMAIN),
                         scorer, DOMAIN, privileged=told_by(world, spec))
             line = scorer.result()
-            assert line['scored'] and (line['failure'] is None) is line['solved']
+            assert measures.scored(line) and (line['failure'] is None) is measures.solved(line)
             assert sum(counts['asked'] for table in line['predicates'].values()
                        for counts in table.values()) == line['questions']
             if line['failure']:

@@ -15,8 +15,9 @@ from sightplan.metrics import (
     EpisodeScorer,
     belief_reliability,
     mean_sem,
+    measures,
     sem,
-    summarise,
+    summarise_episodes,
     wilson,
 )
 from sightplan.model import (
@@ -209,13 +210,14 @@ def by_hand():
 
 
 def test_by_hand_what_became_of_it(by_hand):
-    wanted = {'scored': True, 'solved': True, 'stop': 'no_plan', 'message': 'no plan',
+    wanted = {'stop': 'no_plan', 'message': 'no plan',
               'error': None, 'steps': 6, 'executed': 3, 'rejected': 1, 'withheld': 2,
               'withheld_rightly': 1, 'remaining': 2, 'seconds': 12.5,
               'timings_s': {'ground': 3.}, 'model': 'vlm', 'questions': 22,
-              'enumerations': [False, True], 'episode_id': 'test/two#0', 'split': 'simple',
+              'enumerations': [False, True], 'id': 'test/two#0', 'split': 'simple',
               'problem': 'two', 'domain': 'blocksworld', 'method': 'ground'}
     assert {key: by_hand[key] for key in wanted} == wanted
+    assert (measures.scored(by_hand), measures.solved(by_hand)) == (True, True)
 
 
 def test_by_hand_predicates_split_by_truth(by_hand):
@@ -272,7 +274,7 @@ def test_by_hand_plans(by_hand):
 
 
 def test_by_hand_summary(by_hand):
-    summary = summarise([by_hand])
+    summary = summarise_episodes([by_hand])
     accuracy = summary['predicate_accuracy']
     assert accuracy['overall'] == pytest.approx(7 / 8)
     assert accuracy['overall_unparsed_wrong'] == pytest.approx(7 / 9)
@@ -309,49 +311,50 @@ def test_what_is_believed_when_one_acts_and_at_the_end_is_compared_with_the_trut
     found = belief_reliability([line])
     assert (found.n, found.groups) == (5, 1)
     assert found.ece == pytest.approx((.36 + .08) / 5)
-    assert summarise([line])['belief_reliability']['ece'] == found.ece
+    assert summarise_episodes([line])['belief_reliability']['ece'] == found.ece
 
 
 def test_without_probabilities_there_is_no_reliability(by_hand):
     assert by_hand['beliefs'] == []
-    assert summarise([by_hand])['belief_reliability'] is None
+    assert summarise_episodes([by_hand])['belief_reliability'] is None
 
 
 def test_an_episode_without_a_plan_counts_one_action():
     line = score(Timeline(t1=START), asked(1, ENUM, {'clear r': NO}),
                  plan(status=PlanningStatus.UNSOLVABLE),
                  EpisodeEnded(StopReason.NO_PLAN, '', 0, 0, 1))
-    assert (line['actions_right'], line['actions_counted'], line['solved']) == (0, 1, False)
+    assert (line['actions_right'], line['actions_counted'], measures.solved(line)) == (0, 1, False)
 
 
 def test_an_empty_plan_counts_no_action():
     line = score(Timeline(t1=GOAL), plan(), EpisodeEnded(StopReason.PLAN_DONE, '', 0, 0, 1))
-    assert (line['actions_counted'], line['solved']) == (0, True)
+    assert (line['actions_counted'], measures.solved(line)) == (0, True)
 
 
 @pytest.mark.parametrize('reason', [StopReason.ERROR, StopReason.CANCELLED])
 def test_errors_and_cancelled_episodes_are_unscored_and_not_looked_up(reason):
     line = score(Timeline(t1=GOAL), EpisodeEnded(reason, 'why', 0, 0, 77))
-    assert (line['scored'], line['solved'], line['error']) == (False, False, 'why')
+    assert (measures.scored(line), measures.solved(line), line['error']) == (False, None, 'why')
 
 
 def test_without_ground_truth_an_episode_is_unscored():
     line = score(Timeline(t1=START), asked(2, ENUM, {'clear r': YES}),
                  EpisodeEnded(StopReason.PLAN_DONE, '', 0, 0, 1))
-    assert not line['scored'] and not line['solved']
+    assert not measures.scored(line) and not measures.solved(line)
     assert line['error'] == 'no ground truth: no state at 2'
     assert line['questions'] == 1
 
 
 def test_solved_is_decided_by_the_final_state_whatever_the_reason():
     for reason in (StopReason.BUDGET, StopReason.REPEATED_ILLEGAL, StopReason.UNPARSED):
-        assert score(Timeline(t1=START, t5=GOAL), EpisodeEnded(reason, '', 0, 0, 5))['solved']
-    assert not score(Timeline(t1=GOAL, t5=START),
-                     EpisodeEnded(StopReason.PLAN_DONE, '', 0, 0, 5))['solved']
+        assert measures.solved(score(Timeline(t1=START, t5=GOAL),
+                                     EpisodeEnded(reason, '', 0, 0, 5)))
+    assert measures.solved(score(Timeline(t1=GOAL, t5=START), EpisodeEnded(
+        StopReason.PLAN_DONE, '', 0, 0, 5))) is False
 
 
 def test_the_state_now_counts_when_the_end_has_no_stamp():
-    assert score(Timeline(t1=GOAL), EpisodeEnded(StopReason.GAVE_UP))['solved']
+    assert measures.solved(score(Timeline(t1=GOAL), EpisodeEnded(StopReason.GAVE_UP)))
 
 
 def test_one_scorer_serves_many_episodes():
@@ -377,7 +380,7 @@ def test_scoring_a_real_episode_of_ground_with_a_perfect_grounder():
     run_episode(spec_of(), make_policy('ground'), world, TruthGrounder(world), SearchPlanner(),
                 scorer, world.domain)
     line = scorer.result()
-    assert line['solved'] and line['scored']
+    assert measures.solved(line) and measures.scored(line)
     assert line['questions'] == len(world.model.atoms) + 2 * 2 + 5 + 5
     assert line['actions_right'] == line['actions_counted'] == 2
     assert all(c['asked'] == c['right'] for t in line['predicates'].values() for c in t.values())
@@ -409,8 +412,9 @@ def lines_of(*specs):
 
 
 def test_errors_and_cancelled_are_counted_apart_from_failures():
-    summary = summarise(lines_of((1, 'plan_done', 's'), (0, 'budget', 's'), (0, 'error', 's'),
-                                 (0, 'cancelled', 's'), (1, 'plan_done', 's')))
+    summary = summarise_episodes(lines_of(
+        (1, 'plan_done', 's'), (0, 'budget', 's'), (0, 'error', 's'), (0, 'cancelled', 's'),
+        (1, 'plan_done', 's')))
     assert (summary['episodes'], summary['scored'], summary['solved']) == (5, 3, 2)
     assert (summary['errors'], summary['cancelled']) == (1, 1)
     assert summary['success_rate'] == pytest.approx(2 / 3)
@@ -423,27 +427,27 @@ def test_errors_and_cancelled_are_counted_apart_from_failures():
 
 def test_nothing_scored_gives_no_rate():
     for lines in ([], lines_of((0, 'error', 's'))):
-        summary = summarise(lines)
+        summary = summarise_episodes(lines)
         assert summary['success_rate'] is None and summary['interval95'] == [0., 1.]
         json.dumps(summary, allow_nan=False)
 
 
 def test_several_splits_are_shown_apart_and_averaged_as_in_the_paper():
     lines = lines_of(*[(1, 'plan_done', 'a')] * 4, (1, 'plan_done', 'b'), (0, 'budget', 'b'))
-    summary = summarise(lines)
+    summary = summarise_episodes(lines)
     assert summary['splits']['a']['success_rate'] == 1.
     assert summary['splits']['b']['success_rate'] == .5
     assert summary['mean_of_splits']['success_rate'] == .75
     assert summary['mean_of_splits']['sem'] == pytest.approx(.5 * math.sqrt(.25 / 2))
-    assert 'splits' not in summarise(lines[:3])
+    assert 'splits' not in summarise_episodes(lines[:3])
 
 
 def test_methods_that_ask_nothing_have_no_action_accuracy():
-    assert summarise(lines_of((1, 'plan_done', 's')))['action_accuracy'] is None
+    assert summarise_episodes(lines_of((1, 'plan_done', 's')))['action_accuracy'] is None
 
 
 def test_keys_that_others_rely_on():
-    summary = summarise(lines_of((1, 'plan_done', 's')))
+    summary = summarise_episodes(lines_of((1, 'plan_done', 's')))
     assert {'episodes', 'solved', 'success_rate', 'interval95', 'predicate_accuracy', 'questions',
             'errors', 'seconds'} <= set(summary)
     assert {'overall', 'per_predicate'} <= set(summary['predicate_accuracy'])
@@ -455,4 +459,5 @@ def test_plan_lengths_are_compared_with_the_optimum():
     scorer = EpisodeScorer(world)
     run_episode(spec_of(problem, method='oracle'), make_policy('oracle', truth=world), world,
                 TruthGrounder(world), SearchPlanner(), scorer, world.domain)
-    assert summarise([scorer.result()])['plans']['length_ratio'] == {'mean': 1., 'max': 1.}
+    summary = summarise_episodes([scorer.result()])
+    assert summary['plans']['length_ratio'] == {'mean': 1., 'max': 1.}

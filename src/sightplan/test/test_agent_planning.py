@@ -40,7 +40,7 @@ from sightplan.model import (
     StopReason,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.runs import RunSettings, episode_specs, select_problems
+from sightplan.runs import EpisodePlan, RunSettings
 
 METHODS = ('plan', 'plan_cot', 'action', 'action_cot')
 EXECUTED, REJECTED, INVALID = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED,
@@ -96,8 +96,8 @@ def steps(events):
 @pytest.mark.parametrize('method', METHODS)
 def test_a_model_that_sees_perfectly_solves_every_simple_problem_within_the_budget(method):
     settings = RunSettings(method=method, split='simple')
-    domain, pairs, _ = select_problems(settings)
-    specs = episode_specs(settings, domain, pairs)
+    plan = EpisodePlan(settings)
+    specs = plan.items
     assert len(specs) == 25 and {(s.max_actions, s.stop_at_goal) for s in specs} == {(10, True)}
     world = MemoryWorld()
     for spec in specs:

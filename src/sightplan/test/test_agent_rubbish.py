@@ -12,11 +12,11 @@ from doubles import EventList, MemoryWorld, SearchPlanner, spec_of
 from sightplan.agent import make_policy, needs_grounder, run_episode
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import BackendGrounder
-from sightplan.metrics import EpisodeScorer, summarise
+from sightplan.metrics import EpisodeScorer, summarise_episodes
 from sightplan.model import Asked, ProposalStatus, Proposed, StopReason, Verdict
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runs import RunSettings, run, runner
+from sightplan.runs import RunSettings, episodes, run
 from sightplan.vlm.api import make_backend
 from tiny_models import make_tiny_vlm
 
@@ -76,7 +76,7 @@ def test_rubbish_is_counted_as_such(backend, domain, method):
         visual_planner=BackendVisualPlanner(backend, domain))
     assert ended.reason.scored, ended.message
     line = scorer.result()
-    assert summarise([line])['scored'] == 1 and line['model'] == backend.model
+    assert summarise_episodes([line])['scored'] == 1 and line['model'] == backend.model
     assert world.actions == []
     if needs_grounder(method):
         answers = [answer for event in events.of(Asked) for answer in event.answers]
@@ -98,7 +98,7 @@ def test_rubbish_is_counted_as_such(backend, domain, method):
 def test_rubbish_about_rendered_pictures(tiny, domain, tmp_path, monkeypatch, method, stop,
                                          questions):
     """The whole way: from the settings through the world that draws to the files of the run."""
-    monkeypatch.setattr(runner, 'load_domain', lambda *_: domain)
+    monkeypatch.setattr(episodes, 'load_domain', lambda *_: domain)
     summary = run(RunSettings(
         method=method, backend='transformers', backend_options=tiny, episodes=1, max_actions=2,
         world_options={'width': 96, 'height': 64}, out=str(tmp_path / 'run'), record=True,

@@ -8,16 +8,15 @@ import pytest
 from doubles import MemoryWorld
 from sightplan.agent import PrivilegedFacts, make_policy, run_episode
 from sightplan.domains import load_domain
-from sightplan.metrics import EpisodeScorer, sem
+from sightplan.metrics import EpisodeScorer, measures, sem
 from sightplan.metrics.intervals import mean_over
 from sightplan.model import InputError, Privileged
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs import (
+    EpisodePlan,
     RunSettings,
-    episode_specs,
     load_suite,
     read_suite,
-    select_problems,
     suite_for,
     suite_names,
 )
@@ -69,6 +68,12 @@ def test_what_a_suite_has_not_is_said():
         load_suite('nothing')
 
 
+def published(domain, method, model, split, measure='solved', failure_probability=0.0):
+    return load_suite('viplan').published(
+        model, measure, domain=domain, method=method, split=split,
+        failure_probability=failure_probability)
+
+
 GOOD = """
 title: T
 paper: P
@@ -90,27 +95,31 @@ def test_a_small_suite_has_plain_rules(tmp_path):
 
 @pytest.mark.parametrize(('old', 'new', 'complaint'), [
     ('title: T', 'title: [', 'cannot be read'),
-    (GOOD, '[]', 'write "key: value" lines'),
+    (GOOD, '[]', 'should be an object'),
     ('title: T\n', '', 'title is missing'),
-    ('seed: 1', 'seed: 1\nsplits: [x]', 'splits is unknown .known: title'),
-    ('seed: 1', 'seed: true', 'seed = True must be a int'),
-    ('paper: P', 'paper: 7', 'paper = 7 must be a str'),
-    ('kind: episodes', 'kind: films', "kind = 'films' must be one of episodes, samples"),
-    ('probability: 0', 'probability: 2', 'failure_probability = 2 must be in .0, 1'),
-    ('splits: [x, y], ', '', 'domains.a: splits is missing'),
-    ('splits: [x, y]', 'splits: [x, x]', 'domains.a.splits = .* list of different names'),
-    ('splits: [x, y]', 'splits: []', 'list of different names'),
-    ('max_actions: 3', 'max_actions: 0', 'domains.a.max_actions: 0 is no number of actions'),
-    ('max_actions: 3', 'max_actions: many', "'many' is no number of actions"),
-    ('max_actions: 3', 'max_actions: {x: 3}', 'domains.a.max_actions: nothing for y'),
+    ('seed: 1', 'seed: 1\nsplits: [x]', 'a suite of episodes has domains, and splits below'),
+    ('seed: 1', 'seed: true', 'seed = True: input should be a valid integer'),
+    ('paper: P', 'paper: 7', 'paper = 7: input should be a valid string'),
+    ('kind: episodes', 'kind: films', "kind = 'films': input should be 'episodes' or 'samples'"),
+    ('probability: 0', 'probability: 2', 'failure_probability = 2.*less than or equal to 1'),
+    ('splits: [x, y], ', '', 'domains.a.splits is missing'),
+    ('splits: [x, y]', 'splits: [x, x]', 'domains.a = .* splits must be different names'),
+    ('splits: [x, y]', 'splits: []', 'domains.a.splits = .* at least 1 item'),
+    ('max_actions: 3', 'max_actions: 0',
+     'domains.a.max_actions.* = 0: input should be greater than 0'),
+    ('max_actions: 3', 'max_actions: many',
+     "max_actions.* = 'many': input should be a valid integer"),
+    ('max_actions: 3', 'max_actions: {x: 3}', 'domains.a = .* max_actions: nothing for y'),
     ('max_actions: 3', 'max_actions: {x: 3, y: 4, z: 5}', "'z' is no split of it"),
-    ('max_actions: 3', 'max_actions: 3, privileged: yes', 'privileged = True must be one of none'),
-    ('max_actions: 3', 'max_actions: 3, told: always', 'domains.a: told is unknown'),
-    ('[{methods: [m], max_actions: {y: 9}}]', '{m: 9}', 'method_rules = .* must be a list'),
-    ('{y: 9}', '{z: 9}', r"method_rules\[1\].max_actions: 'z' is no split"),
-    ('methods: [m]', 'methods: m', r"method_rules\[1\].methods = 'm' must be a list"),
-    ('methods: [m]', 'methods: [m], stop_at_goal: 1', 'stop_at_goal = 1 must be true or false'),
-    ('{y: 9}}', '{y: 9}}, {methods: [m]}', r'method_rules\[2\].methods: m has rules already')])
+    ('max_actions: 3', 'max_actions: 3, privileged: yes', 'privileged = True: input should be'),
+    ('max_actions: 3', 'max_actions: 3, told: always', 'domains.a.told is unknown'),
+    ('[{methods: [m], max_actions: {y: 9}}]', '{m: 9}',
+     'domains.a.method_rules = .* should be a valid'),
+    ('{y: 9}', '{z: 9}', r"domains.a = .* max_actions: 'z' is no split"),
+    ('methods: [m]', 'methods: m', r"method_rules.0.methods = 'm': input should be a valid"),
+    ('methods: [m]', 'methods: [m], stop_at_goal: 1',
+     'stop_at_goal = 1: input should be a valid boolean'),
+    ('{y: 9}}', '{y: 9}}, {methods: [m]}', 'method_rules: m has rules already')])
 def test_bad_suite_files_are_refused_with_file_and_field(tmp_path, old, new, complaint):
     path = tmp_path / 'suite.yaml'
     assert old in GOOD
@@ -131,26 +140,24 @@ def test_its_splits_are_there_with_25_problems_each():
     ('Qwen2.5-VL 72B', (.56, .4, .04)), ('Gemma-3 27B', (.2, 0., 0.)),
     ('Molmo 7B', (.52, .08, 0.)), ('InternVL3.5 38B', (1., .88, .6))])
 def test_published_success(model, success):
-    suite = load_suite('viplan')
-    found = [suite.published('blocksworld', 'ground', model, split)
+    found = [published('blocksworld', 'ground', model, split)
              for split in ('simple', 'medium', 'hard')]
     assert tuple(f.value for f in found) == success
     assert {f.source for f in found} == {'tables 6 and 16'}
 
 
 def test_published_accuracies_failures_and_means():
-    suite = load_suite('viplan')
 
     def value(*arguments, **named):
-        return suite.published('blocksworld', *arguments, **named).value
-    assert value('ground', 'gpt-4.1', 'hard', 'clear') == .95
-    assert value('ground', 'GPT-4.1', 'hard', 'accuracy') == .98
+        return published('blocksworld', *arguments, **named).value
+    assert value('ground', 'gpt-4.1', 'hard', 'predicate_accuracy.clear') == .95
+    assert value('ground', 'GPT-4.1', 'hard', 'predicate_accuracy') == .98
     assert value('ground', 'InternVL3 78B', 'hard', failure_probability=.1) == .76
     assert value('ground_cot', 'GPT-4.1', 'simple') == .92
     assert value('ground', 'mean of five', 'all') == .47
     assert value('ground', 'mean of five', 'medium') == .49
-    assert suite.published('blocksworld', 'ground', 'nobody', 'hard') is None
-    assert suite.published('household', 'plan', 'mean of five', 'all').sem == .05
+    assert published('blocksworld', 'ground', 'nobody', 'hard') is None
+    assert published('household', 'plan', 'mean of five', 'all').sem == .05
 
 
 @pytest.mark.parametrize(('method', 'model', 'split', 'measure', 'value', 'error', 'source'), [
@@ -168,29 +175,35 @@ def test_published_accuracies_failures_and_means():
     ('ground_cot', 'InternVL3.5 38B', 'hard', 'success', .12, .06, 'tables 10 and 19')])
 def test_published_household_numbers_are_the_papers(method, model, split, measure, value, error,
                                                     source):
-    found = load_suite('viplan').published('household', method, model, split, measure)
+    name = {'success': 'solved', 'accuracy': 'predicate_accuracy'}.get(
+        measure, f'predicate_accuracy.{measure}')
+    found = published('household', method, model, split, name)
     assert (found.value, found.sem, found.source) == (value, error, source)
 
 
 def test_household_accuracies_are_there_for_every_model_split_and_predicate():
-    data = json.loads((load_suite('viplan').folder / 'published.json').read_text())
-    predicates = load_domain('household').schema.predicates
-    for table in data['tables']:
-        if table['domain'] == 'household' and table['source'].startswith('tables 10'):
-            assert len(table['models']) == {'ground': 24, 'ground_cot': 23}[table['method']]
-            for rows in table['models'].values():
-                assert set(rows) == set(SPLITS)
-                for cells in rows.values():
-                    assert set(cells) == {'success', 'accuracy', *predicates}
-                    # The whole is a mean of the parts, whatever their weights.
-                    parts = [cells[predicate][0] for predicate in predicates]
-                    assert min(parts) <= cells['accuracy'][0] <= max(parts)
+    rows = json.loads((load_suite('viplan').folder / 'published.json').read_text())['rows']
+    names = {f'predicate_accuracy.{name}' for name in load_domain('household').schema.predicates}
+    for method, models in (('ground', 24), ('ground_cot', 23)):
+        cells = {}
+        for row in rows:
+            if (row['where']['domain'], row['where']['method']) == ('household', method) and (
+                    row['source'].startswith('tables 10')):
+                cells.setdefault(row['model'], {}).setdefault(
+                    row['where']['split'], {})[row['measure']] = row['value']
+        assert len(cells) == models
+        for splits in cells.values():
+            assert set(splits) == set(SPLITS)
+            for found in splits.values():
+                assert set(found) == {'solved', 'predicate_accuracy', *names}
+                # The whole is a mean of the parts, whatever their weights.
+                parts = [found[name] for name in names]
+                assert min(parts) <= found['predicate_accuracy'] <= max(parts)
 
 
 def test_every_confusion_table_has_published_numbers_beside_it():
-    suite = load_suite('viplan')
     for name in table_names()[1:]:
-        assert suite.published('blocksworld', 'ground', name, 'simple') is not None, name
+        assert published('blocksworld', 'ground', name, 'simple') is not None, name
 
 
 FIVE = ('InternVL3.5 38B', 'InternVL3 78B', 'Qwen3-VL 32B', 'Qwen2.5-VL 72B', 'Gemma-3 27B')
@@ -200,10 +213,9 @@ EIGHT = [base + cot for base in ('plan', 'action', 'ground', 'ground_mem') for c
 @pytest.mark.parametrize('method', EIGHT)
 @pytest.mark.parametrize('domain', ['blocksworld', 'household'])
 def test_the_tables_of_single_models_agree_with_the_papers_figure_of_their_mean(domain, method):
-    suite = load_suite('viplan')
     for split in ('simple', 'medium', 'hard'):
-        each = [suite.published(domain, method, model, split).value for model in FIVE]
-        figure = suite.published(domain, method, 'mean of five', split)
+        each = [published(domain, method, model, split).value for model in FIVE]
+        figure = published(domain, method, 'mean of five', split)
         assert sum(each) / 5 == pytest.approx(figure.value, abs=.0051), split
         assert 'figure 5' in figure.source
 
@@ -217,12 +229,11 @@ CLASSES = {'planner_average': EIGHT[:4], 'grounder_average': EIGHT[4:],
                          ids='+'.join)
 def test_table_1_follows_from_the_tables_of_single_models(domains, name):
     """Means over splits and domains, and their standard error over models (and methods)."""
-    suite = load_suite('viplan')
-    means = [fmean(suite.published(domain, method, model, split).value
+    means = [fmean(published(domain, method, model, split).value
                    for domain in domains for split in SPLITS)
              for method in CLASSES[name] for model in FIVE]
     domain = domains[0] if len(domains) == 1 else 'all'
-    printed = suite.published(domain, name, 'mean of five', 'all')
+    printed = published(domain, name, 'mean of five', 'all')
     mean, error = mean_over(means)
     assert printed.value == pytest.approx(mean, abs=.0051)
     assert printed.sem == pytest.approx(error, abs=.0051)
@@ -232,11 +243,10 @@ def test_table_1_follows_from_the_tables_of_single_models(domains, name):
 @pytest.mark.parametrize('name', ['planner_average', 'grounder_average'])
 @pytest.mark.parametrize('domain', ['blocksworld', 'household'])
 def test_figure_5_averages_the_methods_of_a_class(domain, name):
-    suite = load_suite('viplan')
     for split in SPLITS:
-        each = [suite.published(domain, method, 'mean of five', split).value
+        each = [published(domain, method, 'mean of five', split).value
                 for method in CLASSES[name]]
-        printed = suite.published(domain, name, 'mean of five', split)
+        printed = published(domain, name, 'mean of five', split)
         assert printed.value == pytest.approx(fmean(each), abs=.0101), split
 
 
@@ -257,23 +267,20 @@ def test_every_alias_is_of_a_published_model():
 
 
 def test_published_numbers_of_planning_models():
-    suite = load_suite('viplan')
-    found = suite.published('blocksworld', 'plan_cot', 'GPT-4.1', 'simple')
+    found = published('blocksworld', 'plan_cot', 'GPT-4.1', 'simple')
     assert (found.value, found.sem, found.source) == (.84, .07, 'table 9')
-    found = suite.published('blocksworld', 'plan', 'Gemma-3 27B', 'simple',
-                            failure_probability=.1)
+    found = published('blocksworld', 'plan', 'Gemma-3 27B', 'simple', failure_probability=.1)
     assert (found.value, found.source) == (.24, 'table 15')
-    assert suite.published('household', 'action_cot', 'Qwen3-VL 32B', 'hard') is not None
+    assert published('household', 'action_cot', 'Qwen3-VL 32B', 'hard') is not None
 
 
 def test_published_standard_errors_fit_their_values():
-    data = json.loads((load_suite('viplan').folder / 'published.json').read_text())
-    for table in data['tables']:
-        for rows in table['models'].values():
-            for cells in rows.values():
-                value, error = cells['success']
-                if error is not None and 'table 1 ' not in table['source']:
-                    assert error == pytest.approx(sem(value, 25), abs=.006)
+    rows = json.loads((load_suite('viplan').folder / 'published.json').read_text())['rows']
+    checked = [row for row in rows if row['measure'] == 'solved' and row['sem'] is not None
+               and 'table 1 ' not in row['source']]
+    assert len(checked) > 500
+    for row in checked:
+        assert row['sem'] == pytest.approx(sem(row['value'], 25), abs=.006)
 
 
 # Anchors
@@ -284,8 +291,7 @@ BOTH = pytest.mark.parametrize('domain', ['blocksworld', 'household'])
 
 def specs(domain, method):
     settings = RunSettings(domain=domain, split='all', method=method)
-    domain, pairs, _ = select_problems(settings)
-    return episode_specs(settings, domain, pairs)
+    return EpisodePlan(settings).items
 
 
 def score(method, spec, world, planner=None):
@@ -302,7 +308,7 @@ def test_the_idle_agent_scores_zero_because_no_problem_starts_solved(domain):
     world = MemoryWorld(domain)
     lines = [score('idle', spec, world) for spec in specs(domain, 'idle')]
     assert len(lines) == 75
-    assert all(line['scored'] and not line['solved'] for line in lines)
+    assert all(measures.scored(line) and not measures.solved(line) for line in lines)
 
 
 @BOTH
@@ -311,7 +317,7 @@ def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest(domain):
     with FastDownwardPlanner() as planner:
         for spec in specs(domain, 'oracle'):
             line = score('oracle', spec, world, planner)
-            assert line['scored'] and line['solved'], spec.episode_id
+            assert measures.scored(line) and measures.solved(line), spec.episode_id
             assert line['steps'] <= 1.5 * line['optimal_length'], spec.episode_id
 
 
@@ -325,6 +331,6 @@ def test_the_oracle_agent_solves_one_problem_of_each_household_task_in_the_simul
     with sim.make_world(pictures='none') as world, FastDownwardPlanner() as planner:
         lines = [score('oracle', spec, world, planner) for spec in tasks.values()]
     # Each has the paper's budget of actions, or it would not be solved.
-    assert [line['episode_id'] for line in lines if not line['solved']] == []
+    assert [line['id'] for line in lines if not measures.solved(line)] == []
     assert sum(line['steps'] for line in lines) <= 1.2 * sum(
         line['optimal_length'] for line in lines)

@@ -143,7 +143,7 @@ def test_broken_folders_name_the_file_and_the_reason(folder, file, old, new, wor
     assert str(caught.value).startswith(f'{path}:') and words in str(caught.value)
 
 
-@pytest.mark.parametrize('file', ['domain.pddl', 'domain.yaml', 'questions.yaml', 'goal.yaml'])
+@pytest.mark.parametrize('file', ['domain.pddl', 'questions.yaml', 'goal.yaml', 'prompts.yaml'])
 def test_missing_files_are_named(folder, file) -> None:
     (folder / file).unlink()
     with pytest.raises(DomainError, match=f'{file}:1: cannot be read'):

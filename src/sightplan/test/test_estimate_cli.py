@@ -210,7 +210,7 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
     ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
     ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),
     ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
-    ('{"answer": "yes"}', 'None is not an atom'),
+    ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
     ('{"atom": "on r,g", "answer": "yes", "p_yes": 1.5}', 'p_yes = 1.5'),
     ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),
@@ -232,12 +232,46 @@ def test_a_malformed_answer_names_file_and_line(folder, capsys, line, message):
 def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
     write(folder / 'c.jsonl', [case])
     code, _, err = run(capsys, '--domain', 'blocksworld', '--cases', 'c.jsonl')
-    assert code == 2 and 'c.jsonl:1' in err and message in err
+    assert code == 1 and 'c.jsonl:1' in err and message in err
+
+
+BAD_LINES = [
+    ('{"id": 2, "problem": "p.pddl", "answers": {"on r,x": "yes"}}', 'on r,x is no atom'),
+    ('{"id": 3, "problem": "no.pddl", "answers": {}}', 'no.pddl:1: cannot be read'),
+    ('{"id": 4, "problem": "p.pddl", "answers": {"on r,g": 1}}', 'answer = 1'),
+    ('{"id": 5, "problem": "(define (problem p) (:domain lamps))", "answers": {}}', ':objects'),
+    ('{"id": 6', 'is not JSON'), ('[7]', 'is not a JSON object'), ('\udcff', 'is not JSON'),
+    ('{"problem": "p.pddl", "answers": {}}', '"id"')]
+
+
+@pytest.mark.parametrize('domain', [(), ('--domain', 'blocksworld')])
+def test_bad_cases_are_named_and_the_others_are_estimated(folder, capsys, domain):
+    (folder / 'p.pddl').write_text(TWO_BLOCKS)
+    good = '{"id": "good", "problem": "p.pddl", "answers": {"on r,g": "yes"}}'
+    lines = [*(line for line, _ in BAD_LINES), good]
+    (folder / 'c.jsonl').write_bytes('\n'.join(lines).encode('utf-8', 'surrogateescape'))
+    code, found, err = run(capsys, *domain, '--cases', 'c.jsonl', '--json')
+    assert code == 1 and [line['id'] for line in found] == ['good']
+    messages = err.splitlines()
+    assert len(messages) == len(BAD_LINES) + 1
+    for number, ((_, wanted), message) in enumerate(zip(BAD_LINES, messages, strict=False), 1):
+        assert f'c.jsonl:{number}:' in message and wanted in message
+    assert f'{len(BAD_LINES)} of {len(lines)} cases cannot be used' in messages[-1]
+    code, out, _ = run(capsys, *domain, '--cases', 'c.jsonl')
+    assert code == 1 and out.startswith('good: ') and len(out.splitlines()) == 1
+
+
+@pytest.mark.parametrize('arguments', [
+    ['--k', '0'], ['--calibration', 'no.json'], ['--domain', 'nowhere'],
+    ['--domain-file', 'no.pddl']])
+def test_what_is_wrong_for_all_cases_is_bad_usage(folder, capsys, arguments):
+    write(folder / 'c.jsonl', [{'id': 1, 'problem': 'p.pddl', 'answers': {}}])
+    code, out, err = run(capsys, '--cases', 'c.jsonl', *arguments)
+    assert (code, out) == (2, '') and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['--domain', 'blocksworld', '--answers', 'a.jsonl'], '--problem'),
-    (['--problem', 'p.pddl', '--domain', 'nowhere', '--answers', 'a.jsonl'], 'nowhere'),
     (['--problem', 'p.pddl', '--domain-file', 'p.pddl', '--answers', 'a.jsonl'], 'p.pddl'),
     (['--problem', 'no.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl'], 'no.pddl'),
     (['--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'no.jsonl'], 'no.jsonl'),
@@ -246,6 +280,13 @@ def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
 def test_bad_usage_is_exit_code_2_with_a_message(folder, capsys, arguments, message):
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, '') and message in err
+
+
+def test_an_unknown_domain_is_named_with_those_that_are_known(folder, capsys) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, '--problem', 'p.pddl', '--domain', 'blocksword', '--answers', 'a.jsonl')
+    assert caught.value.code == 2
+    assert "domain 'blocksword' is unknown; choose one of blocksworld" in capsys.readouterr().err
 
 
 def test_a_problem_may_name_its_domain(tmp_path, capsys):

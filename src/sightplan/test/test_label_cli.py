@@ -57,10 +57,10 @@ def test_a_session_from_the_shell(tmp_path):
             body = json.dumps({'image': IDS[0], 'atom': 'on r,g', 'label': 'no'}).encode()
             with urllib.request.urlopen(urllib.request.Request(
                     f'{found[1]}label', body, {'Content-Type': 'application/json'}),
-                    timeout=20) as reply:
+                    timeout=240) as reply:
                 assert json.load(reply)['labelled'] == 1
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=240)
         finally:
             process.kill()
     assert process.returncode == 0, err
@@ -84,7 +84,7 @@ def test_summary_as_json(labels, capsys):
     assert summary['people'] == {'ann': {'yes': 1, 'no': 1, 'unclear': 0},
                                  'bob': {'yes': 1, 'no': 0, 'unclear': 1}}
     assert summary['agreement'][0]['n'] == 2
-    assert len(summary['complaints']) == 1
+    assert len(summary['warnings']) == 1
 
 
 @pytest.mark.parametrize(('arguments', 'words'), [

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.labelling import Label, LabelFile, LabelValue, read_labels
-from sightplan.labelling.labels import parse_labels
+from sightplan.labelling.labels import parse_label
 from sightplan.model import Atom, InfrastructureError, InputError
+from sightplan.model.journal import parse
 
 ON, CLEAR = Atom('on', ('r', 'g')), Atom('clear', ('r',))
 YES, NO, UNCLEAR = LabelValue
@@ -34,6 +35,11 @@ def label(value, who='', atom=ON, time=None):
     return Label(IMAGE, atom, value, who, time)
 
 
+def parse_labels(data, name):
+    content = parse(data, name)
+    return [parse_label(line.data, line.where) for line in content.lines], content.truncated
+
+
 def written(path, *labels):
     path.write_text(''.join(one.to_line() for one in labels))
     return path
@@ -50,21 +56,22 @@ def test_a_file_by_hand_needs_three_fields(tmp_path):
     assert labels.truth('a', ON) is True
     assert labels.truth('a', CLEAR) is False
     assert labels.truth('b', ON) is None
-    assert labels.complaints == ()
+    assert labels.warnings == ()
 
 
 @pytest.mark.parametrize(('line', 'words'), [
     ('{"atom": "on r,g", "label": "yes"}', 'image is missing'),
-    ('{"image": 3, "atom": "on r,g", "label": "yes"}', 'image = 3 must be text'),
-    ('{"image": "a", "label": "yes"}', 'atom: None is not an atom; write it as'),
-    ('{"image": "a", "atom": "on(r, g)", "label": "yes"}', "atom: 'on(r, g)' is not an atom"),
-    ('{"image": "a", "atom": "on r,g"}', 'label is missing; write "yes"'),
-    ('{"image": "a", "atom": "on r,g", "label": true}', 'label = True must be "yes"'),
-    ('{"image": "a", "atom": "on r,g", "label": "maybe"}', "label = 'maybe' must be"),
+    ('{"image": 3, "atom": "on r,g", "label": "yes"}', 'image = 3: must be text'),
+    ('{"image": "a", "label": "yes"}', 'atom is missing'),
+    ('{"image": "a", "atom": "on(r, g)", "label": "yes"}',
+     "atom = 'on(r, g)': is not an atom; write it as"),
+    ('{"image": "a", "atom": "on r,g"}', 'label is missing'),
+    ('{"image": "a", "atom": "on r,g", "label": true}', 'label = True: must be "yes"'),
+    ('{"image": "a", "atom": "on r,g", "label": "maybe"}', "label = 'maybe': must be"),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "who": "a\\nb"}', 'on one line'),
-    ('{"image": "a", "atom": "on r,g", "label": "yes", "time": "noon"}', "time = 'noon' must be"),
+    ('{"image": "a", "atom": "on r,g", "label": "yes", "time": "noon"}', "time = 'noon': must be"),
     ('{"image": "a", "atom": "on r,g", "label": "yes", "stamp_ns": 1.5}', 'stamp_ns = 1.5'),
-    ('["a", "on r,g", "yes"]', 'is not a JSON object; write {"image"'),
+    ('["a", "on r,g", "yes"]', 'is not a JSON object; write one object a line'),
     ('a on r,g yes', 'is not JSON'),
     ('[' * 100_000, 'is not JSON'),
 ])
@@ -200,9 +207,9 @@ def test_a_file_torn_anywhere_is_read_up_to_there_and_goes_on(tmp_path_factory, 
     complete = sum(len(b''.join(with_ends[:n])) - 1 <= cut for n in range(1, len(labels) + 1))
     kept, torn = parse_labels(path.read_bytes(), 'a')
     assert kept == labels[:complete]
-    assert bool(read_labels(path).complaints) is bool(torn)
+    assert bool(read_labels(path).warnings) is bool(torn)
     file = LabelFile(path)
-    assert bool(file.complaints) is bool(torn)
+    assert bool(file.warnings) is bool(torn)
     file.append(labels)
     file.close()
     assert parse_labels(path.read_bytes(), 'a') == ([*labels[:complete], *labels], b'')
@@ -276,7 +283,7 @@ def test_what_others_added_is_told_before_a_label_is_written(tmp_path):
     second.append_after(decide)
     second.append_after(decide)
     with path.open('a') as by_hand:
-        by_hand.write('rubbish\n' + label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
+        by_hand.write(label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
     second.append_after(decide)
     first.append_after(decide)
     assert told == [[('ann', YES)], [], [('cyd', UNCLEAR)], [('ann', NO), ('cyd', UNCLEAR)]]

@@ -32,7 +32,7 @@ YES, NO, UNCLEAR = LabelValue
 
 def ask(server, where, method='GET', body=None, token=None, **headers):
     """Status, headers and body of a reply; ``None`` leaves a header out."""
-    connection = http.client.HTTPConnection('127.0.0.1', server.server_port, timeout=20)
+    connection = http.client.HTTPConnection('127.0.0.1', server.server_port, timeout=240)
     sent = {'Host': f'127.0.0.1:{server.server_port}'} | {
         name.replace('_', '-'): value for name, value in headers.items()}
     prefix = server.token if token is None else token

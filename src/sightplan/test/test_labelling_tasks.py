@@ -42,11 +42,11 @@ def test_each_pair_is_asked_once():
 
 def test_pictures_that_are_lost_are_said():
     damaged = episode(asked(0, {ON: 'yes'}), asked(1, {ON: 'yes'}), asked(1, {CLEAR: 'yes'}),
-                      complaints=['the end is missing'], without=(1,))
+                      warnings=['the end is missing'], without=(1,))
     tasks = collect([damaged])
     assert pairs(tasks) == [(IDS[0], ON)]
-    assert tasks.complaints[0].endswith('the end is missing')
-    assert tasks.complaints[1].startswith('2 batches of questions are left out')
+    assert tasks.warnings[0].endswith('the end is missing')
+    assert tasks.warnings[1].startswith('2 batches of questions are left out')
 
 
 def test_looks_without_a_picture_are_no_tasks():
@@ -127,7 +127,7 @@ def test_bags_that_cannot_be_read_are_left_out(monkeypatch):
     seen = []
     tasks = collect_bags(['a', 'a', 'b'], lambda done, of: seen.append((done, of)))
     assert pairs(tasks) == [(IDS[0], ON)]
-    assert tasks.complaints == ('bad: is no bag',)
+    assert tasks.warnings == ('bad: is no bag',)
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
     monkeypatch.setattr(tasks_module, 'find_bags', lambda path: [Path('bad')])
     with pytest.raises(InputError, match='1 bags hold no picture with questions .bad: is no bag'):
@@ -139,7 +139,7 @@ def test_a_recorded_run_is_labelled(tmp_path):
                     backend_options={'table': 'gpt-4.1'}, bags='all', out=str(tmp_path / 'run')),
         world=MemoryWorld(), planner=SearchPlanner())
     tasks = collect_bags([tmp_path / 'run'])
-    assert tasks.complaints == ()
+    assert tasks.warnings == ()
     asked_of = {image.episode: image for image in reversed(tasks.images)}
     assert len(asked_of) == 2
     pictures = Pictures()

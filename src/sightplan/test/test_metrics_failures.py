@@ -24,7 +24,8 @@ from sightplan.metrics import (
     cause_of,
     failure_counts,
     failure_of,
-    summarise,
+    measures,
+    summarise_episodes,
     without_truth,
 )
 from sightplan.model import (
@@ -371,7 +372,7 @@ def test_what_the_line_tells_of_proposals():
     assert line['usage'] == {'requests': 8, 'prompt_tokens': 800, 'completion_tokens': 80,
                              'cost_usd': None}
     assert line['model'] == 'scripted planner'
-    summary = summarise([line, line])
+    summary = summarise_episodes([line, line])
     assert summary['usage']['requests'] == 16
     assert summary['proposals'] == {'planned': 8, 'unknown_action': 4, 'unparsed': 4}
     assert summary['repaired'] == 4 and summary['actions']['invalid'] == 8
@@ -382,11 +383,11 @@ def test_what_the_line_tells_of_proposals():
 
 def test_costs_are_summed_where_they_are_known():
     lines = [episode('idle') for _ in range(3)]
-    assert summarise(lines)['usage'] is None
+    assert summarise_episodes(lines)['usage'] is None
     lines[1]['usage'] = {'requests': 2, 'prompt_tokens': 3, 'completion_tokens': 4, 'cost_usd': .5}
     lines[2]['usage'] = {'requests': 1, 'prompt_tokens': 1, 'completion_tokens': 1,
                          'cost_usd': None}
-    assert summarise(lines)['usage'] == {'requests': 3, 'prompt_tokens': 4,
+    assert summarise_episodes(lines)['usage'] == {'requests': 3, 'prompt_tokens': 4,
                                          'completion_tokens': 5, 'cost_usd': .5}
 
 
@@ -400,7 +401,7 @@ def test_what_breaks_down_is_infrastructure():
             return super().observe()
     line = episode(world=Breaks())
     assert 'the camera is gone' in failed(line, 'infrastructure', 1, stop='error')['text']
-    assert not line['scored']
+    assert not measures.scored(line)
 
     class Down:
         model, usage = 'down', None
@@ -418,17 +419,17 @@ def test_a_method_that_gives_up():
 
 def test_a_solved_episode_has_no_cause():
     for line in (episode(), episode('plan', proposer=Proposer(R2, G2), stop_at_goal=True)):
-        assert line['solved'] and line['failure'] is None
+        assert measures.solved(line) and line['failure'] is None
         assert failure_of(line) is cause_of(line) is None
         assert line['goal_unmet'] == []
 
 
 def test_a_cancelled_episode_has_no_cause():
-    assert failure_of({'stop': 'cancelled', 'scored': False, 'solved': False}) is None
+    assert failure_of({'stop': 'cancelled', 'measures': {'solved': None}}) is None
 
 
 def test_lines_of_earlier_versions_are_sorted_as_far_as_they_go():
-    old = {'solved': False, 'scored': True, 'stop': 'no_plan', 'message': '', 'error': None,
+    old = {'measures': {'solved': 0.0}, 'stop': 'no_plan', 'message': '', 'error': None,
            'steps': 1, 'split': 's',
            'actions': [{'action': 'moveblock(g, c2)', 'status': 'withheld', 'outcome': '',
                         'right': False}],
@@ -438,7 +439,7 @@ def test_lines_of_earlier_versions_are_sorted_as_far_as_they_go():
     assert cause_of({**old, 'wrong': old['wrong'][1:]}) == 'planner_found_nothing'
     assert cause_of({**old, 'stop': 'plan_done', 'wrong': []}) == 'goal_misjudged'
     assert cause_of({**old, 'stop': 'repeated_illegal', 'wrong': []}) == 'repeated_illegal'
-    assert cause_of({'stop': 'something new', 'scored': True}) == 'stopped_early'
+    assert cause_of({'stop': 'something new', 'measures': {'solved': 0.0}}) == 'stopped_early'
     assert cause_of({}) == 'infrastructure'
 
 
@@ -451,7 +452,7 @@ def test_a_run_of_an_earlier_version_is_summarised():
     old['actions'] = [{key: step[key] for key in ('action', 'status', 'outcome', 'right')}
                       for step in line['actions']]
     old['plans'] = [{k: v for k, v in plan.items() if k != 'step'} for plan in line['plans']]
-    summary, whole = summarise([old, line]), summarise([line, line])
+    summary, whole = summarise_episodes([old, line]), summarise_episodes([line, line])
     assert summary['failures'] == whole['failures'] == {
         'episodes': 2, 'causes': {'precondition_judged_false': 2},
         'shares': {'precondition_judged_false': 1.}}
@@ -470,10 +471,10 @@ def test_a_recorded_cause_stands():
 
 def test_the_summary_counts_causes():
     lines = [episode(), episode('idle'), episode('idle'), episode(change=imagines(GOAL))]
-    assert summarise(lines)['failures'] == {
+    assert summarise_episodes(lines)['failures'] == {
         'episodes': 3, 'causes': {'goal_misjudged': 1, 'stopped_early': 2},
         'shares': {'goal_misjudged': pytest.approx(1 / 3), 'stopped_early': pytest.approx(2 / 3)}}
-    assert summarise(lines[:1])['failures'] == {'episodes': 0, 'causes': {}, 'shares': {}}
+    assert summarise_episodes(lines[:1])['failures'] == {'episodes': 0, 'causes': {}, 'shares': {}}
 
 
 # Whatever happened, there is exactly one cause
@@ -500,7 +501,8 @@ steps = st.fixed_dictionaries(
               'misled': st.lists(answers, max_size=2),
               'proposal': words([s.value for s in ProposalStatus])})
 random_lines = st.fixed_dictionaries(
-    {'solved': st.booleans(), 'scored': st.booleans(), 'stop': words(
+    {'measures': st.fixed_dictionaries({'solved': st.sampled_from([None, 0.0, 1.0])}),
+     'stop': words(
         [r.value for r in StopReason] + ['', 'unheard of']),
      'message': words(['', 'why']), 'error': words([None, 'why'])},
     optional={'actions': st.lists(steps, max_size=6), 'wrong': st.lists(wrongs, max_size=6),
@@ -523,11 +525,11 @@ def test_any_line_has_exactly_one_cause(line):
     before = json.dumps(line)
     found = failure_of(line)
     assert json.dumps(line) == before, 'the line is only read'
-    if line['solved'] or line['stop'] == 'cancelled' or without_truth(line):
+    if measures.solved(line) or line['stop'] == 'cancelled' or without_truth(line):
         assert found is None
         return
     assert found.cause in Cause and found == failure_of(json.loads(before))
-    assert (found.cause is Cause.INFRASTRUCTURE) == (not line['scored'])
+    assert (found.cause is Cause.INFRASTRUCTURE) == (not measures.scored(line))
     assert found.step >= 0 and found.text and len(found.answers) <= found.answer_count
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
     assert failure_counts([line])['episodes'] == 1
@@ -541,8 +543,8 @@ def test_any_episode_has_a_cause_unless_it_is_solved(seed, method, error, bungle
     line = episode(method, world=world, seed=seed, max_actions=budget,
                    failure_probability=bungled,
                    grounder=GuessingGrounder(world, error=error, seed=seed))
-    assert (line['failure'] is None) == line['solved']
-    assert line['scored']
+    assert (line['failure'] is None) == measures.solved(line)
+    assert measures.scored(line)
     if line['failure']:
         assert line['failure']['cause'] in {cause.value for cause in Cause}
 
@@ -557,7 +559,7 @@ def test_every_cause_has_a_rule_and_every_rule_is_told():
 def test_a_missed_effect_of_which_the_goal_answers_know_nothing():
     answer = {'purpose': 'effect', 'atom': 'clear r', 'answer': 'no', 'truth': True, 'step': 1,
               'image_id': 'i', 'stamp_ns': 5}
-    line = {'solved': False, 'scored': True, 'stop': 'plan_done', 'steps': 2,
+    line = {'measures': {'solved': 0.0}, 'stop': 'plan_done', 'steps': 2,
             'plans': [{'status': 'solved', 'step': 0, 'length': 2}],
             'goal_unmet': [{'literal': 'on g,r', 'last': None}],
             'actions': [{'action': str(R2), 'status': 'executed', 'outcome': 'no_op',

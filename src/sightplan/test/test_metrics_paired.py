@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightplan.metrics.paired import agreement, holm, mcnemar_exact, paired_bootstrap
+from sightplan.metrics.measures import MEAN, STATISTIC, Measure
+from sightplan.metrics.paired import compare, holm, mcnemar_exact, paired_bootstrap
 
 COUNTS = st.integers(0, 60)
 
@@ -116,14 +117,49 @@ def test_bootstrap_refuses(arguments, message):
         paired_bootstrap(*arguments)
 
 
-def test_agreement_counts_common_episodes_only():
-    first = {'a': True, 'b': True, 'c': False, 'd': True, 'only here': True}
-    second = {'d': False, 'c': False, 'b': True, 'a': False, 'only there': True}
-    found = agreement(first, second)
-    assert (found.both, found.only_first, found.only_second, found.neither) == (1, 2, 0, 1)
-    assert found.n == 4 and found.p == .5 and found.gain.difference == .5
-    assert agreement(first, second, dict.fromkeys('abcd', 'p')).gain.groups == 1
-    assert agreement({'a': True}, {'b': True}) is None
+def lines_of(name, values, cluster=str):
+    return {key: {'cluster': cluster(key), 'measures': {name: value}}
+            for key, value in values.items()}
+
+
+SOLVED = Measure('solved', 'goal reached', primary=True)
+
+
+def test_a_fraction_is_compared_on_common_scored_items_only():
+    first = lines_of('solved', {'a': 1., 'b': 1., 'c': 0., 'd': 1., 'x': 1., 'only here': 1.})
+    second = lines_of('solved', {'d': 0., 'c': 0., 'b': 1., 'a': 0., 'x': None, 'only there': 1.})
+    found = compare(first, second, SOLVED)
+    assert (found.counts, found.n, found.clusters, found.p) == ((1, 2, 0, 1), 4, 4, .5)
+    assert (found.first, found.second, found.difference) == (.75, .25, .5)
+    assert found.low <= .5 <= found.high
+    one = compare(lines_of('solved', {'a': 1., 'b': 0.}, lambda key: 'p'), second, SOLVED)
+    assert (one.clusters, one.low, one.high) == (1, None, None)
+    assert compare(lines_of('solved', {'a': 1.}), lines_of('solved', {'b': 1.}), SOLVED) is None
+
+
+def test_a_mean_has_no_mcnemar_test_and_its_interval_is_that_of_the_differences():
+    first = lines_of('questions', {f'e{n}': 10. + n for n in range(40)})
+    second = lines_of('questions', {f'e{n}': 8. + n for n in range(40)})
+    found = compare(first, second, Measure('questions', 'questions asked', MEAN, None))
+    assert (found.difference, found.low, found.high) == (2., 2., 2.)  # pairs differ all alike
+    assert (found.counts, found.p) == (None, None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20))
+@settings(max_examples=30)
+def test_a_statistic_is_compared_as_the_difference_of_its_values(cells):
+    ratio = Measure('accuracy', '', STATISTIC, statistic=lambda columns: float(
+        columns['right'].sum() / columns['asked'].sum()))
+
+    def lines(side):
+        return {n: {'cluster': str(n % 4), 'measures': {'right': cell[side], 'asked': 5.}}
+                for n, cell in enumerate(cells)}
+    found = compare(lines(0), lines(1), ratio, resamples=50)
+    assert found.first == pytest.approx(sum(a for a, _ in cells) / (5 * len(cells)))
+    assert found.difference == pytest.approx(found.first - found.second)
+    mirrored = compare(lines(1), lines(0), ratio, resamples=50)
+    assert (mirrored.low, mirrored.high) == (pytest.approx(-found.high),
+                                             pytest.approx(-found.low))
 
 
 def test_holm_by_hand():

@@ -1,8 +1,9 @@
 """Whatever a model replies: no crash, and nothing is carried out that was not checked.
 
-Each run draws a few thousand malformed replies. More, for example 100,000 (5 to 20 minutes):
+"make test" draws a few hundred malformed replies, "make test-all" ten times as many. More, for
+example 100,000 (5 to 20 minutes):
 
-    SIGHTPLAN_FUZZ=100000 python -m pytest src/sightplan/test/test_planning_fuzz.py
+    SIGHTPLAN_FUZZ=100000 python -m pytest -m 'not slow' src/sightplan/test/test_planning_fuzz.py
 """
 
 import json
@@ -19,7 +20,8 @@ from sightplan.model import FeedbackStatus, ProposalStatus, Proposed, Stepped, S
 from sightplan.planning.visual import BackendVisualPlanner, read_proposal
 from sightplan.vlm.api import TextReply
 
-REPLIES = int(os.environ.get('SIGHTPLAN_FUZZ', '2000'))
+REPLIES = int(os.environ.get('SIGHTPLAN_FUZZ', '400'))
+SIZES = [REPLIES, pytest.param(10 * REPLIES, marks=pytest.mark.slow)]
 LOOSE = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
 METHODS = ('plan', 'plan_cot', 'action', 'action_cot')
 CASES = [(domain, problem, domain.model(problem)) for domain in (load_domain('blocksworld'),
@@ -81,23 +83,26 @@ def replies(draw):
     return text
 
 
-@pytest.mark.timeout(300 + REPLIES // 10)
-@settings(LOOSE, max_examples=REPLIES)
-@given(text=replies(), method=st.sampled_from(METHODS), case=st.sampled_from(CASES),
-       truncated=st.booleans())
-def test_any_reply_is_read(text, method, case, truncated):
-    domain, problem, model = case
-    prompt = domain.planning_prompt(method, problem)
-    proposal = read_proposal(text, prompt, domain.prompts.actions, model, truncated)
-    for action in proposal.actions:
-        model.check(action)
-        assert action.name in text.lower()
-    planned = proposal.status is ProposalStatus.PLANNED
-    assert planned is bool(proposal.actions) is not bool(proposal.message)
-    assert len(proposal.named) < 3000 and len(proposal.message) <= 400
-    assert '\n' not in proposal.named
-    for part in (proposal.named, proposal.message, proposal.explanation, proposal.text):
-        part.encode()
+@pytest.mark.timeout(1200 + REPLIES)
+@pytest.mark.parametrize('count', SIZES)
+def test_any_reply_is_read(count):
+    @settings(LOOSE, max_examples=count)
+    @given(text=replies(), method=st.sampled_from(METHODS), case=st.sampled_from(CASES),
+           truncated=st.booleans())
+    def check(text, method, case, truncated):
+        domain, problem, model = case
+        prompt = domain.planning_prompt(method, problem)
+        proposal = read_proposal(text, prompt, domain.prompts.actions, model, truncated)
+        for action in proposal.actions:
+            model.check(action)
+            assert action.name in text.lower()
+        planned = proposal.status is ProposalStatus.PLANNED
+        assert planned is bool(proposal.actions) is not bool(proposal.message)
+        assert len(proposal.named) < 3000 and len(proposal.message) <= 400
+        assert '\n' not in proposal.named
+        for part in (proposal.named, proposal.message, proposal.explanation, proposal.text):
+            part.encode()
+    check()
 
 
 def test_the_replies_are_of_every_kind():
@@ -114,36 +119,39 @@ def test_the_replies_are_of_every_kind():
     assert min(seen.values()) > 2, seen
 
 
-@pytest.mark.timeout(300 + REPLIES // 10)
-@settings(LOOSE, max_examples=max(1, REPLIES // 20))
-@given(texts=st.lists(replies(), min_size=1, max_size=8), method=st.sampled_from(METHODS),
-       case=st.sampled_from(CASES), stop_at_goal=st.booleans(),
-       on_unparsed=st.sampled_from(['stop', 'continue']),
-       on_empty=st.sampled_from(['stop', 'continue']))
-def test_any_replies_make_an_episode(texts, method, case, stop_at_goal, on_unparsed, on_empty):
-    domain, problem, model = case
-    world, events = MemoryWorld(domain), EventList()
-    sent = []
-    execute = world.execute
+@pytest.mark.timeout(1200 + REPLIES)
+@pytest.mark.parametrize('count', SIZES)
+def test_any_replies_make_an_episode(count):
+    @settings(LOOSE, max_examples=max(1, count // 20))
+    @given(texts=st.lists(replies(), min_size=1, max_size=8), method=st.sampled_from(METHODS),
+           case=st.sampled_from(CASES), stop_at_goal=st.booleans(),
+           on_unparsed=st.sampled_from(['stop', 'continue']),
+           on_empty=st.sampled_from(['stop', 'continue']))
+    def check(texts, method, case, stop_at_goal, on_unparsed, on_empty):
+        domain, problem, model = case
+        world, events = MemoryWorld(domain), EventList()
+        sent = []
+        execute = world.execute
 
-    def spy(action):
-        sent.append(action)
-        return execute(action)
-    world.execute = spy
-    script = iter(texts * 8)
-    backend = TalkingBackend(lambda request: TextReply(next(script)))
-    spec = spec_of(problem, method=method, max_actions=8, stop_at_goal=stop_at_goal)
-    ended = run_episode(
-        spec, make_policy(method, {'on_unparsed': on_unparsed, 'on_empty': on_empty}), world, None,
-        SearchPlanner(domain), events, domain,
-        visual_planner=BackendVisualPlanner(backend, domain),
-        goal_reached=lambda: problem.goal_met(world.state()))
-    assert ended.reason in (StopReason.BUDGET, StopReason.UNPARSED, StopReason.EMPTY_PLAN,
-                            StopReason.GOAL_REACHED), ended
-    proposals = [event.proposal for event in events.of(Proposed)]
-    assert sent == [proposal.actions[0] for proposal in proposals if proposal.actions]
-    assert set(sent) <= set(model.actions)
-    invalid = [step for step in events.of(Stepped)
-               if step.feedback.status is FeedbackStatus.INVALID]
-    assert all(step.action is None for step in invalid)
-    assert len(sent) + len(invalid) == ended.steps <= 8
+        def spy(action):
+            sent.append(action)
+            return execute(action)
+        world.execute = spy
+        script = iter(texts * 8)
+        backend = TalkingBackend(lambda request: TextReply(next(script)))
+        spec = spec_of(problem, method=method, max_actions=8, stop_at_goal=stop_at_goal)
+        ended = run_episode(
+            spec, make_policy(method, {'on_unparsed': on_unparsed, 'on_empty': on_empty}), world,
+            None, SearchPlanner(domain), events, domain,
+            visual_planner=BackendVisualPlanner(backend, domain),
+            goal_reached=lambda: problem.goal_met(world.state()))
+        assert ended.reason in (StopReason.BUDGET, StopReason.UNPARSED, StopReason.EMPTY_PLAN,
+                                StopReason.GOAL_REACHED), ended
+        proposals = [event.proposal for event in events.of(Proposed)]
+        assert sent == [proposal.actions[0] for proposal in proposals if proposal.actions]
+        assert set(sent) <= set(model.actions)
+        invalid = [step for step in events.of(Stepped)
+                   if step.feedback.status is FeedbackStatus.INVALID]
+        assert all(step.action is None for step in invalid)
+        assert len(sent) + len(invalid) == ended.steps <= 8
+    check()

@@ -133,7 +133,7 @@ def test_show_of_a_problem_without_a_plan_and_without_a_picture(capsys, tmp_path
 def test_bad_usage(capsys, arguments, code, words) -> None:
     found, out, err = run(capsys, *arguments)
     assert (found, out) == (code, '')
-    assert err.startswith('sightplan problems: ') and words in err
+    assert err.startswith('sightplan problems ') and words in err
 
 
 @pytest.mark.parametrize('arguments', [[], ['fly'], ['show'], ['generate'],
@@ -182,7 +182,7 @@ def test_a_sheet_shows_different_problems_with_captions(tmp_path, capsys) -> Non
     names = [entry['name'] for entry in told['problems']]
     assert len(set(names)) == 4 and all(entry['shown'] for entry in told['problems'])
     assert {name.partition('/')[0] for name in names} == set(DOMAIN.splits)
-    assert err.splitlines()[-1] == f'4/4 {names[-1]}'
+    assert err.splitlines()[-2:] == [f'4/4 {names[-1]}', f'4 pictures in {path}']
     page = sheet(path)
     assert page.shape == (2 * 12 + 2 * (48 + 22) + 10, 2 * 12 + 2 * 64 + 10, 3)
     cells = [page[y:y + 48, x:x + 64] for y in (12, 92) for x in (12, 86)]
@@ -254,7 +254,7 @@ class Gallery:
 @pytest.mark.parametrize('above', [False, True])
 def test_sheets_tell_what_is_in_view_and_what_cannot_be_shown(
         tmp_path, capsys, monkeypatch, above) -> None:
-    monkeypatch.setattr('sightplan.runs.runner.make_world', lambda name, options: Gallery())
+    monkeypatch.setattr('sightplan.runs.worlds.make_world', lambda name, options: Gallery())
     for number, problem in enumerate(DOMAIN.split_problems('simple')[:3]):
         (tmp_path / f'mine_{number}.pddl').write_text(DOMAIN.write_problem(problem))
     path = tmp_path / 'starts.png'

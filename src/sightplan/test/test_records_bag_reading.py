@@ -31,7 +31,7 @@ def test_what_our_writer_wrote(tmp_path: Path, compression: str) -> None:
     written = own_bag(tmp_path / 'b', compression)
     bag = open_bag(tmp_path / 'b')
     assert list(bag.messages()) == written.in_order()
-    assert bag.complaints == []
+    assert bag.warnings == []
     talk = bag.topics['/talk']
     assert (talk.type, talk.qos[0]['reliability'], talk.qos[0]['depth']) == (
         STRING, 'best_effort', 5)
@@ -49,7 +49,7 @@ def test_what_another_library_wrote(tmp_path: Path, plugin: StoragePlugin,
     bag = open_bag(tmp_path / 'b')
     messages = list(bag.messages())
     assert messages == written.in_order()
-    assert bag.complaints == []
+    assert bag.warnings == []
     assert bag.topics['/talk'].qos[0]['durability'] == 'transient_local', 'numbers are words'
     assert [bag.data(message.place) for message in messages] == [m.data for m in messages]
     assert bag.decode(messages[0]).data == said(messages[0])
@@ -65,7 +65,7 @@ def test_without_metadata_and_as_a_single_file(tmp_path: Path, plugin: StoragePl
         bag = open_bag(path)
         assert list(bag.messages()) == written.in_order()
         assert bag.topics['/talk'].type == STRING
-        assert bag.complaints == []
+        assert bag.warnings == []
 
 
 @pytest.mark.parametrize('plugin', [MCAP, SQLITE])
@@ -83,7 +83,7 @@ def test_a_bag_in_several_files(tmp_path: Path, plugin: StoragePlugin) -> None:
     assert messages == sorted((m for part in parts for m in part.messages),
                               key=lambda m: m.log_ns)
     assert [bag.data(m.place) for m in messages] == [m.data for m in messages]
-    assert bag.complaints == []
+    assert bag.warnings == []
 
 
 def test_some_topics_only(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_some_topics_only(tmp_path: Path) -> None:
     assert list(bag.messages(['/other'])) == [m for m in written.in_order() if m.topic == '/other']
     assert list(bag.messages(['/nobody'])) == []
     assert list(bag.messages([])) == []
-    assert bag.complaints == []
+    assert bag.warnings == []
 
 
 def test_pieces_without_wanted_messages_are_not_even_unpacked(
@@ -107,34 +107,15 @@ def test_pieces_without_wanted_messages_are_not_even_unpacked(
     bag = open_bag(tmp_path / 'b')
     assert next(bag.messages()).log_ns == 0
     read: list[int] = []
-    from sightplan.records import mcap_reading
-    original = mcap_reading.McapFile.read
-    monkeypatch.setattr(mcap_reading.McapFile, 'read', lambda self, piece: (
-        read.append(piece.at), original(self, piece))[1])
+    from rosbags.rosbag2 import storage_mcap
+    original = storage_mcap.decompress
+    monkeypatch.setattr(storage_mcap, 'decompress', lambda data, *rest: (
+        read.append(len(data)), original(data, *rest))[1])
     assert len(list(bag.messages(['/talk']))) == 5
-    assert len(read) == 4, 'and the first one is still there'
+    assert len(read) == 5
     read.clear()
     later = open_bag(tmp_path / 'b').messages()
     assert (next(later).log_ns, len(read)) == (0, 1), 'each when its time comes'
-
-
-def test_many_pieces_of_the_same_times_need_little_memory(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their messages are as many as they are, and in order, though only two fit at once."""
-    writer, types = BagWriter(tmp_path / 'b'), MessageTypes()
-    talk = writer.add_topic('/talk', types.get(STRING))
-    for piece in range(8):
-        for number in range(5):
-            writer.write(talk, 10 * number + piece, texts(f'{piece} {number}' + 'x' * 1000))
-        writer.flush()
-    writer.close()
-    from sightplan.records import bag_reading
-    cache = bag_reading.PieceCache(12_000)
-    monkeypatch.setattr(bag_reading, 'PieceCache', lambda: cache)
-    messages = list(open_bag(tmp_path / 'b').messages())
-    assert [m.log_ns for m in messages] == sorted(10 * n + p for n in range(5) for p in range(8))
-    assert [said(m)[:3] for m in messages[:3]] == ['0 0', '1 0', '2 0']
-    assert cache._size <= 12_000
 
 
 def test_messages_of_one_time_stay_in_order(tmp_path: Path) -> None:
@@ -170,7 +151,7 @@ def test_mcap_chunks_of_other_writers(tmp_path: Path, compression: str) -> None:
         path.write_bytes(renamed_chunks(path.read_bytes()))
     bag = open_bag(path)
     assert list(bag.messages()) == written.in_order()
-    assert bag.complaints == []
+    assert bag.warnings == []
 
 
 def renamed_chunks(data: bytes) -> bytes:
@@ -191,9 +172,8 @@ def test_an_unknown_compression_is_named(tmp_path: Path) -> None:
     own_bag(tmp_path / 'b', 'zstd')
     path = tmp_path / 'b' / 'b.mcap'
     path.write_bytes(path.read_bytes().replace(b'\4\0\0\0zstd', b'\4\0\0\0blub'))
-    bag = open_bag(path)
-    assert list(bag.messages()) == []
-    assert any("'blub'" in text for text in bag.complaints)
+    with pytest.raises(InputError, match=r"b\.mcap: its compression 'blub'.*record it again"):
+        list(open_bag(path).messages())
 
 
 def test_messages_outside_of_chunks(tmp_path: Path) -> None:
@@ -214,7 +194,7 @@ def test_messages_outside_of_chunks(tmp_path: Path) -> None:
     messages = list(bag.messages())
     assert [said(m) for m in messages] == ['at 10', 'at 20', 'at 30']
     assert bag.decode(messages[0]).data == 'at 10'
-    assert bag.complaints == []
+    assert bag.warnings == []
 
 
 # Types.
@@ -292,6 +272,18 @@ def test_damaged_definitions_are_an_error(tmp_path: Path, definition: str) -> No
 
 # sqlite3 files of older and of killed recorders.
 
+OLD_QOS = '''- history: 1
+  depth: 3
+  reliability: 2
+  durability: 2
+  deadline: {sec: 0, nsec: 0}
+  lifespan: {sec: 0, nsec: 0}
+  liveliness: 1
+  liveliness_lease_duration: {sec: 0, nsec: 0}
+  avoid_ros_namespace_conventions: false
+'''
+
+
 @pytest.mark.parametrize('qos', ['', ', offered_qos_profiles TEXT NOT NULL'])
 def test_sqlite_schemas_of_older_distributions(tmp_path: Path, qos: str) -> None:
     path = tmp_path / 'old_0.db3'
@@ -300,7 +292,7 @@ def test_sqlite_schemas_of_older_distributions(tmp_path: Path, qos: str) -> None
                          f'TEXT NOT NULL, serialization_format TEXT NOT NULL{qos})')
         database.execute('CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT '
                          'NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL)')
-        values = ['/talk', STRING, 'cdr', *(['- history: 1\n  depth: 3\n'] if qos else [])]
+        values = ['/talk', STRING, 'cdr', *([OLD_QOS] if qos else [])]
         database.execute(f'INSERT INTO topics VALUES(4{", ?" * len(values)})', values)
         database.execute('INSERT INTO messages VALUES(9, 4, 7, ?)', [texts('old')])
     database.close()
@@ -308,7 +300,9 @@ def test_sqlite_schemas_of_older_distributions(tmp_path: Path, qos: str) -> None
     (message,) = bag.messages()
     assert message == BagMessage('/talk', 7, texts('old'))
     assert bag.decode(message).data == 'old'
-    assert bag.topics['/talk'].qos == (({'history': 'keep_last', 'depth': 3},) if qos else ())
+    assert [(profile['history'], profile['depth'], profile['reliability'])
+            for profile in bag.topics['/talk'].qos] == (
+                [('keep_last', 3, 'best_effort')] if qos else [])
 
 
 def test_what_waits_in_the_wal_of_a_killed_recorder_is_read(tmp_path: Path) -> None:
@@ -328,7 +322,7 @@ def test_what_waits_in_the_wal_of_a_killed_recorder_is_read(tmp_path: Path) -> N
     messages = list(bag.messages())
     assert messages[:-1] == written.in_order()
     assert said(messages[-1]) == 'waiting'
-    assert 'stopped hard' in bag.complaints[0]
+    assert 'stopped hard' in bag.warnings[0]
     assert {p.name: p.read_bytes() for p in (tmp_path / 'killed').iterdir()} == before
 
 
@@ -344,7 +338,7 @@ def test_metadata_of_the_first_versions(tmp_path: Path) -> None:
     bag = open_bag(tmp_path / 'b')
     assert list(bag.messages()) == written.in_order()
     assert bag.topics['/unused'].type == 'std_msgs/msg/Empty'
-    assert bag.complaints == []
+    assert bag.warnings == []
 
 
 @pytest.mark.parametrize('text', ['', '{', 'a: b', 'rosbag2_bagfile_information: 3', '[' * 3000,
@@ -354,7 +348,7 @@ def test_metadata_that_cannot_be_read_stops_nothing(tmp_path: Path, text: str) -
     (tmp_path / 'b' / METADATA).write_text(text)
     bag = open_bag(tmp_path / 'b')
     assert list(bag.messages()) == written.in_order()
-    assert 'metadata.yaml: cannot be read' in bag.complaints[0]
+    assert 'metadata.yaml: cannot be read' in bag.warnings[0]
 
 
 def test_missing_and_additional_files_are_told(tmp_path: Path) -> None:
@@ -368,7 +362,7 @@ def test_missing_and_additional_files_are_told(tmp_path: Path) -> None:
     shutil.copy(folder / 'b_0.mcap', folder / 'elsewhere.mcap')
     bag = open_bag(folder)
     assert len(list(bag.messages())) == 2 * len(written.messages)
-    told = '\n'.join(bag.complaints)
+    told = '\n'.join(bag.warnings)
     for words in ('b_1.mcap: is missing', 'b_2.mcap: metadata.yaml does not list it; it is read',
                   'elsewhere.mcap: metadata.yaml does not list it; it is left out'):
         assert words in told
@@ -380,7 +374,7 @@ def test_fewer_messages_than_metadata_tells(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('message_count: 40', 'message_count: 41'))
     bag = open_bag(tmp_path / 'b')
     assert len(list(bag.messages())) == 40
-    assert 'tells of 41 messages, 40 could be read' in bag.complaints[0]
+    assert 'speaks of 41 messages, 40 could be read' in bag.warnings[0]
 
 
 def test_bags_are_found_in_natural_order(tmp_path: Path) -> None:
@@ -437,9 +431,10 @@ def test_no_bag_is_an_error_with_a_remedy(tmp_path: Path) -> None:
         open_bag(tmp_path)
     with pytest.raises(InputError, match='neither an MCAP nor an sqlite3'):
         open_bag(tmp_path / 'notes.txt')
-    (tmp_path / 'empty.db3').touch()
-    with pytest.raises(InputError, match='nothing'):
-        open_bag(tmp_path / 'empty.db3')
+    for name in ('empty.db3', 'empty.mcap'):
+        (tmp_path / name).touch()
+        with pytest.raises(InputError, match=name):
+            open_bag(tmp_path / name)
 
 
 @pytest.mark.parametrize('function', [find_bags, open_bag])
@@ -486,13 +481,12 @@ def test_what_may_not_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    written = own_bag(tmp_path / 'b')
+    own_bag(tmp_path / 'b')
     os.mkfifo(tmp_path / 'b' / 'b_1.mcap')
     script = ('import sys; from sightplan.records.bag_reading import open_bag\n'
-              'bag = open_bag(sys.argv[1]); print(len(list(bag.messages())), bag.complaints)')
-    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=60,
-                            capture_output=True, text=True, check=True).stdout
-    assert opened.startswith(f'{len(written.messages)} ')
+              'open_bag(sys.argv[1])')
+    opened = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'b')], timeout=240,
+                            capture_output=True, text=True).stderr
     assert 'b_1.mcap: is not a regular file' in opened
     for function in (find_bags, open_bag):
         with pytest.raises(InputError, match='not a regular file.*copy what it gives'):

@@ -75,7 +75,7 @@ def messages(bag):
     """(relative topic, decoded message) in the order of the bag."""
     opened = open_bag(bag)
     found = [(m.topic.lstrip('/'), opened.decode(m)) for m in opened.messages()]
-    assert not opened.complaints
+    assert not opened.warnings
     return found
 
 
@@ -100,12 +100,12 @@ def test_a_bag_scores_as_the_live_run_did(go, tmp_path, method):
        backend_options={'table': 'gemma-3-27b-it'})
     for line in lines(tmp_path / 'run'):
         (episode,) = read_episodes(tmp_path / 'run' / line['bag'])
-        assert episode.complaints == ()
+        assert episode.warnings == ()
         assert differences(line, rescore(episode)) == []
         assert (line['images'] > 0) is (method != 'oracle') and line['images_missing'] == 0
         live = events.events
         first = next(n for n, event in enumerate(live) if isinstance(event, EpisodeStarted)
-                     and event.spec.episode_id == line['episode_id'])
+                     and event.spec.episode_id == line['id'])
         for event, again in zip(live[first:], episode.events, strict=False):
             assert type(event) is type(again)
             if isinstance(event, Observed):
@@ -259,7 +259,7 @@ def test_an_attempt_on_ros_keeps_its_place(go, tmp_path):
     go(episodes=1, out=str(tmp_path / 'other'))
     (line,) = lines(tmp_path / 'other')
     assert line['bag'] == f'bags/{name}.2'
-    assert open_bag(tmp_path / 'other' / line['bag']).complaints == []
+    assert open_bag(tmp_path / 'other' / line['bag']).warnings == []
     assert {path.name: path.read_bytes() for path in other.iterdir()} == before
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from sightplan.model import Atom, Belief, BeliefUpdated, InputError, WorldError
 from sightplan.records import topics
-from sightplan.records.bag import MessageTypes
 from sightplan.records.messages import (
     BagMessages,
     Messages,
@@ -23,7 +22,7 @@ from sightplan.records.messages import (
     text,
     truth_from_msg,
 )
-from sightplan.records.truth import Retold, Told
+from sightplan.records.truth import RepeatedTruth, TruthReply
 
 MAKE = BagMessages()
 OWN = sorted(name for name in message_types().store.types
@@ -44,28 +43,6 @@ def test_fields_and_types_that_there_are_not_are_refused() -> None:
         MAKE('x/msg/Y')
     with pytest.raises(InputError, match='bytes cannot be read'):
         MAKE.read(b'\0\1\0\0\5', 'sightplan_interfaces/msg/Atom')
-
-
-def test_messages_of_another_version_are_completed_at_every_depth(tmp_path: object) -> None:
-    """A field may be gained by a message within a list within a message; others may be lost."""
-    then = tmp_path / 'then'
-    now = tmp_path / 'now'
-    for folder, inner, outer in (
-            (then, 'string name\n', 'In[] list\nIn one\nfloat64 gone\nuint8[] numbers\n'),
-            (now, 'string name\nuint8[2] pair\nbool flag\n',
-             'In[] list\nIn one\nuint8[] numbers\nfloat32 fresh\nIn another\nstring[] words\n')):
-        folder.mkdir()
-        (folder / 'In.msg').write_text(inner)
-        (folder / 'Out.msg').write_text(outer)
-    old, new = (BagMessages(MessageTypes({'my': folder})) for folder in (then, now))
-    message = old('my/msg/Out', list=[old('my/msg/In', name='a'), old('my/msg/In', name='b')],
-                  gone=2.0, numbers=[1, 2], one=old('my/msg/In', name='c'))
-    message = new.completed(old.read(old.data(message), 'my/msg/Out'), 'my/msg/Out')
-    back = new.read(new.data(message), 'my/msg/Out')
-    assert [item.name for item in (*back.list, back.one, back.another)] == ['a', 'b', 'c', '']
-    assert [item.pair.tolist() for item in back.list] == [[0, 0], [0, 0]]
-    assert back.numbers.tolist() == [1, 2]
-    assert (back.fresh, back.words, back.one.flag) == (0.0, [], False)
 
 
 @given(st.integers(0, 2**31 * 10**9 - 1))
@@ -116,13 +93,14 @@ def test_recorded_topics_are_found_in_any_namespace(name: str, found: object) ->
 
 def test_the_same_question_has_its_answers_in_their_order() -> None:
     """Two actions may end at the same time; truth may be there only when asked again."""
-    told = Retold([Told(5, outcome='success'), Told(5, outcome='illegal'),
-                   Told(1, state=frozenset(), error='away'), Told(1, state=frozenset())])
-    told.look_back_to(5)
-    assert [told.last_outcome() for _ in range(3)] == ['success', 'illegal', 'illegal']
+    truth = RepeatedTruth([
+        TruthReply(5, outcome='success'), TruthReply(5, outcome='illegal'),
+        TruthReply(1, state=frozenset(), error='away'), TruthReply(1, state=frozenset())])
+    truth.look_back_to(5)
+    assert [truth.last_outcome() for _ in range(3)] == ['success', 'illegal', 'illegal']
     with pytest.raises(WorldError, match='away'):
-        told.state(1)
-    assert told.state(1) == told.state(1) == frozenset()
-    told.look_back_to(6)
+        truth.state(1)
+    assert truth.state(1) == truth.state(1) == frozenset()
+    truth.look_back_to(6)
     with pytest.raises(WorldError, match='no outcome at 6 ns'):
-        told.last_outcome()
+        truth.last_outcome()

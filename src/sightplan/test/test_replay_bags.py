@@ -245,7 +245,7 @@ def test_truncated_bags_give_what_can_be_read(replay, folder, recorded, tmp_path
         code, result, _ = replay(folder, '--table', 'perfect', '--out', tmp_path / str(cut))
         assert code == 0 and 0 < result['answers'] <= whole
         code, result, _ = replay(folder, '--list')
-        assert code == 0 and {len(e['complaints']) > 0 for e in result['list']} <= {True, False}
+        assert code == 0 and {len(e['warnings']) > 0 for e in result['list']} <= {True, False}
 
 
 def test_nothing_readable_is_a_failure(replay, folder):

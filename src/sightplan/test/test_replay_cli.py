@@ -80,7 +80,7 @@ def test_list_says_what_bags_hold(replay, bags):
     assert first['episode'] == source.episode.spec.episode_id and first['truth'] is True
     assert first['questions'] == sum(len(b.event.questions) for b in batches(source))
     assert (first['images'], first['steps'], first['method']) == (4, 3, 'ground')
-    assert first['complaints'] == [] and first['ended'] and 'noisy_oracle' in first['model']
+    assert first['warnings'] == [] and first['ended'] and 'noisy_oracle' in first['model']
     assert 'run/bags/p0' in said
 
 
@@ -234,7 +234,7 @@ def test_damaged_bags_are_named_and_counted(replay, bags):
     code, result, said = replay('--table', 'perfect')
     assert code == 0 and result['damaged'] == 2 and result['unreadable'] == 1
     assert 'warning: run/bags/p1' in said and 'end of the episode is missing' in said
-    assert set(result['complaints']) == {'run/bags/p0', 'run/bags/p1'}
+    assert set(result['warnings']) == {'run/bags/p0', 'run/bags/p1'}
     for name in bags[1]:
         bags[1][name] = None
     code, _, said = replay('--list', out=False)

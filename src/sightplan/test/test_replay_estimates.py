@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from replay_doubles import hidden_run, recorded_run, without_truth
-from sightplan.commands.run import read_options
+from sightplan.commands.frame import read_options
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (

@@ -25,9 +25,9 @@ FAILED = line(1, False, stop='plan_done', failure=None, message='m',
 TOLD = line(2, False, usage={'requests': 1, 'prompt_tokens': 2, 'completion_tokens': 3}, failure={
     'cause': 'budget', 'step': 2, 'image_id': 'i', 'evidence': {
         'text': 't', 'stamp_ns': 4, 'action': 'a', 'answers': [WRONG], 'answer_count': 1}})
-STUCK = {**FAILED, 'episode_id': 'blocksworld/simple/p3#0', 'problem': 'p3', 'stop': 'no_plan'}
+STUCK = {**FAILED, 'id': 'blocksworld/simple/p3#0', 'problem': 'p3', 'stop': 'no_plan'}
 LINES = [line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2)), FAILED, TOLD, STUCK]
-ANSWER = {'episode': FAILED['episode_id'], 'split': 'simple', 'step': 1, 'image': 'i',
+ANSWER = {'episode': FAILED['id'], 'split': 'simple', 'step': 1, 'image': 'i',
           'stamp_ns': 5, 'atom': 'on a,b', 'answer': 'yes', 'p_yes': .5, 'p_no': .25,
           'truth': True}
 SESSION = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c', 'dirty': False,

@@ -137,7 +137,7 @@ def test_pictures_are_shown_once_and_small(tmp_path):
 
 def test_a_bag_without_pictures_or_truth_is_shown_too(tmp_path):
     line, episode = recorded(change=imagines(GOAL))
-    blind = dataclasses.replace(episode, images={}, truth=None, complaints=('event 7 is missing',))
+    blind = dataclasses.replace(episode, images={}, truth=None, warnings=('event 7 is missing',))
     made = view_of(line, blind, tmp_path)
     assert not [b for b in blocks(made, 'look') if b.picture and b.picture.uri]
     rows = [row for block in blocks(made, 'questions') for row in block.rows]
@@ -275,6 +275,7 @@ def test_without_a_bag_it_is_said_whether_the_goal_was_reached(tmp_path):
     line, episode = recorded()
     assert '<h3>Goal: reached</h3>' in page(view(line, tmp_path))
     assert '<h3>Goal</h3>' in page(view(line, tmp_path, recorded=episode))
-    unmet = {**line, 'solved': False, 'goal_unmet': [{'literal': 'clear g', 'last': None}]}
+    unmet = {**line, 'measures': {'solved': 0.0},
+             'goal_unmet': [{'literal': 'clear g', 'last': None}]}
     text = page(view(unmet, tmp_path))
     assert '<h3>Goal: not reached</h3>' in text and 'What did not hold at the end' in text

@@ -102,7 +102,7 @@ def test_episodes_are_flat_and_unknown_is_empty(tmp_path):
             'requests': 4, 'prompt_tokens': 7, 'completion_tokens': 1, 'cost_usd': None}),
         line(1, False), old]))
     first, failed, older = exporting.episodes(results).rows
-    assert (first['episode_id'], first['model_name'], first['run_seed']) == (
+    assert (first['id'], first['model_name'], first['run_seed']) == (
         'blocksworld/simple/p0#0', 'GPT-4.1', 0)
     assert (first['answers_asked'], first['answers_right'], first['requests']) == (15, 14, 4)
     assert (first['cost_usd'], first['cause'], first['seconds_reset']) == (None, None, .5)

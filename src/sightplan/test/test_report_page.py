@@ -8,7 +8,7 @@ import pytest
 
 from report_cases import asked, counts, line, write_index, write_run
 from sightplan.cli import main
-from sightplan.metrics import wilson
+from sightplan.metrics import measures, wilson
 from sightplan.model import InputError
 from sightplan.report import page
 from sightplan.report.page import FEW, Settings, build, choose, one_episode, place_of
@@ -232,7 +232,7 @@ def test_neither_solved_nor_failed_is_no_reason_for_a_page(tmp_path):
     stopped = [line(k, False, stop='cancelled', scored=False, failure=None) for k in range(FEW)]
     write_run(tmp_path / 'run', [*stopped, line(90), line(91, False), line(92)])
     chosen = choose(gather(tmp_path))
-    assert {(one.line['problem'], one.line['solved']) for one in chosen} == {
+    assert {(one.line['problem'], measures.solved(one.line)) for one in chosen} == {
         ('p90', True), ('p91', False)}
 
 
@@ -275,12 +275,13 @@ def test_complaints_are_shown(tmp_path):
 
 
 def test_lines_of_other_versions_are_shown_as_far_as_they_go(tmp_path):
-    bare = {'episode_id': 'x', 'scored': True, 'solved': False, 'stop': 'budget'}
-    odd = {**bare, 'episode_id': 'y', 'failure': {'cause': 'from the future'},
+    bare = {'id': 'x', 'measures': {'solved': 0.0}, 'stop': 'budget'}
+    odd = {**bare, 'id': 'y', 'failure': {'cause': 'from the future'},
            'actions': [{'status': 'executed'}], 'goal_unmet': [{'literal': 'on a,b'}],
            'wrong': [['effect', 'on a,b', 'yes', 0], ['x', 'on a,b', 'no', 99]],
            'plans': [{'status': 'crashed'}]}
-    broken = {**bare, 'episode_id': 'z', 'scored': False, 'stop': 'error', 'error': 'no server'}
+    broken = {**bare, 'id': 'z', 'measures': {'solved': None},
+              'stop': 'error', 'error': 'no server'}
     folder = tmp_path / 'old'
     folder.mkdir()
     (folder / 'episodes.jsonl').write_text(
@@ -577,4 +578,4 @@ def test_bad_usage_is_said(arguments, message, written, capsys):
 def test_a_place_that_cannot_be_written_is_a_failure(written, capsys):
     (written / 'file').write_text('')
     assert main(['report', str(written / 'ground'), '--out', str(written / 'file' / 'x')]) == 1
-    assert 'choose another --out' in capsys.readouterr().err
+    assert 'choose another path' in capsys.readouterr().err

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from report_cases import identity, line, write_index, write_run
+from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.report.results import completed, episode_key, gather, short_model, wrong_field
@@ -114,7 +115,7 @@ def test_a_last_line_without_its_end_is_not_committed(tmp_path, missing):
     results = gather(run)
     assert len(results.runs[0].lines) == 1 and results.complaints == ()
     store = RunStore(run)
-    assert store.open(identity(), resume=True) == {line(0)['episode_id']}
+    assert store.open(identity(), resume=True) == {line(0)['id']}
     store.close()
 
 
@@ -165,17 +166,17 @@ def test_lines_of_earlier_versions_lack_fields(tmp_path):
 
 
 def test_lines_that_are_none_of_results_are_named(tmp_path):
-    run = write_run(tmp_path / 'run', [line(0), line(1, scored='yes'), line(2, questions=-1),
-                                       {'solved': True}])
+    run = write_run(tmp_path / 'run', [line(0), line(1, measures='yes'), line(2, questions=-1),
+                                       {'measures': {}}])
     said = gather(run).complaints[0]
     assert '3 damaged lines' in said
-    assert '2 (scored), 3 (questions), 4 (episode_id)' in said
+    assert '2 (measures), 3 (questions), 4 (id)' in said
 
 
 def test_repeated_lines_count_once(tmp_path):
     run = write_run(tmp_path / 'run', [line(0), line(0, False), line(1)])
     results = gather(run)
-    assert [one['solved'] for one in results.runs[0].lines] == [True, True]
+    assert [measures.solved(one) for one in results.runs[0].lines] == [True, True]
     assert '1 repeated line is left out, of blocksworld/simple/p0#0' in results.complaints[0]
 
 

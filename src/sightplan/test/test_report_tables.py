@@ -539,7 +539,7 @@ def test_costs_per_episode(tmp_path):
 
 
 def test_what_earlier_versions_did_not_write_is_not_zero(tmp_path):
-    bare = [{'episode_id': f'e{n}', 'scored': True, 'solved': n > 1, 'stop': 'x'}
+    bare = [{'id': f'e{n}', 'measures': {'solved': float(n > 1)}, 'stop': 'x'}
             for n in range(4)]
     write_run(tmp_path / 'a', bare)
     write_run(tmp_path / 'b', [{**line(5, False), 'failure': None}], seed=1)

@@ -13,10 +13,11 @@ import yaml
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from fake_openai import FakeServer, chat, error
 from sightplan import cli, sweeps
+from sightplan.metrics import measures
 from sightplan.model import BackendError, CancelledError, InputError, WorldError
+from sightplan.model.journal import StorageError
 from sightplan.records import RunStore
-from sightplan.records.run_store import StorageError
-from sightplan.runs import runner
+from sightplan.runs import RunSettings, worlds
 from sightplan.sweeps import How, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
@@ -35,7 +36,7 @@ def sweep_of(text: str, name: str = 'test'):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -223,7 +224,7 @@ def test_a_model_that_is_down_is_left_after_some_errors(tmp_path, monkeypatch):
 
 
 def test_one_success_between_errors_of_a_model_is_patience_for_more():
-    jobs = [Job('a', runner.RunSettings(), tuple(map(str, range(20))))]
+    jobs = [Job('a', RunSettings(), tuple(map(str, range(20))))]
     schedule = Schedule(jobs, {}, workers=1, retries=9, command='c', lock='')
     for number in range(12):
         chunk = schedule.next()
@@ -266,12 +267,12 @@ def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys)
             if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
                 raise WorldError('out of order')
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Broken())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
     sweep, watcher = sweep_of('{base: {method: oracle, split: simple, episodes: 6}, '
                               'axes: {seed: [0]}}'), Watcher()
     result = run_sweep(sweep, tmp_path / 'out', How(1, 0, engine=InsideEngine), watcher)
-    bad = [line['episode_id'] for line in RunStore(tmp_path / 'out' / sweep.cells[0].name).lines()
-           if not line['scored']]
+    bad = [line['id'] for line in RunStore(tmp_path / 'out' / sweep.cells[0].name).lines()
+           if not measures.scored(line)]
     assert bad and result['failures'] == [{
         'cell': sweep.cells[0].name, 'episodes': bad, 'error': 'WorldError: out of order'}]
     assert result['failed_infrastructure'] == len(bad)

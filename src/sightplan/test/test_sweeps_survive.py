@@ -1,10 +1,7 @@
 """Sweeps whose processes are killed, whose files are cut, whose directory is wanted twice."""
 
 import json
-import os
 import random
-import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,21 +10,15 @@ import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan.domains import load_domain
+from sightplan.metrics import measures
 from sightplan.metrics.canonical import canonical
 from sightplan.model import InputError, SpendingCapError, Usage, WorldError
 from sightplan.records import RunStore
 from sightplan.records.answers_reading import read_answers
-from sightplan.runs import runner
+from sightplan.runs import RunSettings, specify, worlds
 from sightplan.sweeps import How, parse_sweep, run_sweep
 from sightplan.sweeps.schedule import DEATHS, Job, Schedule
 from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
-from sightplan_bench.sweep import (
-    command,
-    killed_sweep,
-    plain_sweep,
-    workers_of,
-    write_sweep,
-)
 
 INSIDE = How(1, engine=InsideEngine)
 
@@ -40,7 +31,7 @@ def sweep_of(text: str, name: str = 'test'):
 def memory(monkeypatch):
     """Runs in this process with test doubles instead of simulator and planner."""
     from sightplan.planning import symbolic
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: MemoryWorld())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
@@ -55,69 +46,11 @@ def lines_of(folder: Path) -> list[dict]:
     return RunStore(folder).lines()
 
 
-# ----------------------------------------------------------------------------------- killed
-
-
-def test_a_sweep_that_is_killed_ends_with_the_metrics_of_one_that_is_not(tmp_path):
-    file = tmp_path / 'sweep.yaml'
-    write_sweep(file, 40, split='simple')
-    plain, _, metrics = plain_sweep(file, tmp_path / 'plain', 1)
-    killed = killed_sweep(file, tmp_path / 'killed', kills=5, seed=3, every_s=(0.1, 1.2))
-    assert killed.workers + killed.parents >= 2, 'it was killed'
-    assert sum(killed.ids.values()) == len(killed.ids) == 40
-    assert killed.metrics == metrics
-    assert killed.result['metrics_sha256'] == plain['metrics_sha256']
-    assert {key: killed.result[key] for key in (
-        'episodes', 'done', 'duplicates', 'failed_infrastructure', 'failures')} == {
-        'episodes': 40, 'done': 40, 'duplicates': 0, 'failed_infrastructure': 0, 'failures': []}
-
-
-def test_a_directory_is_one_commands_and_helpers_end_with_their_worker(tmp_path):
-    file = tmp_path / 'sweep.yaml'
-    write_sweep(file, 200)
-    out = tmp_path / 'out'
-    first = subprocess.Popen(command(file, out, 2), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        wait_for(lambda: any(lines_of(path.parent) for path in out.glob('*/episodes.jsonl')))
-        second = subprocess.run(command(file, out, 2), capture_output=True, text=True,
-                                timeout=60, check=False)
-        assert second.returncode == 2
-        assert f'is in use: process {first.pid} on ' in second.stderr
-        helpers = {worker: planners_of(worker) for worker in workers_of(first.pid)}
-        worker = next(pid for pid in helpers if helpers[pid])
-        os.kill(worker, signal.SIGKILL)
-        wait_for(lambda: not any(map(alive, helpers[worker])))
-        wait_for(lambda: len(set(workers_of(first.pid)) - {worker}) == 2)
-        assert first.poll() is None, 'a worker takes nobody with it'
-        left = [*workers_of(first.pid), *(
-            planner for pid in workers_of(first.pid) for planner in planners_of(pid))]
-        os.kill(first.pid, signal.SIGSTOP)  # so that it cannot tell anybody
-        os.kill(first.pid, signal.SIGKILL)
-        wait_for(lambda: not any(map(alive, left)))
-    finally:
-        first.kill()
-        first.wait()
-
-
-def planners_of(worker: int) -> list[int]:
-    return [int(child) for task in Path(f'/proc/{worker}/task').iterdir()
-            for child in (task / 'children').read_text().split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
-    except OSError:
-        return False
-
-
 def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path):
     [cell] = sweep_of('{base: {table: perfect, episodes: 2}, axes: {seed: [0]}}').cells
     lock = tmp_path / LOCK
     settings = cell.settled(tmp_path)
-    ids = tuple(spec.episode_id for spec in runner.episode_specs(
-        settings, *runner.select_problems(settings)[:2]))
+    ids = tuple(item.id for item in specify(settings).items)
     maker = Maker(lambda: False)
     lock.write_text(json.dumps({'command': 'old'}))
     chunk = Chunk(cell.name, settings, ids[:1], command='old', lock=str(lock))
@@ -127,7 +60,7 @@ def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path
         check_fence(chunk)
     outcome = maker.make(Chunk(cell.name, settings, ids[1:], command='old', lock=str(lock)))
     assert 'taken over' in outcome.error and not outcome.made
-    assert [line['episode_id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
+    assert [line['id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
     lock.write_text('')  # while the new one writes it
     assert 'taken over' in maker.make(chunk).error
 
@@ -153,8 +86,8 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
     for number, cut in enumerate(cuts):
         episodes.write_bytes(contents[0][:cut])
         kept = contents[0][:cut].count(b'\n')
-        assert [line['episode_id'] for line in lines_of(folder)] == [
-            json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]]
+        assert [line['id'] for line in lines_of(folder)] == [
+            json.loads(line)['id'] for line in contents[0].splitlines()[:kept]]
         end = rng.randrange(len(contents[1]) + 1)
         answers.write_bytes(contents[1][:end])
         found = read_answers(answers)
@@ -166,7 +99,7 @@ def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
         again = run_sweep(sweep, tmp_path, INSIDE)
         assert (again['done'], again['new'], again['duplicates']) == (4, 4 - kept, 0)
         assert again['metrics_sha256'] == whole['metrics_sha256']
-        lasting = {json.loads(line)['episode_id'] for line in contents[0].splitlines()[:kept]}
+        lasting = {json.loads(line)['id'] for line in contents[0].splitlines()[:kept]}
         by_episode = {}
         for answer in read_answers(answers)[0]:
             by_episode[answer.episode] = by_episode.get(answer.episode, 0) + 1
@@ -219,7 +152,7 @@ def test_metrics_and_summaries_are_in_the_order_of_the_episodes(memory, tmp_path
     again = json.loads((path.parent / 'summary.json').read_text())
     assert {**again, 'provenance': 0} == {**summary, 'provenance': 0}
     lines = path.read_text().splitlines(keepends=True)
-    lines[0] = lines[0].replace('"solved": true', '"solved": false')
+    lines[0] = lines[0].replace('"solved": 1.0', '"solved": 0.0')
     path.write_text(''.join(lines))
     assert run_sweep(sweep, tmp_path / 'a', INSIDE)['metrics_sha256'] != one['metrics_sha256']
 
@@ -239,13 +172,13 @@ def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
             if tries.count(spec.problem.name) <= often:
                 raise WorldError('out of order')
             super().reset(spec)
-    monkeypatch.setattr(runner, 'make_world', lambda name, options=None: Shaky())
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Shaky())
     sweep = sweep_of('{base: {method: oracle, split: simple, episodes: 3}, axes: {seed: [0]}}')
     result = run_sweep(sweep, tmp_path, INSIDE)
     assert [tries.count(name) for name in names] == [3, 3, 1]
     assert (result['done'], result['failed_infrastructure'], result['scored']) == (3, 1, 2)
     errors = [line['error'] for line in lines_of(tmp_path / sweep.cells[0].name)
-              if not line['scored']]
+              if not measures.scored(line)]
     assert len(errors) == 1 and 'out of order' in errors[0]
     again = run_sweep(sweep, tmp_path, How(1, retries=0, engine=InsideEngine))
     assert tries.count(names[1]) == 4 and again['failed_infrastructure'] == 1
@@ -276,7 +209,7 @@ def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
 
 
 def schedule_of(workers=2, retries=2, graph=False, **episodes):
-    jobs = [Job(name, runner.RunSettings(), tuple(f'{name}{n}' for n in range(number)))
+    jobs = [Job(name, RunSettings(), tuple(f'{name}{n}' for n in range(number)))
             for name, number in episodes.items()]
     return Schedule(jobs, {}, workers=workers, retries=retries, command='c', lock='',
                     graph=graph), jobs
@@ -335,20 +268,3 @@ def test_a_cap_of_a_run_stops_all(memory):
     schedule.over(chunk, Outcome(stopped_by=str(SpendingCapError('the cap is reached'))))
     assert schedule.next() is None and schedule.stopped_by.startswith('a: ')
     assert schedule.finished() == [jobs[0]]
-
-
-# -------------------------------------------------------------------------------------- ray
-
-
-def test_the_same_sweep_on_ray(tmp_path):
-    pytest.importorskip('ray')
-    file = tmp_path / 'sweep.yaml'
-    write_sweep(file, 4, split='simple')
-    _, _, metrics = plain_sweep(file, tmp_path / 'plain', 1)
-    done = subprocess.run(
-        [*command(file, tmp_path / 'ray', 1), '--engine', 'ray'], capture_output=True, text=True,
-        timeout=240, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert (result['done'], result['duplicates']) == (4, 0)
-    assert (tmp_path / 'ray' / 'metrics.json').read_bytes() == metrics

@@ -25,7 +25,7 @@ from sightplan.graphs.up import (
 )
 from sightplan.model import InfrastructureError, InputError
 
-LIMIT_S = 60.0
+LIMIT_S = 240.0
 
 GRAPH = '''
 description: Two nodes
@@ -35,7 +35,11 @@ nodes:
   - {package: p, executable: FIRST, name: first}
   - {package: p, executable: LAST, name: last, ends_graph: true, parameters: {text: $(var text)}}
 '''
-WAITS = 'import signal, sys, time\nprint("waiting", flush=True)\n{setup}\ntime.sleep(600)\n'
+READY = '{setup}\nopen(__file__ + ".ready", "w").close()\nprint("waiting", flush=True)\n'
+WAITS = f'import signal, sys, time\n{READY}time.sleep(600)\n'
+THE_OTHER_WAITS = ('import glob, os, time\n'
+                   'while not glob.glob(os.path.dirname(__file__) + "/*.ready"):\n'
+                   '    time.sleep(0.02)\n')
 SCRIPTS = {
     'waits': WAITS.format(setup=''),
     'polite': WAITS.format(setup='signal.signal(signal.SIGINT, lambda *_: (print("bye", '
@@ -43,13 +47,13 @@ SCRIPTS = {
                                  'lambda *_: (print("bye by TERM", flush=True), sys.exit(0)))'),
     'stubborn': WAITS.format(setup='signal.signal(signal.SIGINT, signal.SIG_IGN)\n'
                                    'signal.signal(signal.SIGTERM, signal.SIG_IGN)'),
-    'says': 'import sys, time\nprint(sys.argv[1:])\nprint("problem", file=sys.stderr)\n'
-            'time.sleep(0.3)\n',
-    'fails': 'import sys, time\ntime.sleep(0.3)\nsys.exit(3)\n',
+    'says': 'import sys\nprint(sys.argv[1:])\nprint("problem", file=sys.stderr)\n'
+            + THE_OTHER_WAITS,
+    'fails': f'import sys\n{THE_OTHER_WAITS}sys.exit(3)\n',
     'misused': 'import sys\nsys.exit(2)\n',
-    'parent': 'import subprocess, sys, time\nsubprocess.Popen([sys.executable, "-c", '
-              '"import time; time.sleep(600)"])\nprint("waiting", flush=True)\ntime.sleep(600)\n',
-    'dies': 'import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGKILL)\n',
+    'parent': WAITS.format(setup='import subprocess\nsubprocess.Popen([sys.executable, "-c", '
+                                 '"import time; time.sleep(600)"])'),
+    'dies': f'import os, signal\n{THE_OTHER_WAITS}os.kill(os.getpid(), signal.SIGKILL)\n',
     'environment': 'import json, os\nprint("ENV" + json.dumps(dict(os.environ)), flush=True)\n',
 }
 

@@ -165,14 +165,14 @@ def test_the_first_request_is_awaited_and_the_others_are_bounded(make: Any) -> N
             assert len(server.bodies) == 1, 'others came before the first was answered'
             return
         together.release()
-        gate.wait(10)
+        gate.wait(240)
 
     with FakeServer(lambda body, number: chat(texts(body)[-1])) as server:
         server.before_reply = before
 
         def open_gate() -> None:
             for _ in range(3):
-                assert together.acquire(timeout=10)
+                assert together.acquire(timeout=240)
             time.sleep(0.1)
             gate.set()
         opener = threading.Thread(target=open_gate)
@@ -553,7 +553,7 @@ def test_nobody_is_there(make: Any, pauses: list[float]) -> None:
 
 def test_a_request_that_hangs_is_tried_again(make: Any, pauses: list[float]) -> None:
     with FakeServer(in_turn(HANG, chat('Yes'))) as server:
-        assert make(server, timeout_s=0.2).answer(questions(1))[0].text == 'Yes'
+        assert make(server, timeout_s=3.0).answer(questions(1))[0].text == 'Yes'
         server.release()
     assert len(server.bodies) == 2
 
@@ -562,8 +562,8 @@ def test_the_deadline_of_a_batch_ends_it_and_all_its_requests(make: Any) -> None
     hangs = {3, 4}
     with FakeServer(lambda body, number: HANG if number in hangs else chat('Yes')) as server:
         backend = make(server, concurrency=2)
-        with pytest.raises(DeadlineError, match='8 questions took longer than the limit of 0.5'):
-            backend.answer(questions(8, timeout_s=0.5))
+        with pytest.raises(DeadlineError, match='8 questions took longer than the limit of 3'):
+            backend.answer(questions(8, timeout_s=3.0))
         seen = len(server.bodies)
         assert seen < 8
         hangs.clear()
@@ -955,7 +955,8 @@ def test_a_cap_on_cost_is_kept_with_large_and_small_prompts(make: Any) -> None:
 def test_requests_without_a_reply_count_if_the_server_may_have_worked(
         make: Any, pauses: list[float], bad: Reply, counts: bool) -> None:
     with FakeServer(in_turn(chat('Yes'), bad)) as server:
-        backend = make(server, max_tokens_total=1000, timeout_s=0.1, retries=20, backoff_s=0.0)
+        backend = make(server, max_tokens_total=1000, retries=20, backoff_s=0.0,
+                       timeout_s=1.0 if bad is HANG else 240.0)
         with pytest.raises(SpendingCapError if counts else BackendError,
                            match='without a reply' if counts else '21 tries'):
             backend.answer(questions(2))
@@ -1012,7 +1013,7 @@ def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
         thread.start()
         server.wait_for(1)
         backend.close()
-        thread.join(10)
+        thread.join(240)
     assert len(caught) == 1 and 'closed' in str(caught[0])
 
 
@@ -1020,9 +1021,9 @@ def test_an_interrupted_call_is_cancelled() -> None:
     loop, cancelled = EventLoop('openai-test'), threading.Event()
 
     async def wait() -> None:
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -1030,7 +1031,7 @@ def test_an_interrupted_call_is_cancelled() -> None:
     try:
         with pytest.raises(KeyboardInterrupt):
             loop.call(wait())
-        assert cancelled.wait(10)
+        assert cancelled.wait(240)
     finally:
         signal.signal(signal.SIGINT, before)
         loop.close()
@@ -1059,7 +1060,7 @@ def test_the_process_ends_at_once(end: str) -> None:
         if end == 'interrupt':
             server.wait_for(4)
             process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
     expected = ('interrupted', 7) if end == 'interrupt' else ('answered', 0)
     assert (out.strip(), process.returncode) == expected, err
     assert not err
@@ -1152,8 +1153,8 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
 
 def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
                                          monkeypatch: Any) -> None:
-    from sightplan.runs import runner
-    monkeypatch.setattr(runner, 'make_world', lambda name, options: MemoryWorld())
+    from sightplan.runs import worlds
+    monkeypatch.setattr(worlds, 'make_world', lambda name, options: MemoryWorld())
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     with FakeServer(in_turn(chat(f'No {KEY}'))) as server:
         code = cli.main(['run', '--problems', str(problems), '--out', str(tmp_path / 'run'),
@@ -1175,7 +1176,7 @@ def test_only_what_changes_results_is_a_runs_identity(tmp_path: Path, problems: 
             {}, {'max_cost_usd': 5.0, 'concurrency': 1, 'timeout_s': 5.0, 'retries': 9,
                  'price_in': 3.0}, {'temperature': 1.0}))
     domain, pairs, _ = select_problems(one)
-    found = [identity(each, domain, pairs, 'm') for each in (one, other, third)]
+    found = [identity(each, None, domain, pairs, 'm') for each in (one, other, third)]
     assert found[0] == found[1] != found[2]
     assert found[0]['backend']['model'] == 'm'
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import struct
@@ -19,7 +18,7 @@ import yaml
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
-from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy
+from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
 _MODELS = ('plumb_bob', 'rational_polynomial', '')
@@ -195,19 +194,10 @@ def _replace(path: Path, data: bytes) -> None:
         raise InputError(f'{path}: cannot be written: {error}') from error
 
 
-def rpy_deg(rotation: Vector) -> Vector:
-    """(3,) roll, pitch, yaw [deg] about fixed axes, as in URDF, of a rotation (3, 3)."""
-    pitch = math.asin(max(-1.0, min(1.0, -float(rotation[2, 0]))))
-    if abs(rotation[2, 0]) > 1 - 1e-9:  # roll and yaw turn about the same axis
-        return np.degrees([0.0, pitch, math.atan2(-rotation[0, 1], rotation[1, 1])])
-    return np.degrees([math.atan2(rotation[2, 1], rotation[2, 2]), pitch,
-                       math.atan2(rotation[1, 0], rotation[0, 0])])
-
-
 def pose_lines(pose: Vector, note: str = '') -> list[str]:
     """The block ``pose:`` of a robot's file, not indented."""
     xyz, rpy = ([f'{value:.6f}' for value in values]
-                for values in (pose[:3, 3], rpy_deg(pose[:3, :3])))
+                for values in (pose[:3, 3], np.degrees(rpy_from_rotation(pose[:3, :3]))))
     return [f'pose:{f"  # {note}" if note else ""}', f'  xyz: [{", ".join(xyz)}]',
             f'  rpy_deg: [{", ".join(rpy)}]']
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightplan.model import InputError
+from sightplan.model import InputError, SightplanError
 from sightplan_arm.geometry import (
     distance,
     inverse,
@@ -33,7 +33,7 @@ _CHANCE_3D = 3.37  # standard deviations within which 99 % of errors in three di
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
 
 
-class ExtrinsicsError(InputError):
+class ExtrinsicsError(SightplanError):
     """Points from which no trustworthy pose follows; says what to do."""
 
 

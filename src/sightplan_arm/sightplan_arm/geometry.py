@@ -27,6 +27,15 @@ def rotation_from_rpy(rpy_rad: ArrayLike) -> Array:
                      [-sp, cp * sr, cp * cr]])
 
 
+def rpy_from_rotation(rotation: Array) -> Array:
+    """(3,) roll, pitch, yaw [rad] of a rotation; straight up or down the roll is 0."""
+    pitch = math.asin(max(-1.0, min(1.0, -float(rotation[2, 0]))))
+    if abs(rotation[2, 0]) > 1 - 1e-9:  # roll and yaw turn about the same axis
+        return np.array([0.0, pitch, math.atan2(-rotation[0, 1], rotation[1, 1])])
+    return np.array([math.atan2(rotation[2, 1], rotation[2, 2]), pitch,
+                     math.atan2(rotation[1, 0], rotation[0, 0])])
+
+
 def rotation_from_quaternion(xyzw: ArrayLike) -> Array:
     """(3, 3) rotation of a quaternion of any length but zero."""
     x, y, z, w = np.asarray(xyzw, dtype=np.float64) / np.linalg.norm(xyzw)

@@ -122,7 +122,7 @@ class Arm(Protocol):
 class Camera(Protocol):
     """A colour camera with depth."""
 
-    def look(self, timeout_s: float = 5.0) -> Rgbd:
+    def observe(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture that was taken after this call began.
 
         Raises:

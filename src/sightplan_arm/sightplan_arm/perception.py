@@ -42,9 +42,9 @@ _HUE_SHIFT_DEG = 10.0  # by which light may change a hue
 _HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
 _RAISED_M = 0.010  # what is no higher may be the table, given an imperfect calibration
 _MARGIN_PX = 16  # around what stands above the table
-_LEAST_SHARE = 0.18  # of the picture of a whole face, for a patch to be a cube
+_LEAST_FRACTION = 0.18  # of the picture of a whole face, for a patch to be a cube
 _LEAST_PIECE = 0.02  # likewise, for a patch to be a part of one
-_LEAST_FOREIGN = 0.08  # likewise, for something to be worth a complaint
+_LEAST_FOREIGN = 0.08  # likewise, for something to be worth a warning
 _LEAST_POINTS, _LEAST_EDGE = 60, 20
 _POINTS, _EDGES = 320, 160  # of a cube that are used in its fit
 _STEPS = 12
@@ -79,11 +79,11 @@ class Cube:
     pixels: int
     residual_m: float
     edge_px: float
-    doubts: tuple[Complaint, ...] = ()
+    doubts: tuple[SceneWarning, ...] = ()
 
 
 @dataclass(frozen=True)
-class Complaint:
+class SceneWarning:
     """Something on the table that is not as expected.
 
     Attributes:
@@ -111,12 +111,12 @@ class Arrangement:
     Attributes:
         stacks: per column, left to right, names of blocks from bottom to top.
         cubes: by name; of two with one name the larger in the picture.
-        complaints: what is not as expected; empty when all is well.
+        warnings: what is not as expected; empty when all is well.
     """
 
     stacks: tuple[tuple[str, ...], ...]
     cubes: Mapping[str, Cube]
-    complaints: tuple[Complaint, ...]
+    warnings: tuple[SceneWarning, ...]
 
     def column(self, name: str) -> int | None:
         """Index of the column in which a block stands; None if in none."""
@@ -168,7 +168,7 @@ def find_cubes(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str]
 def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str], block_m: float,
               column_x_m: Sequence[float], *,
               workspace_m: Sequence[Sequence[float]] = WORKSPACE_M) -> Arrangement:
-    """Find the cubes of a problem, tell the columns, and complain about everything else.
+    """Find the cubes of a problem, tell the columns, and warn about everything else.
 
     Beyond ``find_cubes`` and ``arrange`` this says which blocks are missing, and what stands on
     the table that is no block of the problem.
@@ -176,7 +176,7 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     Args:
         rgbd: as for ``find_cubes``.
         camera_pose_table: as for ``find_cubes``.
-        colours: as for ``find_cubes``; a block that is not seen is a complaint.
+        colours: as for ``find_cubes``; a block that is not seen is a warning.
         block_m: side of a block.
         column_x_m: x of each column, left to right.
         workspace_m: as for ``find_cubes``.
@@ -189,17 +189,17 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     found = _cubes(fits, names)
     arrangement = arrange([cube for cube in found if cube.colour in names], column_x_m, block_m,
                           expected=colours)
-    others = [Complaint('unknown_block', f'{_article(cube.colour)} block that is not of this '
+    others = [SceneWarning('unknown_block', f'{_article(cube.colour)} block that is not of this '
                         f'problem is on the table at {_place(cube.centre_m)}')
               for cube in found if cube.colour not in names]
-    others += [Complaint('foreign', f'something that is no block ({count} pixels) is above the '
+    others += [SceneWarning('foreign', f'something that is no block ({count} pixels) is above the '
                          f'table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
     if known < _LEAST_DEPTH:
-        others.append(Complaint('no_depth', f'depth is known in {100 * known:.0f} % of the '
+        others.append(SceneWarning('no_depth', f'depth is known in {100 * known:.0f} % of the '
                                 'picture only: check the depth camera and its alignment'))
     return Arrangement(arrangement.stacks, arrangement.cubes,
-                       (*arrangement.complaints, *others))
+                       (*arrangement.warnings, *others))
 
 
 def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
@@ -215,15 +215,15 @@ def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
         block_m: side of a block.
         expected: names that should be there.
     """
-    complaints = [doubt for cube in cubes for doubt in cube.doubts]
+    warnings = [doubt for cube in cubes for doubt in cube.doubts]
     by_name: dict[str, Cube] = {}
     for cube in sorted(cubes, key=lambda cube: cube.pixels):
         if cube.name in by_name:
-            complaints.append(Complaint(
+            warnings.append(SceneWarning(
                 'twice', f'{cube.name} is seen twice, at {_place(by_name[cube.name].centre_m)} '
                 f'and at {_place(cube.centre_m)}: two things have its colour', (cube.name,)))
         by_name[cube.name] = cube
-    complaints += [Complaint('missing', f'{name} is not seen', (name,))
+    warnings += [SceneWarning('missing', f'{name} is not seen', (name,))
                    for name in expected if name not in by_name]
     xs = np.asarray(column_x_m, dtype=np.float64)
     spacing = float(np.diff(xs).min()) if len(xs) > 1 else 2.0 * block_m
@@ -236,38 +236,38 @@ def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
         if abs(away) > max(spacing - block_m, spacing / 4) / 2:
             where = (f'{1e3 * abs(away):.0f} mm {"right" if away > 0 else "left"} of column '
                      f'{column + 1}')
-            complaints.append(Complaint('between_columns', f'{cube.name} is between columns, '
+            warnings.append(SceneWarning('between_columns', f'{cube.name} is between columns, '
                                         f'{where}', (cube.name,), column))
         if abs(cube.centre_m[1]) > block_m / 2:
             side = 'behind' if cube.centre_m[1] > 0 else 'in front of'
-            complaints.append(Complaint(
+            warnings.append(SceneWarning(
                 'out_of_row', f'{cube.name} is {1e3 * abs(cube.centre_m[1]):.0f} mm {side} the '
                 'row of columns', (cube.name,), column))
     for column, pile in enumerate(piles):
         pile.sort(key=lambda cube: float(cube.centre_m[2]))
-        complaints += _check_levels(pile, column, block_m)
+        warnings += _check_levels(pile, column, block_m)
     return Arrangement(tuple(tuple(cube.name for cube in pile) for pile in piles), by_name,
-                       tuple(complaints))
+                       tuple(warnings))
 
 
-def _check_levels(pile: Sequence[Cube], column: int, block_m: float) -> list[Complaint]:
-    """Complaints about cubes that do not stand on one another, bottom to top."""
-    complaints = []
+def _check_levels(pile: Sequence[Cube], column: int, block_m: float) -> list[SceneWarning]:
+    """Warnings about cubes that do not stand on one another, bottom to top."""
+    warnings = []
     below: Cube | None = None
     for cube in pile:
         base = float(below.centre_m[2]) + block_m / 2 if below else 0.0
         gap = float(cube.centre_m[2]) - block_m / 2 - base
         under = below.name if below else 'the table'
         if gap > 0.4 * block_m:
-            complaints.append(Complaint(
+            warnings.append(SceneWarning(
                 'gap', f'{cube.name} is {1e3 * gap:.0f} mm above {under} in column {column + 1} '
                 'with nothing seen between', (cube.name,), column))
         elif gap < -0.4 * block_m:
-            complaints.append(Complaint(
+            warnings.append(SceneWarning(
                 'crossed', f'{cube.name} and {under} are in one place in column {column + 1}',
                 (cube.name, *((below.name,) if below else ())), column))
         below = cube
-    return complaints
+    return warnings
 
 
 def _names(colours: Mapping[str, str]) -> dict[str, str]:
@@ -489,7 +489,7 @@ def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
     labels = _by_hue(hue, possible, centres)
     for index in np.unique(labels[labels > 0]):
         solid = _opened((labels == index).astype(np.uint8), 9)
-        if np.count_nonzero(solid) < 0.5 * _LEAST_SHARE * face_px:
+        if np.count_nonzero(solid) < 0.5 * _LEAST_FRACTION * face_px:
             centres[index - 1] = np.nan  # no patch of it: it is another colour, badly lit
     return _by_hue(hue, possible, centres) if np.isnan(centres).any() else labels
 
@@ -612,7 +612,7 @@ def _find(rgbd: Rgbd, pose: Vector, block_m: float, workspace_m: Sequence[Sequen
     if window is None:
         return [], []
     pieces = _pieces(window)
-    large = [int(piece.sum()) >= _LEAST_SHARE * window.face_px for piece in pieces]
+    large = [int(piece.sum()) >= _LEAST_FRACTION * window.face_px for piece in pieces]
     fits = {i: _fit(patch, window.view, block_m)
             for i, patch in enumerate(_measure(pieces, window)) if large[i]}
     merged = _merge(pieces, fits, window, block_m)
@@ -680,15 +680,15 @@ def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
     return sorted(cubes, key=lambda cube: (cube.name, -cube.pixels))
 
 
-def _doubts(name: str, fit: _Fit) -> tuple[Complaint, ...]:
+def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
     if fit.patch.cut_off:
-        return (Complaint('cut_off', f'{name} is partly out of the picture', (name,)),)
+        return (SceneWarning('cut_off', f'{name} is partly out of the picture', (name,)),)
     lean = fit.cube.lean_rad()
     if lean > fit.patch.lean_limit_rad:
-        return (Complaint('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
+        return (SceneWarning('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
                           'degrees', (name,)),)
     if fit.edge_px > _EDGE_PX or fit.residual_m > 2 * _ODD_M + fit.patch.noise_m:
-        return (Complaint('not_a_cube', f'{name} does not look like a cube: its outline is '
+        return (SceneWarning('not_a_cube', f'{name} does not look like a cube: its outline is '
                           f'{fit.edge_px:.1f} pixels off, its faces are '
                           f'{1e3 * fit.residual_m:.0f} mm off', (name,)),)
     return ()
@@ -865,7 +865,7 @@ def overlay(rgbd: Rgbd, camera_pose_table: Vector, seen: Arrangement, block_m: f
             column_x_m: Sequence[float]) -> NDArray[np.uint8]:
     """A copy of the picture with what was seen in it.
 
-    Columns as lines on the table, each cube's edges and name; red where there is a complaint.
+    Columns as lines on the table, each cube's edges and name; red where there is a warning.
 
     Args:
         rgbd: the picture.
@@ -886,7 +886,7 @@ def overlay(rgbd: Rgbd, camera_pose_table: Vector, seen: Arrangement, block_m: f
     for x in column_x_m:
         start, end = pixels(np.array([(x, y, 0.0) for y in (-block_m, block_m)]))
         cv2.line(picture, start, end, (90, 90, 90), 1, cv2.LINE_AA)
-    wrong = {name for complaint in seen.complaints for name in complaint.blocks}
+    wrong = {name for warning in seen.warnings for name in warning.blocks}
     for cube in seen.cubes.values():
         ink = (230, 30, 30) if cube.name in wrong else (20, 20, 20)
         axes = rotation_from_vector([0.0, 0.0, cube.yaw_rad])

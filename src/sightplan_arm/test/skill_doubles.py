@@ -144,7 +144,7 @@ class Table:
     def image_age_s(self):
         return 0.0
 
-    def look(self, timeout_s=5.0):
+    def observe(self, timeout_s=5.0):
         """Where the blocks are now."""
         self.looks += 1
         boxes = [Box(COLOUR_OF_KEY[colour], tuple(block.at), math.degrees(block.yaw))

@@ -17,13 +17,18 @@ from sightplan.model import InputError
 from sightplan_arm.camera_files import (
     read_camera_info,
     read_depth,
-    rpy_deg,
     write_camera_pose,
     write_png,
 )
 from sightplan_arm.config import load_robot
 from sightplan_arm.extrinsics import Board
-from sightplan_arm.geometry import distance, inverse, rotation_from_rpy, transform
+from sightplan_arm.geometry import (
+    distance,
+    inverse,
+    rotation_from_rpy,
+    rpy_from_rotation,
+    transform,
+)
 from sightplan_arm.kinematics import Kinematics
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'config' / 'robots'
@@ -168,7 +173,7 @@ def test_boards_that_cannot_be_made_are_bad_usage(words, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     code, out, err = call(capsys, 'board', *words)
     assert (code, out) == (2, '')
-    assert err.startswith('sightplan arm: ')
+    assert err.startswith('sightplan arm ')
 
 
 # --- calibrate --------------------------------------------------------------------------------
@@ -367,7 +372,7 @@ def test_angles_there_and_back():
     for angles in (*rng.uniform(-math.pi, math.pi, (200, 3)), (0.3, math.pi / 2, -0.4),
                    (0.3, -math.pi / 2, 0.9)):
         rotation = rotation_from_rpy(angles)
-        again = rotation_from_rpy(np.radians(rpy_deg(rotation)))
+        again = rotation_from_rpy(rpy_from_rotation(rotation))
         assert np.allclose(rotation, again, atol=1e-7)
 
 
@@ -415,7 +420,7 @@ def test_what_the_arm_sees_is_said_and_drawn(files, taken, tmp_path, capsys):
                                   '--camera-info', info, '--out', out)
         assert code == 0
         assert found['stacks'] == [['red', 'blue'], [], [], ['orange'], []]
-        assert not found['complaints']
+        assert not found['warnings']
         assert found['cubes']['red']['yaw_deg'] == pytest.approx(20.0, abs=1.5)
         assert found['cubes']['red']['centre_m'] == pytest.approx((-0.18, 0, 0.025), abs=0.002)
         assert 'column 1: red < blue' in err
@@ -431,8 +436,8 @@ def test_blocks_that_must_be_there_and_tables_without_any(files, taken, tmp_path
     base = ('--robot', robot, '--camera-info', info)
     code, out, _ = call(capsys, 'detect', *taken[:2], *base, '--colours', 'red,green')
     assert code == 1
-    assert 'complaint: green is not seen' in out
-    assert 'complaint: a blue block that is not of this problem' in out
+    assert 'warning: green is not seen' in out
+    assert 'warning: a blue block that is not of this problem' in out
     assert call(capsys, 'detect', *taken[:2], *base, '--colours', 'red')[0] == 0
     write_png(tmp_path / 'empty.png', np.full((480, 640, 3), 128, np.uint8))
     code, out, _ = call(capsys, 'detect', tmp_path / 'empty.png', taken[1], *base)

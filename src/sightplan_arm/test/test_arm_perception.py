@@ -1,4 +1,4 @@
-"""Cubes from colour and depth: exact where they stand, and complaints where they should not."""
+"""Cubes from colour and depth: exact where they stand, and warnings where they should not."""
 
 import dataclasses
 import itertools
@@ -60,7 +60,7 @@ def errors(seen, boxes):
 
 
 def kinds(seen):
-    return sorted(complaint.kind for complaint in seen.complaints)
+    return sorted(warning.kind for warning in seen.warnings)
 
 
 @pytest.mark.parametrize('options', [
@@ -71,7 +71,7 @@ def kinds(seen):
 def test_cubes_are_where_they_are(options):
     seen = see(SIX, **options)
     assert seen.stacks == (('r', 'g'), ('b',), (), ('y', 'p', 'o'), ())
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
 
 
@@ -79,7 +79,7 @@ def test_a_wrong_camera_pose_shifts_what_is_seen_and_nothing_else():
     pose = camera_pose()
     pose[:3, 3] += (0.003, -0.002, 0.002)
     seen = see_table(picture(SIX, noise_m=0.002), pose, NAMES, BLOCK_M, COLUMNS_M)
-    assert not seen.complaints
+    assert not seen.warnings
     shifts = [seen.cubes[box.colour[0]].centre_m - box.centre_m for box in SIX]
     assert np.allclose(shifts, (0.003, -0.002, 0.002), atol=0.001)
 
@@ -98,12 +98,12 @@ def test_distortion_that_is_not_told_costs_accuracy():
 def test_a_tipped_cube_is_said_to_be_tipped(pitch, roll):
     seen = see([tipped('blue', pitch, roll, 15.0), block('red', 4)], noise_m=0.002)
     assert kinds(seen) == ['tipped']
-    assert seen.complaints[0].blocks == ('b',)
-    assert 'b is tipped' in str(seen.complaints[0])
+    assert seen.warnings[0].blocks == ('b',)
+    assert 'b is tipped' in str(seen.warnings[0])
 
 
 def test_a_cube_that_leans_as_little_as_the_camera_may_be_off_is_upright():
-    assert not see([tipped('blue', 1.0, 1.0)], noise_m=0.002).complaints
+    assert not see([tipped('blue', 1.0, 1.0)], noise_m=0.002).warnings
 
 
 @pytest.mark.parametrize(('boxes', 'wanted', 'kind', 'words'), [
@@ -120,8 +120,8 @@ def test_a_cube_that_leans_as_little_as_the_camera_may_be_off_is_upright():
 ])
 def test_what_is_not_as_expected_is_said(boxes, wanted, kind, words):
     seen = see(boxes, wanted, noise_m=0.001)
-    complaint = next(c for c in seen.complaints if c.kind == kind)
-    assert words in str(complaint)
+    warning = next(c for c in seen.warnings if c.kind == kind)
+    assert words in str(warning)
     extra = {'cut_off': {'between_columns'}, 'not_a_cube': {'gap'}}.get(kind, set())
     assert set(kinds(seen)) - extra == {kind}
 
@@ -164,7 +164,7 @@ def test_columns_are_nearest_and_levels_by_height():
     assert seen.stacks == (('c',), (), (), ('b', 'a'), ())
     assert (seen.column('a'), seen.column('z')) == (3, None)
     assert (seen.top(3), seen.top(1)) == ('a', None)
-    assert not seen.complaints
+    assert not seen.warnings
 
 
 def test_a_cube_beyond_half_the_spacing_is_in_no_column():
@@ -226,7 +226,7 @@ def test_nan_and_infinite_depth_count_as_unknown():
     depth[1::7] = np.inf
     seen = see_table(dataclasses.replace(rgbd, depth_m=depth), camera_pose(), NAMES, BLOCK_M,
                      COLUMNS_M)
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
 
 
@@ -238,14 +238,14 @@ def test_pixels_between_near_and_far_do_not_matter():
     depth[:, 1:][jump] = (0.5 * (depth[:, 1:] + depth[:, :-1]))[jump]
     seen = see_table(dataclasses.replace(rgbd, depth_m=depth), camera_pose(), NAMES, BLOCK_M,
                      COLUMNS_M)
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, SIX) < (1.0, 1.0, 1.0, 2.0)).all()
 
 
 def test_a_smaller_picture_will_do():
     matrix = np.array([[564.5, 0, 159.5], [0, 564.5, 119.5], [0, 0, 1]])
     seen = see(SIX, matrix=matrix, size=(320, 240), noise_m=0.002)
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, SIX) < (1.5, 1.5, 1.5, 3.0)).all()
 
 
@@ -270,7 +270,7 @@ def test_every_look_of_the_simulated_table(strength):
             colours = {key: NAMES[key] for stack in stacks for key in stack}
             seen = see_table(rgbd, pose, colours, BLOCK_M, layout.column_x_m)
             assert seen.stacks == tuple(map(tuple, stacks))
-            assert not seen.complaints
+            assert not seen.warnings
             for column, stack in enumerate(stacks):
                 for level, key in enumerate(stack):
                     placement = look.placements[scenes.COLOURS.index(key)]
@@ -296,7 +296,7 @@ def test_a_face_that_glare_turns_into_another_colour_stays_with_its_cube(others)
     colours = {box.colour[0]: box.colour for box in boxes}
     seen = see_table(dataclasses.replace(rgbd, rgb=rgb), camera_pose(), colours, BLOCK_M,
                      COLUMNS_M)
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, boxes) < (1.0, 1.0, 1.0, 2.0)).all()
 
 
@@ -332,5 +332,5 @@ def test_a_camera_above_the_table_sees_what_stands_side_by_side():
     pose = camera_pose(70.0, 0.9, (0.0, 0.0, 0.05))
     boxes = [block('red', 0, 0, 20), block('blue', 2, 0, -30), block('green', 4, 0, 10)]
     seen = see(boxes, pose=pose, noise_m=0.002)
-    assert not seen.complaints
+    assert not seen.warnings
     assert (errors(seen, boxes) < (1.0, 1.0, 1.0, 2.0)).all()

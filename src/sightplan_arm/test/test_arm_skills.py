@@ -20,12 +20,13 @@ from sightplan.model import (
     ProblemError,
     WorldError,
 )
+from sightplan_arm.columns import column_order
 from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.perception import COLOUR_OF_KEY, Cube
 from sightplan_arm.skills import CAUSES, load_skills, report
-from sightplan_arm.skills.blocksworld import column_order, facts, hand_yaw, make_skills
+from sightplan_arm.skills.blocksworld import facts, hand_yaw, make_skills
 from sightplan_arm.skills.report import SkillReport, Stopwatch
 from skill_doubles import Block, OpenGate, Table
 
@@ -132,7 +133,7 @@ def test_things_that_are_no_blocks_keep_the_arm_from_moving():
         can = Box('grey', (ROBOT.table.column_x_m(4)[2], 0.0, 0.05), sides_m=(0.05, 0.05, 0.1))
         return picture([*boxes, can], ROBOT.camera.pose, matrix=MATRIX * [[0.5], [0.5], [1.0]],
                        size=(320, 240))
-    table.look = look
+    table.observe = look
     cause, message = bench.refused('r', 'c3')
     assert cause == 'unclear' and 'no block' in message
 
@@ -189,7 +190,7 @@ def test_what_cannot_be_is_refused():
 def test_strange_things_on_the_table_are_waited_for_and_then_refused():
     bench = Bench('rg', '', 'b')
     bench.table.blocks['y'] = Block(np.array([0.18, 0.0, 0.025]))  # is of another problem
-    looks, look = bench.table.looks, bench.table.look
+    looks, look = bench.table.looks, bench.table.observe
     cause, message = bench.refused('g', 'c2')
     assert cause == 'unclear' and 'yellow' in message
     assert bench.table.looks == looks + 2
@@ -198,7 +199,7 @@ def test_strange_things_on_the_table_are_waited_for_and_then_refused():
         picture = look()
         bench.table.blocks.pop('y', None)
         return picture
-    bench.table.look = gone_at_the_second_look
+    bench.table.observe = gone_at_the_second_look
     assert bench.move('g', 'c2').report.cause == 'done'
 
 
@@ -228,7 +229,7 @@ def test_of_a_target_only_what_is_on_top_of_it_must_be_as_the_agent_believes():
 
 def test_without_depth_nothing_moves():
     bench = Bench('r', '', '')
-    look = bench.table.look
+    look = bench.table.observe
 
     def half_blind(timeout_s=5.0):
         picture = look()
@@ -236,7 +237,7 @@ def test_without_depth_nothing_moves():
         depth[:, :] = np.where(bench.paint(picture.rgb), depth, 0.0)
         return dataclasses.replace(picture, depth_m=depth)
     bench.paint = lambda rgb: np.ptp(rgb.astype(int), axis=2) > 60
-    bench.table.look = half_blind
+    bench.table.observe = half_blind
     cause, message = bench.refused('r', 'c2')
     assert cause == 'unclear' and 'depth is known in' in message
 
@@ -388,12 +389,12 @@ def test_whatever_is_asked_of_a_stopped_arm_is_an_error(action):
 
 def test_a_stop_while_the_skills_look_is_an_error_whatever_they_see():
     bench = Bench('rg', '', 'b')
-    look = bench.table.look
+    look = bench.table.observe
 
     def stopped_look(timeout_s=5.0):
         bench.gate.stopped = True
         return look(timeout_s)
-    bench.table.look = stopped_look
+    bench.table.observe = stopped_look
     with pytest.raises(ArmStoppedError, match='pressed stop'):
         bench.move('r', 'c2')  # which is covered
 
@@ -414,13 +415,13 @@ def test_a_motion_that_the_gate_would_refuse_later_is_not_begun():
 
 def test_a_skill_that_breaks_down_is_reported_too():
     bench = Bench('rg', '', 'b')
-    look = bench.table.look
+    look = bench.table.observe
 
     def blind(timeout_s=5.0):
         if bench.table.stacks(3) != ['rg', '', 'b']:
             raise WorldError('no picture came')
         return look(timeout_s)
-    bench.table.look = blind
+    bench.table.observe = blind
     with pytest.raises(WorldError, match='no picture'):
         bench.move('g', 'c2')
     report = bench.skills.reports[-1]
@@ -501,7 +502,7 @@ def test_columns_are_named_in_the_order_of_the_problem_unless_it_is_told():
 
 def test_facts_are_those_of_the_domain():
     bench = Bench('rg', '', 'b')
-    assert {str(a) for a in facts(bench.skills._look(), ('c1', 'c2', 'c3'))} == {
+    assert {str(a) for a in facts(bench.skills._observe(), ('c1', 'c2', 'c3'))} == {
         'on g,r', 'incolumn r,c1', 'incolumn g,c1', 'incolumn b,c3', 'clear g', 'clear b'}
 
 

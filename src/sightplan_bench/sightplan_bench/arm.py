@@ -14,24 +14,33 @@ import multiprocessing
 import os
 import signal
 import statistics
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    read_options,
+    stop_flag,
+)
+from sightplan.commands.progress import EpisodeBar
 from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
     EpisodeEvent,
     EpisodeStarted,
-    InfrastructureError,
     InputError,
     SightplanError,
     Stepped,
     World,
 )
+from sightplan.model.journal import Journal
 
 MOVES = 'moves.jsonl'
 """In a run's directory: one line per episode, with what became of each of its moves."""
@@ -42,15 +51,12 @@ GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
 _OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
 """How messages of errors begin that arm and table may have caused."""
 _POLL_S = 1.0
-_DONE, _FAILED, _USAGE = 0, 1, 2
 
-EXAMPLES = """\
+_EXAMPLES = """\
 examples:
   sightplan bench arm
   sightplan bench arm --split hard --episodes 5 --world-option calibration_error_mm=5
   sightplan bench arm --out runs/arm --jobs 3 --json
-
-exit codes: 0 done; 1 something failed, or episodes are missing; 2 bad usage.
 """
 
 
@@ -75,9 +81,10 @@ class MovesLog:
             self._note(self._world.last_outcome())
         elif isinstance(event, EpisodeEnded):
             self._note('')  # what was begun, but ended in an error
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open('a', encoding='utf-8') as file:
-                file.write(json.dumps({'episode_id': self._episode, 'moves': self._moves}) + '\n')
+            with Journal(self._path) as journal:
+                journal.open()
+                journal.take_up()
+                journal.append({'episode_id': self._episode, 'moves': self._moves})
 
     def _note(self, outcome: str) -> None:
         try:
@@ -95,14 +102,7 @@ class MovesLog:
 
 def read_moves(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Moves by episode; of an episode that was repeated those of the last time."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text('utf-8').splitlines() if path.exists() else ():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue  # cut off by a crash
-        found[entry['episode_id']] = entry['moves']
-    return found
+    return {line.data['episode_id']: line.data['moves'] for line in Journal(path).read()}
 
 
 def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, Any]],
@@ -215,10 +215,12 @@ def _as_world(world: Any) -> World:
     return found
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``sightplan bench arm``."""
-    parser.epilog = EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench arm``."""
+    parser = add_command(
+        subparsers, 'arm', measure, 'a simulated arm: problems solved, and how its moves went',
+        examples=_EXAMPLES, exits='0 done; 1 something failed, or episodes are missing; 2 bad '
+        'usage', kept='finished episodes are kept')
     parser.add_argument('--domain', default='blocksworld')
     parser.add_argument('--split', action='append', metavar='NAME',
                         help='a split (repeatable; default: all of the domain)')
@@ -234,35 +236,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         'takes it up again (default: runs/<time>-bench-arm)')
     parser.add_argument('--jobs', type=int, default=1, metavar='N',
                         help='splits at the same time (default: %(default)s)')
-    parser.add_argument('--json', action='store_true',
-                        help='print all figures as one JSON object, the last line of standard '
-                             'output')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run, show, report; returns the exit code."""
-    try:
-        runs = _settings(arguments)
-        failures = _run_all(runs, max(1, arguments.jobs))
-        result = _result(arguments, runs)
-    except InputError as error:
-        print(f'sightplan bench arm: {error}', file=sys.stderr)
-        return _USAGE
-    except InfrastructureError as error:
-        print(f'sightplan bench arm: {type(error).__name__}: {error}', file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        print('sightplan bench arm: interrupted; finished episodes are kept', file=sys.stderr)
-        return _FAILED
-    _show(result, sys.stderr if arguments.json else sys.stdout)
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run and show."""
+    runs = _settings(arguments)
+    failures = _run_all(runs, max(1, arguments.jobs))
+    result = _result(arguments, runs)
+    _show(result)
     for failure in failures:
-        print(f'sightplan bench arm: {failure}', file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(result, allow_nan=False), flush=True)
+        note(f'sightplan bench arm: {failure}')
     whole = all(split['episodes'] == split['planned'] and not split['infrastructure']
                 for split in result['splits'].values())
-    return _DONE if whole and not failures else _FAILED
+    return result, DONE if whole and not failures else FAILED
 
 
 def _settings(arguments: argparse.Namespace) -> list[Any]:
@@ -271,7 +257,6 @@ def _settings(arguments: argparse.Namespace) -> list[Any]:
     Raises:
         InputError: an argument is wrong.
     """
-    from sightplan.commands.run import read_options
     from sightplan.domains import load_domain
     from sightplan.runs import RunSettings
     options = {'execution': 'arm',
@@ -294,8 +279,6 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
     Raises:
         InputError: a split cannot be run with these settings.
     """
-    from sightplan.commands.progress import EpisodeBar
-    from sightplan.commands.run import stop_flag
     failures = []
     planned = sum(map(_planned, runs))
     spawn = multiprocessing.get_context('spawn')
@@ -331,9 +314,8 @@ def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
 
 
 def _planned(settings: Any) -> int:
-    from sightplan.runs import episode_specs, select_problems
-    domain, pairs, _ = select_problems(settings)
-    return len(episode_specs(settings, domain, pairs))
+    from sightplan.runs import specify
+    return len(specify(settings).items)
 
 
 def _lines(settings: Any) -> list[dict[str, Any]]:
@@ -362,11 +344,11 @@ def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any
             'provenance': provenance()}
 
 
-def _show(result: Mapping[str, Any], stream: Any) -> None:
+def _show(result: Mapping[str, Any]) -> None:
     """Print figures as a table."""
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     table = Table(title=f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
                   f'{result["world"]}', title_justify='left')
     for name in ('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'):

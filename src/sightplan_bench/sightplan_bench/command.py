@@ -1,7 +1,7 @@
 """``sightplan bench``: medians of what costs time, as one JSON object.
 
-Nothing here passes or fails: speed is measured, tests never assert it. Every figure is a median
-over repetitions on the machine at hand; compare figures of one run, not single times.
+No figure passes or fails: speed is measured, tests never assert it. Every figure is a median over
+repetitions on the machine at hand; compare figures of one run, not single times.
 """
 
 from __future__ import annotations
@@ -19,20 +19,37 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sightplan.commands.frame import Result, add_command
 from sightplan.domains import load_domain
-from sightplan.model import EpisodeSpec, PlanningTask, Question
+from sightplan.model import EpisodeSpec, InputError, PlanningTask, Question
+from sightplan_bench.output import say, shown
 
-REPEATS = 15
 QUESTIONS = 60
 SEED = 20260
 
 
-def _median_ms(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured.
+
+    Attributes:
+        domain: name of the domain.
+        episodes: of each figure about whole episodes.
+        repeats: of each other figure.
+    """
+
+    domain: str = 'blocksworld'
+    episodes: int = 5
+    repeats: int = 15
+
+
+def _median_ms(call: Callable[[], Any], repeats: int) -> float:
     """Median wall-clock milliseconds of a call, after one warm-up."""
     call()
     times = []
@@ -43,21 +60,17 @@ def _median_ms(call: Callable[[], Any], repeats: int = REPEATS) -> float:
     return round(statistics.median(times), 2)
 
 
-def _say(text: str) -> None:
-    print(f'bench: {text}', file=sys.stderr, flush=True)
-
-
-def bench_render(domain_name: str) -> dict[str, Any]:
+def bench_render(size: Size) -> dict[str, Any]:
     """Milliseconds per rendered frame of the domain's world, a move before each frame."""
     from sightplan.runs import make_world
-    domain = load_domain(domain_name)
+    domain = load_domain(size.domain)
     problem = domain.split_problems('hard')[0]
-    world = make_world(domain_name)
+    world = make_world(size.domain)
     model = domain.model(problem)
     world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
     rng, times = random.Random(SEED), []
     state = problem.init
-    for _ in range(REPEATS + 1):
+    for _ in range(size.repeats + 1):
         action = rng.choice([a for a in model.actions if model.applicable(a, state)])
         state = model.apply(action, state)
         world.execute(action)
@@ -69,7 +82,7 @@ def bench_render(domain_name: str) -> dict[str, Any]:
             'render_size': f'{image.shape[1]}x{image.shape[0]}'}
 
 
-def bench_steps() -> dict[str, Any]:
+def bench_steps(size: Size) -> dict[str, Any]:
     """CPU milliseconds of a step in each world: act, settle, take a picture, read the truth.
 
     Random legal actions in five hard problems; time of the process, since a step is to fit one
@@ -83,7 +96,7 @@ def bench_steps() -> dict[str, Any]:
         for problem in domain.split_problems('hard')[::5]:
             model = domain.model(problem)
             world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
-            for _ in range(REPEATS):
+            for _ in range(size.repeats):
                 legal = [a for a in model.actions if model.applicable(a, world.state())]
                 name_of = rng.choice(sorted({a.name for a in legal}))
                 action = rng.choice([a for a in legal if a.name == name_of])
@@ -98,16 +111,16 @@ def bench_steps() -> dict[str, Any]:
     return found
 
 
-def bench_embedded(domain_name: str) -> dict[str, Any]:
+def bench_embedded(size: Size) -> dict[str, Any]:
     """Questions per second of the ``embedded`` backend: 60 questions about one image.
 
     Two images take turns, because the backend keeps what it encoded last.
     """
     from sightplan.runs import make_world
     from sightplan.vlm import YesNoRequest, make_backend
-    domain = load_domain(domain_name)
+    domain = load_domain(size.domain)
     problem = domain.split_problems('hard')[0]
-    world = make_world(domain_name)
+    world = make_world(size.domain)
     world.reset(EpisodeSpec('bench', problem, 'ground', seed=SEED))
     seen = world.observe()
     assert seen.image is not None
@@ -115,17 +128,17 @@ def bench_embedded(domain_name: str) -> dict[str, Any]:
         seen, image=np.ascontiguousarray(seen.image[:, ::-1]), _digest=[])])
     questions: tuple[Question, ...] = tuple(
         domain.question(atom) for atom in domain.model(problem).atoms[:QUESTIONS])
-    backend = make_backend('embedded', {'domain': domain_name})
-    ms = _median_ms(lambda: backend.answer(YesNoRequest(next(images), questions)))
+    backend = make_backend('embedded', {'domain': size.domain})
+    ms = _median_ms(lambda: backend.answer(YesNoRequest(next(images), questions)), size.repeats)
     return {'embedded_ms_per_60_questions': ms,
             'embedded_questions_per_s': round(1e3 * len(questions) / ms, 1)}
 
 
-def bench_planner(domain_name: str) -> dict[str, Any]:
+def bench_planner(size: Size) -> dict[str, Any]:
     """Milliseconds per plan on the hard split, nothing cached."""
     from sightplan.planning.symbolic import FastDownwardPlanner
-    domain = load_domain(domain_name)
-    problems = domain.split_problems('hard')
+    domain = load_domain(size.domain)
+    problems = domain.split_problems('hard')[:2 * size.repeats + 1]
     planner = FastDownwardPlanner()
     times = []
     try:
@@ -144,18 +157,18 @@ def _episodes_per_minute(seconds: float, episodes: int) -> float:
     return round(60.0 * episodes / seconds, 2)
 
 
-def bench_in_process(domain_name: str, episodes: int) -> dict[str, Any]:
+def bench_in_process(size: Size) -> dict[str, Any]:
     """Episodes per minute of ``sightplan run`` (ground, embedded, medium split)."""
     from sightplan.runs import RunSettings, run
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
-                        episodes=episodes, seed=SEED, out=str(Path(folder) / 'run')))
+        run(RunSettings(domain=size.domain, split='medium', method='ground', backend='embedded',
+                        episodes=size.episodes, seed=SEED, out=str(Path(folder) / 'run')))
         return {'episodes_per_minute_in_process':
-                _episodes_per_minute(time.perf_counter() - start, episodes)}
+                _episodes_per_minute(time.perf_counter() - start, size.episodes)}
 
 
-def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
+def bench_replay(size: Size) -> dict[str, Any]:
     """Episodes per minute: recorded live, asked again of the same model, and scored again."""
     from sightplan.replay.asking import ask_again
     from sightplan.replay.rescored import score_again
@@ -163,41 +176,41 @@ def bench_replay(domain_name: str, episodes: int) -> dict[str, Any]:
     from sightplan.runs import RunSettings, run
     from sightplan.vlm.api import make_backend
     with tempfile.TemporaryDirectory() as folder:
-        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
+        run(RunSettings(domain=size.domain, split='medium', method='ground', backend='embedded',
                         episodes=1, seed=SEED, out=str(Path(folder) / 'warm')))
         times = [time.perf_counter()]
         out = Path(folder) / 'run'
-        run(RunSettings(domain=domain_name, split='medium', method='ground', backend='embedded',
-                        episodes=episodes, seed=SEED, out=str(out), bags='all'))
+        run(RunSettings(domain=size.domain, split='medium', method='ground', backend='embedded',
+                        episodes=size.episodes, seed=SEED, out=str(out), bags='all'))
         times.append(time.perf_counter())
         sources = Sources.find([out])
-        backend = make_backend('embedded', {'domain': domain_name})
+        backend = make_backend('embedded', {'domain': size.domain})
         for _ in ask_again(sources.read(), backend):
             pass
         times.append(time.perf_counter())
         for _ in score_again(sources):
             pass
         times.append(time.perf_counter())
-    return {f'episodes_per_minute_{name}': _episodes_per_minute(after - before, episodes)
+    return {f'episodes_per_minute_{name}': _episodes_per_minute(after - before, size.episodes)
             for name, (before, after) in zip(('recorded', 'replayed', 'scored_again'),
                                              itertools.pairwise(times), strict=True)}
 
 
-def bench_recording(domain_name: str, episodes: int) -> dict[str, Any]:
+def bench_recording(size: Size) -> dict[str, Any]:
     """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
     from sightplan.domains import load_domain
     from sightplan.metrics import EpisodeScorer
     from sightplan.records.bag_recorder import BagRecorder
     from sightplan.runs import OpenRun, RunSettings, make_world
-    world: Any = make_world(domain_name)
+    world: Any = make_world(size.domain)
     events = _Events()
     times = []
     with tempfile.TemporaryDirectory() as folder, OpenRun(
-            RunSettings(domain=domain_name, split='medium', method='ground', seed=SEED,
+            RunSettings(domain=size.domain, split='medium', method='ground', seed=SEED,
                         backend='noisy_oracle', failure_images=False, out=f'{folder}/run'),
             world=world, recorders=[events]) as opened:
-        bags = BagRecorder(Path(folder), world, load_domain(domain_name))
-        for spec in opened.work.plan.items[:episodes]:
+        bags = BagRecorder(Path(folder), world, load_domain(size.domain))
+        for spec in opened.work.plan.items[:size.episodes]:
             events.taken.clear()
             opened.walk([spec])
             scorer = EpisodeScorer(bags.truth)
@@ -222,7 +235,7 @@ class _Events:
         self.taken.append(event)
 
 
-def bench_bags(domain_name: str) -> dict[str, Any]:
+def bench_bags(size: Size) -> dict[str, Any]:
     """Reading a bag with pictures: megabytes of messages per second, and messages per second.
 
     As recorders write them: for each picture of the domain's world eight events, chunks
@@ -231,8 +244,8 @@ def bench_bags(domain_name: str) -> dict[str, Any]:
     from sightplan.records.bag import BagWriter, MessageTypes
     from sightplan.records.bag_reading import open_bag
     from sightplan.runs import make_world
-    world: Any = make_world(domain_name)
-    problem = load_domain(domain_name).split_problems('hard')[0]
+    world: Any = make_world(size.domain)
+    problem = load_domain(size.domain).split_problems('hard')[0]
     world.reset(EpisodeSpec('bench', problem, 'random', seed=SEED))
     image, types = world.observe().image, MessageTypes()
     kinds = {name: types.store.types[name] for name in (
@@ -258,7 +271,7 @@ def bench_bags(domain_name: str) -> dict[str, Any]:
         sizes = [len(message.data) for message in open_bag(writer.folder).messages()]
         for name, topics in (('all', None), ('events', ['/event'])):
             ms = _median_ms(lambda wanted=topics: sum(  # type: ignore[misc]
-                1 for _ in open_bag(writer.folder).messages(wanted)))
+                1 for _ in open_bag(writer.folder).messages(wanted)), size.repeats)
             count = len(sizes) if topics is None else 800
             found[f'bag_messages_per_s_{name}'] = round(1e3 * count / ms)
             if topics is None:
@@ -266,12 +279,12 @@ def bench_bags(domain_name: str) -> dict[str, Any]:
     return found
 
 
-def bench_estimate() -> dict[str, Any]:
+def bench_estimate(size: Size) -> dict[str, Any]:
     """Milliseconds of a joint estimate from one answer about every ground atom, one thread."""
     from sightplan_bench.belief_cost import measure
     found: dict[str, Any] = {}
     for blocks, columns in ((6, 4), (12, 6)):
-        cost = measure([(blocks, columns)], errors=[0.02], cases=REPEATS, seed=SEED)[0]
+        cost = measure([(blocks, columns)], errors=[0.02], cases=size.repeats, seed=SEED)[0]
         found[f'estimate_ms_{blocks}_blocks'] = round(1e3 * cost['median_s'], 2)
         found[f'estimate_answers_{blocks}_blocks'] = cost['answers']
     return found
@@ -285,9 +298,8 @@ class _Timed:
         self.begin_ms: list[float] = []
         self.step_ms: list[float] = []
 
-    @property
-    def remaining(self) -> int:
-        return int(self._policy.remaining)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
 
     def _time(self, call: Callable[..., Any], context: Any, *arguments: Any) -> tuple[Any, float]:
         before, start = sum(context.timings_s.values()), time.perf_counter()
@@ -310,7 +322,7 @@ class _Timed:
         return result
 
 
-def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
+def bench_belief(size: Size) -> dict[str, Any]:
     """Inference of the method ``belief`` on the hard split, with simulated answers.
 
     First survey of a scene, and every further step: deciding on an action, moving the belief and
@@ -322,13 +334,13 @@ def bench_belief(domain_name: str, episodes: int) -> dict[str, Any]:
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend
-    domain = load_domain(domain_name)
-    world: Any = make_world(domain_name, {'pictures': 'none'})
+    domain = load_domain(size.domain)
+    world: Any = make_world(size.domain, {'pictures': 'none'})
     grounder = BackendGrounder(make_backend(
         'noisy_oracle', {'table': 'gpt-4.1', 'seed': SEED}, world))
     policy: Any = _Timed(make_policy('belief'))
     with FastDownwardPlanner() as planner:
-        for problem in domain.split_problems('hard')[:episodes + 1]:
+        for problem in domain.split_problems('hard')[:size.episodes + 1]:
             run_episode(EpisodeSpec(f'bench/{problem.name}', problem, 'belief', 'hard', SEED),
                         policy, world, grounder, planner, EpisodeScorer(world), domain)
     return {'belief_survey_ms': round(statistics.median(policy.begin_ms[1:]), 2),
@@ -346,90 +358,78 @@ def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     return done.stdout
 
 
-def bench_ros_ground() -> dict[str, Any]:
+def bench_ros_ground(size: Size) -> dict[str, Any]:
     """Round trip of ``grounder/ground`` with a 640x480 image against the in-process call."""
     return dict(json.loads(_ros_tool('sightplan_bench.ros').splitlines()[-1]))
 
 
-def bench_ros_episodes(domain_name: str, episodes: int) -> dict[str, Any]:
+def bench_ros_episodes(size: Size) -> dict[str, Any]:
     """Episodes per minute of the whole graph, its start and end included and apart."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / 'run'
         start = time.perf_counter()
-        _ros_tool('sightplan.cli', 'up', 'experiment', f'domain:={domain_name}', 'split:=medium',
-                  'method:=ground', 'backend:=embedded', f'episodes:={episodes}',
+        _ros_tool('sightplan.cli', 'up', 'experiment', f'domain:={size.domain}', 'split:=medium',
+                  'method:=ground', 'backend:=embedded', f'episodes:={size.episodes}',
                   f'seed:={SEED}', f'out:={out}')
         whole = time.perf_counter() - start
         summary = json.loads((out / 'summary.json').read_text())
-        return {'episodes_per_minute_ros': _episodes_per_minute(summary['seconds'], episodes),
-                'episodes_per_minute_ros_with_start': _episodes_per_minute(whole, episodes)}
+        return {'episodes_per_minute_ros': _episodes_per_minute(summary['seconds'], size.episodes),
+                'episodes_per_minute_ros_with_start': _episodes_per_minute(whole, size.episodes)}
+
+
+PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
+    'rendering': bench_render, 'steps': bench_steps, 'embedded': bench_embedded,
+    'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
+    'estimate': bench_estimate, 'belief': bench_belief, 'episodes': bench_in_process,
+    'replay': bench_replay}
+"""What is measured in this process."""
+
+ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}
+"""What is measured on ROS 2."""
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench`` and its sub-commands."""
-    from sightplan_bench import arm as bench_arm
-    from sightplan_bench import gate, safety, starts
-    from sightplan_bench import grounding as bench_grounding
-    from sightplan_bench import sweep as bench_sweep
-    parser = subparsers.add_parser(
-        'bench', help='measure speed: rendering, questions, planning, ROS, episodes',
-        description='Measure what costs time and print one JSON object of medians. Without '
-                    'a sub-command: rendering, the embedded model, planning, beliefs, ROS, '
-                    'episodes.')
-    parser.add_argument('--domain', default='blocksworld')
-    parser.add_argument('--episodes', type=int, default=5,
+    from sightplan_bench import arm, gate, grounding, safety, starts, sweep
+    parser = add_command(
+        subparsers, 'bench', measure,
+        'measure speed: rendering, questions, planning, ROS, episodes',
+        'Measure what costs time and print one JSON object of medians. Without a sub-command: '
+        'rendering, the embedded model, planning, beliefs, ROS, episodes.',
+        exits='0 done; 1 a part failed; 2 bad usage')
+    default = Size()
+    parser.add_argument('--domain', default=default.domain, help='(default: %(default)s)')
+    parser.add_argument('--episodes', type=int, default=default.episodes, metavar='N',
                         help='episodes per end-to-end figure (default: %(default)s)')
+    parser.add_argument('--repeats', type=int, default=default.repeats, metavar='N',
+                        help='repetitions of the other figures (default: %(default)s)')
+    parser.add_argument('--part', action='append', choices=[*PARTS, *ROS_PARTS], metavar='NAME',
+                        help='measure this part alone (repeatable): '
+                             f'{", ".join((*PARTS, *ROS_PARTS))}')
     parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
-    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
-    parser.set_defaults(main=main)
     parts = parser.add_subparsers(metavar='', title='sub-commands')
-    sweep = parts.add_parser(
-        'sweep', help='sweeps: killed at random, and with one worker and two')
-    bench_sweep.add_arguments(sweep)
-    sweep.set_defaults(main=bench_sweep.main)
-    grounding = parts.add_parser(
-        'grounding', help='large vision-language models: many questions about one image, on a '
-                          'GPU or CPU, against the plain way and the floor')
-    bench_grounding.add_arguments(grounding)
-    grounding.set_defaults(main=bench_grounding.main)
-    arm = parts.add_parser(
-        'arm', help='a simulated arm: problems solved, and how its moves went')
-    bench_arm.add_arguments(arm)
-    gate.add_parser(parts)
-    safety.add_parser(parts)
-    starts.add_parser(parts)
+    for module in (sweep, grounding, arm, gate, safety, starts):
+        module.add_parser(parts)
 
 
-def main(arguments: argparse.Namespace) -> int:
+def measure(arguments: argparse.Namespace) -> Result:
     """Run all measurements; a failing one is reported as an error, not as a number."""
     from sightplan.records.provenance import provenance
-    parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
-        ('rendering', lambda: bench_render(arguments.domain)),
-        ('steps', bench_steps),
-        ('embedded model', lambda: bench_embedded(arguments.domain)),
-        ('planning', lambda: bench_planner(arguments.domain)),
-        ('bags', lambda: bench_bags(arguments.domain)),
-        ('recording', lambda: bench_recording(arguments.domain, arguments.episodes)),
-        ('estimate', bench_estimate),
-        ('belief', lambda: bench_belief(arguments.domain, arguments.episodes)),
-        ('episodes in process', lambda: bench_in_process(arguments.domain, arguments.episodes)),
-        ('replay', lambda: bench_replay(arguments.domain, arguments.episodes)),
-    ]
-    if not arguments.no_ros:
-        parts += [('ROS round trip', bench_ros_ground),
-                  ('episodes on ROS',
-                   lambda: bench_ros_episodes(arguments.domain, arguments.episodes))]
+    if arguments.episodes < 1 or arguments.repeats < 1:
+        raise InputError('--episodes and --repeats must be 1 or more')
+    load_domain(arguments.domain)
+    size = Size(arguments.domain, arguments.episodes, arguments.repeats)
+    parts = PARTS if arguments.no_ros else {**PARTS, **ROS_PARTS}
     result: dict[str, Any] = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
-                              'seed': SEED, 'repeats': REPEATS, 'provenance': provenance()}
+                              'seed': SEED, 'repeats': size.repeats, 'provenance': provenance()}
     failed = {}
-    for name, part in parts:
-        _say(name)
+    for name in arguments.part or parts:
+        say(name, 'begins')
         try:
-            result.update(part())
+            result.update({**PARTS, **ROS_PARTS}[name](size))
         except Exception as error:  # one broken part must not hide the others' figures
             failed[name] = f'{type(error).__name__}: {error}'
-            _say(f'{name} failed: {failed[name]}')
+            say(name, f'failed: {failed[name]}')
     if failed:
         result['failed'] = failed
-    print(json.dumps(result, indent=None if arguments.json else 2))
-    return 1 if failed else 0
+    return shown(arguments, result, not failed)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import multiprocessing
 import statistics
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -23,6 +21,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sightplan.commands.frame import Result, add_command
+from sightplan.commands.progress import EpisodeBar
+from sightplan.model import InputError
+from sightplan_bench.output import count, shown
 
 if TYPE_CHECKING:
     from sightplan_arm.config import RobotConfig
@@ -616,28 +619,17 @@ def _tallies(work: list[tuple[str, int, int, int]], jobs: int) -> Iterator[Tally
         yield from pool.imap_unordered(_run_chunk, work)
 
 
-class _Progress:
-    """Lines on standard error: how many are done, and the time left."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._began, self._said = total, time.monotonic(), 0.0
-
-    def __call__(self, done: int) -> None:
-        now = time.monotonic()
-        if now - self._said < 5.0 and done < self._total:
-            return
-        self._said, took = now, now - self._began
-        left = took / done * (self._total - done)
-        print(f'bench gate: {done}/{self._total}, {1e3 * took / done:.2f} ms each, ETA '
-              f'{int(left // 60)}:{int(left % 60):02}', file=sys.stderr, flush=True)
-
-
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench gate``."""
-    add_arguments(subparsers.add_parser(
-        'gate', help='random trajectories against the safety gate of an arm',
-        description=_DESCRIPTION, epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter))
+    parser = add_command(
+        subparsers, 'gate', measure, 'random trajectories against the safety gate of an arm',
+        _DESCRIPTION, examples=_EXAMPLES, exits='0 done; 1 something wrong passed; 2 bad usage')
+    parser.add_argument('--robot', default='panda', help='name or file (default: %(default)s)')
+    parser.add_argument('--trajectories', type=count, default=10_000,
+                        help='how many (default: %(default)s)')
+    parser.add_argument('--seed', type=count, default=0, help='of all randomness; the same seed '
+                        'gives the same trajectories with any --jobs (default: %(default)s)')
+    parser.add_argument('--jobs', type=int, default=1, help='processes (default: %(default)s)')
 
 
 _DESCRIPTION = """\
@@ -645,55 +637,22 @@ Make random trajectories (sound ones, such that graze a limit, broken ones), hav
 check them, and judge what passed by dense sampling with kinematics of its own. Violations must
 be 0: else the command fails."""
 
-_EPILOG = """\
+_EXAMPLES = """\
 examples:
   sightplan bench gate
   sightplan bench gate --trajectories 1000000 --jobs 2 --json
-  sightplan bench gate --robot ur5e --seed 7"""
+  sightplan bench gate --robot ur5e --seed 7
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    parser.add_argument('--robot', default='panda', help='name or file (default: %(default)s)')
-    parser.add_argument('--trajectories', type=_count, default=10_000,
-                        help='how many (default: %(default)s)')
-    parser.add_argument('--seed', type=int, default=0, help='of all randomness; the same seed '
-                        'gives the same trajectories with any --jobs (default: %(default)s)')
-    parser.add_argument('--jobs', type=_count, default=1, help='processes (default: %(default)s)')
-    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
-    parser.set_defaults(main=main)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError('must be 1 or more')
-    return number
-
-
-def main(arguments: argparse.Namespace) -> int:
-    """Run the trials; 0: nothing wrong passed, 1: something did, 2: bad usage."""
-    from sightplan.model import InputError
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run the trials."""
     began = time.monotonic()
-    if arguments.seed < 0:
-        print('bench gate: --seed must not be negative', file=sys.stderr)
-        return 2
-    try:
+    if arguments.trajectories < 1 or arguments.jobs < 1:
+        raise InputError('--trajectories and --jobs must be 1 or more')
+    with EpisodeBar() as bar:
         tally = run(arguments.robot, arguments.trajectories, arguments.seed, arguments.jobs,
-                    _Progress(arguments.trajectories))
-    except InputError as error:
-        print(f'bench gate: {error}', file=sys.stderr)
-        return 2
-    result = {'robot': arguments.robot, 'seed': arguments.seed, **tally.summary(),
-              'seconds': round(time.monotonic() - began, 1)}
-    print(json.dumps(result, indent=None if arguments.json else 2))
-    return 1 if tally.violations else 0
-
-
-if __name__ == '__main__':
-    _PARSER = argparse.ArgumentParser(
-        prog='python -m sightplan_bench.gate', description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_arguments(_PARSER)
-    _ARGUMENTS = _PARSER.parse_args()
-    sys.exit(_ARGUMENTS.main(_ARGUMENTS))
+                    lambda done: bar.stage('trajectories', done, arguments.trajectories))
+    return shown(arguments, {
+        'robot': arguments.robot, 'seed': arguments.seed, **tally.summary(),
+        'seconds': round(time.monotonic() - began, 1)}, not tally.violations)

@@ -31,18 +31,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.model import BackendError, InputError
+from sightplan.commands.frame import Result, add_command, note
+from sightplan.model import BackendError, InfrastructureError, InputError
 from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, work
+from sightplan_bench.output import say, shown
 
 if TYPE_CHECKING:
     from sightplan.vlm.backends._shared_prefix import SharedPrefix
     from sightplan_bench.models import Scene
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _TOLERANCES = {'float32': 2e-3, 'bfloat16': 0.04, 'float16': 0.02}
 """Largest difference of two probabilities of yes that rounding explains, by type."""
 _MIB = 2 ** 20
 
+_say = partial(say, 'grounding')
 _ABOUT = """\
 Time and memory of N yes/no questions about one image, on a model with random weights (the
 arithmetic is the same): our shared-prefix engine, the plain way (batches of prompts that each
@@ -59,8 +61,6 @@ examples:
   sightplan bench grounding --device cuda --config qwen2.5-vl-32b --questions 60 --skip-plain
   sightplan bench grounding --device cpu --config cpu-small --questions 10 60
   sightplan bench grounding --device cpu --config cpu-tiny
-
-exit codes: 0 done; 1 ours and the plain way disagree, or ran out of memory; 2 bad usage.
 """
 
 
@@ -105,10 +105,6 @@ class Options:
     threads: int | None = None
     skip_plain: bool = False
     seed: int = 0
-
-
-def _say(text: str) -> None:
-    print(f'bench grounding: {text}', file=sys.stderr, flush=True)
 
 
 class Meter:
@@ -585,11 +581,13 @@ def failures(result: dict[str, Any]) -> list[str]:
     return found
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options, whose names are the fields of Options."""
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench grounding``; names of options are the fields of Options."""
     default = Options()
-    parser.description, parser.epilog = _ABOUT, _EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = add_command(
+        subparsers, 'grounding', measure, 'large vision-language models: many questions about one '
+        'image, on a GPU or CPU, against the plain way and the floor', _ABOUT, examples=_EXAMPLES,
+        exits='0 done; 1 ours and the plain way disagree, or ran out of memory; 2 bad usage')
     what = parser.add_argument_group('what to measure')
     what.add_argument('--device', default=default.device, metavar='DEVICE',
                       help='auto, cpu, cuda or cuda:NUMBER (default: cuda if there is one)')
@@ -635,38 +633,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                      help='of weights, words and pixels (default: %(default)s)')
     where = parser.add_argument_group('results')
     where.add_argument('--out', metavar='FILE', help='write the JSON object to this file as well')
-    where.add_argument('--json', action='store_true', help='compact JSON on one line')
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Measure, print, write; returns the exit code."""
+def measure(arguments: argparse.Namespace) -> Result:
+    """Measure and write."""
+    values = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
+    if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
+        raise InputError(f'--out {arguments.out}: there is no such folder')
     try:
-        values = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
-        if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
-            raise InputError(f'--out {arguments.out}: there is no such folder')
         result = run(Options(**{**values, 'questions': tuple(values['questions'])}))
     except ImportError as error:
-        print(f'sightplan bench grounding needs torch and transformers ({error}); run "make '
-              'build", or pip install torch transformers', file=sys.stderr)
-        return _FAILED
-    except (InputError, BackendError) as error:
-        print(f'sightplan bench grounding: {error}', file=sys.stderr)
-        return _USAGE
-    text = json.dumps(result, indent=None if arguments.json else 2, allow_nan=False)
-    print(text, flush=True)
+        raise InfrastructureError(f'needs torch and transformers ({error}); run "make build", or '
+                                  'pip install torch transformers') from error
+    except BackendError as error:
+        raise InputError(str(error)) from error
     if arguments.out is not None:
-        Path(arguments.out).write_text(text + '\n')
+        Path(arguments.out).write_text(json.dumps(
+            result, indent=None if arguments.json else 2, allow_nan=False) + '\n')
     wrong = failures(result)
     for line in wrong:
-        print(f'sightplan bench grounding: {line}', file=sys.stderr)
-    return _FAILED if wrong else _DONE
+        note(f'sightplan bench grounding: {line}')
+    return shown(arguments, result, not wrong)
 
 
-def _command(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog='python -m sightplan_bench.grounding')
-    add_arguments(parser)
-    return main(parser.parse_args(argv))
+def _command(argv: Sequence[str]) -> int:
+    """The command by itself, where little of sightplan is installed."""
+    parser = argparse.ArgumentParser(prog='sightplan bench')
+    add_parser(parser.add_subparsers())
+    arguments = parser.parse_args(['grounding', *argv])
+    code: int = arguments.main(arguments)
+    return code
 
 
 if __name__ == '__main__':
-    sys.exit(_command())
+    sys.exit(_command(sys.argv[1:]))

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import rclpy
+import rclpy.utilities
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -67,7 +68,7 @@ def spinning_node(make: Callable[[], N]) -> Iterator[N]:
 
     def spin() -> None:
         with contextlib.suppress(ExternalShutdownException):
-            while rclpy.ok():
+            while rclpy.utilities.ok():
                 executor.spin_once(timeout_sec=0.2)
 
     thread = threading.Thread(target=spin, daemon=True)
@@ -84,7 +85,8 @@ def alternate(first: Callable[[Observation], Any], second: Callable[[Observation
     """Median milliseconds of two calls, taken in turn, so that both meet the same machine.
 
     Args:
-        first, second: the calls.
+        first: one call.
+        second: the other.
         shown: what both are shown, by the number of the repetition.
     """
     times: tuple[list[float], list[float]] = ([], [])

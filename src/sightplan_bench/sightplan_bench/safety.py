@@ -24,6 +24,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -42,13 +43,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.frame import Result, add_command
 from sightplan.commands.progress import Pace
+from sightplan.model import InputError, SightplanError
+from sightplan_bench.output import count, say, shown
 
 if TYPE_CHECKING:
     from sightplan.model import Action
     from sightplan_bench.safety_node import Bench
 
 KINDS = ('grounder', 'camera', 'agent')
+_say = functools.partial(say, 'safety')
 LIMIT_MS = 200.0
 """Within which the arm has to hold."""
 
@@ -583,10 +588,6 @@ def _fails(future: Future[Any]) -> bool:
         return True
 
 
-def _say(text: str) -> None:
-    print(f'bench safety: {text}', file=sys.stderr, flush=True)
-
-
 def _clean_shared_memory() -> None:
     """Free what killed nodes have left."""
     tool = shutil.which('fastdds')
@@ -653,33 +654,25 @@ def graph(folder: Path, note: Callable[[Any], None], seed: int, log: Path, robot
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench safety``."""
-    parser = subparsers.add_parser(
-        'safety', help='a moving arm on ROS: something dies, somebody stops it',
-        description='Start a ROS graph with simulated hardware in real time. Kill the agent, the '
-                    'grounder or the camera in mid-motion and measure when the arm holds; stop it '
-                    'and try everything to get it to move; move blocks undisturbed and count '
-                    'needless holds.',
-        epilog='examples:\n'
-               '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
-               '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n\n'
-               'A kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine '
-               'counts against the arm.\n'
-               f'exit codes: 0 everything held within {LIMIT_MS:g} ms and nothing moved that '
-               'should not; 1 something did; 2 bad usage.',
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_arguments(parser)
-    parser.set_defaults(main=main)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    parser = add_command(
+        subparsers, 'safety', measure, 'a moving arm on ROS: something dies, somebody stops it',
+        'Start a ROS graph with simulated hardware in real time. Kill the agent, the grounder or '
+        'the camera in mid-motion and measure when the arm holds; stop it and try everything to '
+        'get it to move; move blocks undisturbed and count needless holds.',
+        examples='examples:\n'
+                 '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
+                 '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n'
+                 '\nA kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine '
+                 'counts against the arm.\n',
+        exits=f'0 everything held within {LIMIT_MS:g} ms and nothing moved that should not; 1 '
+              'something did; 2 bad usage')
     parser.add_argument('--kill', choices=(*KINDS, 'all'), default='all',
                         help='what is killed (default: %(default)s, in equal parts)')
-    parser.add_argument('--trials', type=_count, default=200, metavar='N',
+    parser.add_argument('--trials', type=count, default=200, metavar='N',
                         help='processes killed (default: %(default)s)')
-    parser.add_argument('--stops', type=_count, default=1000, metavar='N',
+    parser.add_argument('--stops', type=count, default=1000, metavar='N',
                         help='latched stops (default: %(default)s)')
-    parser.add_argument('--moves', type=_count, default=100, metavar='N',
+    parser.add_argument('--moves', type=count, default=100, metavar='N',
                         help='undisturbed moves (default: %(default)s)')
     parser.add_argument('--robot', default='panda', metavar='ROBOT',
                         help='a name in config/robots, or a file (default: %(default)s)')
@@ -689,26 +682,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--seed', type=int, default=0, help='of all that is random')
     parser.add_argument('--log', metavar='FILE', help="write each trial as a JSON line, and the "
                         "nodes' output to FILE.nodes")
-    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
-
-
-def main(arguments: argparse.Namespace) -> int:
-    """Run the parts that are asked for, and print what was measured."""
-    from sightplan.model import InputError, SightplanError
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run the parts that are asked for."""
     kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
     with contextlib.ExitStack() as stack:
-        try:
-            log = stack.enter_context(open(arguments.log, 'a')) if arguments.log else None
-        except OSError as error:
-            _say(f'--log {arguments.log}: {error.strerror}')
-            return 2
+        log = stack.enter_context(open(arguments.log, 'a')) if arguments.log else None
 
         def note(trial: Any) -> None:
             if log is not None:
@@ -729,9 +709,8 @@ def main(arguments: argparse.Namespace) -> int:
                 trials.kills(kind, len(range(number, arguments.trials, len(kinds))))
         except KeyboardInterrupt:
             failed = 'interrupted'
-        except InputError as error:
-            _say(str(error))
-            return 2
+        except InputError:
+            raise
         except (SightplanError, BrokenGraphError) as error:
             failed = str(error)
             with contextlib.suppress(OSError):
@@ -742,12 +721,4 @@ def main(arguments: argparse.Namespace) -> int:
                    'load_1min': os.getloadavg()[0], 'seed': arguments.seed,
                    'seconds': round(time.monotonic() - began), **results.summary(),
                    **({'failed': failed} if failed else {})}
-    print(json.dumps(summary, indent=None if arguments.json else 2))
-    return 0 if results.good and not failed else 1
-
-
-if __name__ == '__main__':
-    _parser = argparse.ArgumentParser(prog='python -m sightplan_bench.safety',
-                                      description=__doc__.partition('\n')[0])
-    add_arguments(_parser)
-    sys.exit(main(_parser.parse_args()))
+    return shown(arguments, summary, results.good and not failed)

@@ -1,4 +1,4 @@
-"""What ``bench_safety`` sees of an arm, and how it uses it: one node in the bench's process."""
+"""What ``sightplan bench safety`` sees of an arm, and how it uses it: one node in its process."""
 
 from __future__ import annotations
 
@@ -225,14 +225,22 @@ class Bench(Node):
         """
         self._check_paths()
         by_name = ResetWorld.Request(episode_id=request.episode_id)
-        attempts: tuple[Callable[[], Any], ...] = (
+
+        def publish_belief() -> None:
+            self._belief_pub.publish(msg.Belief(episode_id=request.episode_id))
+
+        def publish_beats() -> None:
+            for node in self.beats:
+                self._beat_pub.publish(msg.Heartbeat(node=node))
+
+        attempts: tuple[Callable[[], object], ...] = (
             lambda: self.execute(actions[self._count % len(actions)]),
             lambda: self._load(request, CALL_S),
             lambda: self._reset(by_name, CALL_S),
             lambda: self._confirm(Confirm.Request(accept=True), CALL_S),
             lambda: self._view(GetView.Request(), CALL_S),
-            lambda: self._belief_pub.publish(msg.Belief(episode_id=request.episode_id)),
-            lambda: [self._beat_pub.publish(msg.Heartbeat(node=node)) for node in self.beats],
+            publish_belief,
+            publish_beats,
         )
         end, self._count = time.monotonic() + seconds, 0
         while time.monotonic() < end:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import statistics
 import subprocess
@@ -21,7 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import Result, add_command
+from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError
+from sightplan_bench.output import shown
 
 LIMIT_S = 300.0
 _DOMAINS = ('blocksworld', 'household')
@@ -47,11 +49,11 @@ class Start:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench starts``."""
-    parser = subparsers.add_parser(
-        'starts', help='graphs started again and again beside busy loops',
-        description='Start a graph of all nodes, let it carry out one episode and end, and do it '
-                    'again; count the graphs that do not end well.',
-        epilog='exit codes: 0 every graph did its episode; 1 one did not; 2 bad usage.')
+    parser = add_command(
+        subparsers, 'starts', measure, 'graphs started again and again beside busy loops',
+        'Start a graph of all nodes, let it carry out one episode and end, and do it again; count '
+        'the graphs that do not end well.',
+        exits='0 every graph did its episode; 1 one did not; 2 bad usage')
     parser.add_argument('--count', type=int, default=20, metavar='N',
                         help='starts of each domain (default: %(default)s)')
     parser.add_argument('--domain', action='append', default=[], metavar='D',
@@ -60,27 +62,23 @@ def add_parser(subparsers: Any) -> None:
                         help='busy loops beside (default: %(default)s)')
     parser.add_argument('--logs', default='', metavar='DIR',
                         help='keeps what the graphs that failed have printed')
-    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run all starts and print one JSON object; returns the exit code."""
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run all starts."""
     if arguments.count < 1 or arguments.busy < 0:
         raise InputError('--count must be at least 1, --busy at least 0')
-    starts: list[Start] = []
     logs = Path(arguments.logs) if arguments.logs else None
-    with busy_loops(arguments.busy):
-        for number in range(arguments.count):
-            for domain in arguments.domain or _DOMAINS:
-                starts.append(start(domain, number, logs))
-                failed = sum(one.code != 0 for one in starts)
-                sys.stderr.write(f'\r{len(starts)} starts, {failed} failed')
-                sys.stderr.flush()
-    sys.stderr.write('\n')
-    print(json.dumps({'busy': arguments.busy, **summary(starts)},
-                     indent=None if arguments.json else 2))
-    return 1 if failed else 0
+    wanted = [(domain, number) for number in range(arguments.count)
+              for domain in arguments.domain or _DOMAINS]
+    starts: list[Start] = []
+    with busy_loops(arguments.busy), EpisodeBar() as bar:
+        bar.begin('starts', len(wanted), 0)
+        for domain, number in wanted:
+            starts.append(start(domain, number, logs))
+            bar.update(len(starts), f'{sum(one.code != 0 for one in starts)} failed')
+    return shown(arguments, {'busy': arguments.busy, **summary(starts)},
+                 all(one.code == 0 for one in starts))
 
 
 def summary(starts: list[Start]) -> dict[str, Any]:

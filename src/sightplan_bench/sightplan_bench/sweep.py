@@ -26,6 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import Result, add_command
+from sightplan_bench.output import say, shown
+
 _PROBLEMS = 25
 _PARENT_SHARE = 0.3
 """Of the kills, those of the command itself."""
@@ -116,7 +119,7 @@ def killed_sweep(file: Path, out: Path, kills: int, seed: int, jobs: int = 2,
             break
         time.sleep(_START_S)
     lines = Counter(
-        (path.parent.name, json.loads(line)['episode_id'])
+        (path.parent.name, json.loads(line)['id'])
         for path in out.glob('*/episodes.jsonl') for line in path.read_text().splitlines())
     return Killed(counts['workers'], counts['parents'], counts['commands'],
                   json.loads(printed.splitlines()[-1]), lines,
@@ -183,8 +186,11 @@ def _plain_work(processes: int) -> float:
     return time.perf_counter() - start
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``sightplan bench sweep``."""
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench sweep``."""
+    parser = add_command(
+        subparsers, 'sweep', measure, 'sweeps: killed at random, and with one worker and two',
+        exits='0 done; 1 something was lost or made twice; 2 bad usage')
     parser.add_argument('--episodes', type=int, default=1000,
                         help='of the sweep that is killed (default: %(default)s)')
     parser.add_argument('--kills', type=int, default=20, help='how many (default: %(default)s)')
@@ -193,29 +199,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='of each sweep that is timed (default: %(default)s)')
     parser.add_argument('--rounds', type=int, default=3,
                         help='how often each is timed; 0: not at all (default: %(default)s)')
-    parser.add_argument('--json', action='store_true', help='compact JSON on one line')
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Measure and print; returns the exit code: 1 if something was lost or made twice."""
+def measure(arguments: argparse.Namespace) -> Result:
+    """Measure; 1 if something was lost or made twice."""
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.kills:
             result |= _kill_part(folder, arguments)
         if arguments.rounds:
-            _say(f'{arguments.rounds} rounds of {arguments.scaling_episodes} episodes')
+            say('sweep', f'{arguments.rounds} rounds of {arguments.scaling_episodes} episodes')
             result |= scaling(folder, arguments.scaling_episodes, arguments.rounds)
-    print(json.dumps(result, indent=None if arguments.json else 2))
-    return 0 if result.get('survived', True) else 1
+    return shown(arguments, result, result.get('survived', True))
 
 
 def _kill_part(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     file = folder / 'killed.yaml'
     write_sweep(file, arguments.episodes)
-    _say(f'{arguments.episodes} episodes, undisturbed')
+    say('sweep', f'{arguments.episodes} episodes, undisturbed')
     _, seconds, metrics = plain_sweep(file, folder / 'plain', 2)
-    _say(f'{arguments.episodes} episodes, {arguments.kills} kills')
+    say('sweep', f'{arguments.episodes} episodes, {arguments.kills} kills')
     # As many moments as there are kills fit into the time that the rest takes.
     most = max(0.6, 1.2 * seconds / max(1, arguments.kills))
     killed = killed_sweep(file, folder / 'killed', arguments.kills, arguments.seed,
@@ -229,7 +233,3 @@ def _kill_part(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     found['survived'] = (found['distinct'] == arguments.episodes and not found['twice']
                          and found['same_metrics'] and not found['failures'])
     return found
-
-
-def _say(text: str) -> None:
-    print(f'bench sweep: {text}', file=sys.stderr, flush=True)

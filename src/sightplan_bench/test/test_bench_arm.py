@@ -40,9 +40,9 @@ def test_moves_are_kept_by_episode_with_the_report_and_the_truth(tmp_path):
         recorders=[MovesLog(tmp_path / 'run' / MOVES, world)])
     kept = read_moves(tmp_path / 'run' / MOVES)
     lines = [json.loads(line) for line in (tmp_path / 'run' / 'episodes.jsonl').open()]
-    assert list(kept) == [line['episode_id'] for line in lines] and len(kept) == 2
+    assert list(kept) == [line['id'] for line in lines] and len(kept) == 2
     for line in lines:
-        moves = kept[line['episode_id']]
+        moves = kept[line['id']]
         assert len(moves) == line['steps'] >= 1
         assert {(m['cause'], m['outcome']) for m in moves} == {('done', 'success')}
         assert moves[0]['seconds'] == {'approach': 2.0, 'perceive': 0.5}
@@ -63,7 +63,8 @@ def test_a_move_that_ended_in_an_error_is_kept_and_of_a_repeated_episode_the_las
 
 
 def test_figures_are_of_episodes_that_count_and_of_moves_that_were_carried_out():
-    lines = [{'episode_id': str(i), 'scored': i < 4, 'solved': i < 3, 'stop': 'plan_done',
+    lines = [{'id': str(i), 'measures': {'solved': float(i < 3) if i < 4 else None},
+              'stop': 'plan_done',
               'message': 'broken'} for i in range(5)]
 
     def move(cause, outcome, **seconds):
@@ -89,9 +90,9 @@ def test_figures_are_of_episodes_that_count_and_of_moves_that_were_carried_out()
 
 
 def test_what_a_motion_ended_in_and_what_was_not_run_is_not_solved():
-    lines = [{'episode_id': str(i), 'scored': True, 'solved': True, 'stop': 'plan_done',
+    lines = [{'id': str(i), 'measures': {'solved': 1.0}, 'stop': 'plan_done',
               'message': ''} for i in range(20)]
-    lines += [{'episode_id': name, 'scored': False, 'solved': None, 'stop': 'error',
+    lines += [{'id': name, 'measures': {'solved': None}, 'stop': 'error',
                'message': message} for name, message in (
         ('gate', 'ArmStoppedError: tracking'), ('ros', 'StoppedError: the arm was stopped'),
         ('table', 'WorldError: the table is not ready'), ('model', 'BackendError: out of memory'),

@@ -283,8 +283,8 @@ def test_a_move_that_brings_agreement_tells_a_mistake(moved, same):
 def test_bench_without_a_sub_command_stays_what_it_was():
     from sightplan_bench import command as medians
     arguments = cli.make_parser().parse_args(['bench', '--no-ros'])
-    assert arguments.main is medians.main and arguments.no_ros
-    assert cli.make_parser().parse_args(['bench', 'grounding']).main is bench.main
+    assert medians.measure in arguments.main.args and arguments.no_ros
+    assert bench.measure in cli.make_parser().parse_args(['bench', 'grounding']).main.args
 
 
 def test_it_runs_as_a_module():

@@ -101,7 +101,7 @@ class Arm(Node):
 
 @pytest.mark.parametrize(('service', 'topic'), [
     ('', ''), ('~/jog', ''), ('elsewhere/stop', ''), ('', 'follow')])
-def test_a_new_way_to_the_arm_must_be_tried(service, topic):
+def test_a_new_way_to_the_arm_must_be_tried(ros, service, topic):
     bench = Bench('panda')
     with spinning(bench, Arm(service, topic)):
         eventually(lambda: f'/{names.stop(names.ARM_BRIDGE)}' in {
@@ -115,6 +115,6 @@ def test_a_new_way_to_the_arm_must_be_tried(service, topic):
 
 def test_bad_counts_are_refused():
     parser = argparse.ArgumentParser()
-    bench_safety.add_arguments(parser)
+    bench_safety.add_parser(parser.add_subparsers())
     with pytest.raises(SystemExit):
-        parser.parse_args(['--trials', '-1'])
+        parser.parse_args(['safety', '--trials', '-1'])

@@ -11,6 +11,7 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
+from sightplan.domains import domain_reference
 from sightplan.model import Action, Feedback, InputError, WorldError, param
 from sightplan_arm.config import RobotConfig
 from sightplan_nodes import conversions, names
@@ -129,7 +130,7 @@ class ArmBridge(WorldNode):
 
     def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Take the table as it is, or as ``setup`` makes it; contract in the base class."""
-        if problem.domain != self._settings.domain:
+        if problem.domain != domain_reference(self._settings.domain):
             raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
                              f'problem is of {problem.domain}: start {names.ARM_BRIDGE} with '
                              f'domain:={problem.domain}')

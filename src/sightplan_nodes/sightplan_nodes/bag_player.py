@@ -107,7 +107,7 @@ class BagPlayer(Node):
             settings.duration_s, settings.loop, settings.start_paused,
             {name: offered.depth for name in self._by_topic
              if (offered := offer(topics[name])).latched})
-        self._tell_complaints()
+        self._show_warnings()
         if self._schedule.nothing:
             self._say(f'{self._bag.path}: nothing is played: on {", ".join(self._by_topic)} '
                       f'{self._schedule.nothing}; there are the topics {self._topics_there()}')
@@ -157,7 +157,7 @@ class BagPlayer(Node):
         try:
             if self._wait_for_subscribers():
                 count = self._play()
-                self._tell_complaints()
+                self._show_warnings()
                 self._say_end(count)
             code = 0
         except Exception as error:
@@ -207,8 +207,8 @@ class BagPlayer(Node):
 
     def _publish(self, message: BagMessage) -> None:
         self._by_topic[message.topic].publish(message.data)
-        if len(self._bag.complaints) > self._told:
-            self._tell_complaints()
+        if len(self._bag.warnings) > self._told:
+            self._show_warnings()
 
     def _say_end(self, count: int) -> None:
         if self._closing:
@@ -220,11 +220,11 @@ class BagPlayer(Node):
                 publisher.wait_for_all_acked(Duration(seconds=left_s))
         self.get_logger().info(f'the end of the bag: {count} messages were played')
 
-    def _tell_complaints(self) -> None:
-        complaints = self._bag.complaints
-        for text in complaints[self._told:]:
+    def _show_warnings(self) -> None:
+        warnings = self._bag.warnings
+        for text in warnings[self._told:]:
             self._say(text)
-        self._told = len(complaints)
+        self._told = len(warnings)
 
     def _say(self, text: str) -> None:
         self.get_logger().warning(conversions.text(text))

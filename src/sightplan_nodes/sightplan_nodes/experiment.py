@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -94,6 +95,7 @@ class ExperimentSettings:
     world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     autostart: bool = param(True, 'Run at once what the parameters say, report, and exit; '
                                   'otherwise wait for goals of ~/run_experiment')
+    report: bool = param(False, 'With autostart: write a report of the run, and name it')
     startup_timeout_s: float = param(
         180.0, 'Limit for the other nodes to be ready (a model may be loading) [s]', low=0.1,
         high=3600.0)
@@ -201,7 +203,7 @@ class ExperimentNode(Node):
             with ProgressBar() as bar:
                 outcome = self.walk(self._run_settings, bar)
             if outcome.summary:
-                show(outcome.summary, sys.stdout)
+                show(outcome.summary)
                 sys.stdout.flush()
             if outcome.error is not None:
                 self._say(str(outcome.error))
@@ -212,7 +214,7 @@ class ExperimentNode(Node):
                     self._say(f'how to go on: see to the arm, start the same command again, and '
                               f're-arm it when asked: {self._how_to_rearm()}')
             elif outcome.summary['scored'] or outcome.summary.get('without_truth'):
-                code = 0
+                code = self._report(outcome.summary['out']) if self._settings.report else 0
             else:
                 self._say('not one episode could be scored')
         except InputError as error:
@@ -226,6 +228,17 @@ class ExperimentNode(Node):
         self.exit_code = code
         if self.executor is not None:
             self.executor.wake()
+
+    def _report(self, out: str) -> int:
+        """Write the report of a run, name it, and return the exit code of the command."""
+        done = subprocess.run(
+            [sys.executable, '-m', 'sightplan.cli', 'report', out, '--json'], check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if done.returncode == 0:
+            page = json.loads(done.stdout.splitlines()[-1])['html']
+            sys.stdout.write(f'report: {page}\n')
+            sys.stdout.flush()
+        return done.returncode
 
     def _say(self, text: str) -> None:
         sys.stderr.write(f'experiment: {text}\n')

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sightplan.model import InputError
-from sightplan.records.whole_files import replacing
+from sightplan.model.whole_files import replacing
 from sightplan_arm.gate import CAUSES, Gate, GateState
 
 _REMEDY = ('a stop is kept there until a person re-arms the arm; set the parameter latch_file, or '

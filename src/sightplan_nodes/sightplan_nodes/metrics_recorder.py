@@ -33,11 +33,11 @@ from sightplan.model import (
     param,
 )
 from sightplan.records import RunStore, topics
-from sightplan.records.assembly import Arrival, Assembly
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
-from sightplan.records.truth import NotedTruth, Told
+from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
+from sightplan.records.truth import NotedTruth, TruthReply
 from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import introduce
@@ -215,7 +215,7 @@ class EpisodeRecording:
     def _write(self, arrival: Arrival) -> None:
         self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
 
-    def _write_truth(self, told: Told) -> None:
+    def _write_truth(self, told: TruthReply) -> None:
         message = conversions.truth_to_msg(told, self.episode_id)
         self._bag.write(self._topics[names.TRUTH], time.time_ns(), serialize_message(message))
 
@@ -255,7 +255,7 @@ class MetricsRecorder(Node):
         self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.EVENTS)
         self._worker = Worker(self, names.METRICS_RECORDER)
         # All below is touched by the worker's thread only.
-        self._assembly = Assembly()
+        self._reorder_buffer = ReorderBuffer()
         self._store: RunStore | None = None
         self._suite: Suite | None = None
         self._committed: set[str] = set()
@@ -428,7 +428,7 @@ class MetricsRecorder(Node):
     # The episode, in the worker's thread.
 
     def _take_event(self, arrival: Arrival) -> None:
-        for ready in self._assembly.add(arrival):
+        for ready in self._reorder_buffer.add(arrival):
             if ready.starts:
                 self._start(ready)
             elif (self._current is not None
@@ -472,7 +472,7 @@ class MetricsRecorder(Node):
 
     def _check_gap(self) -> None:
         """End an episode whose end has come, but not all before it."""
-        gap = None if self._current is None else self._assembly.gap(self._current.episode_id)
+        gap = None if self._current is None else self._reorder_buffer.gap(self._current.episode_id)
         if gap is None:
             self._gap_since = None
         elif self._gap_since is None:
@@ -484,7 +484,7 @@ class MetricsRecorder(Node):
     def _cut_short(self, message: str) -> None:
         assert self._current is not None
         self.get_logger().error(conversions.text(f'{self._current.episode_id}: {message}'))
-        self._assembly.finish(self._current.episode_id)
+        self._reorder_buffer.finish(self._current.episode_id)
         self._current.cut_short(message)
         self._commit(keep=True)
 

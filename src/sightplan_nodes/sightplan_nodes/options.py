@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sightplan.commands.run import read_options
+from sightplan.commands.frame import read_options
 from sightplan.model import InputError
 
 

@@ -24,8 +24,8 @@ from sightplan.model import (
     param,
 )
 from sightplan.records import topics
-from sightplan.records.assembly import Arrival, Assembly
 from sightplan.records.messages import EventReader
+from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.report.rerun_log import TARGETS, RerunLog
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.metrics_recorder import Ring
@@ -64,7 +64,7 @@ class RerunViewer(Node):
         self._log = RerunLog(self._settings.target)
         self._images = {topic: Ring(self._settings.ring_size)
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
-        self._assembly = Assembly()
+        self._reorder_buffer = ReorderBuffer()
         self._reader = EventReader()
         self._worker = Worker(self, 'rerun_viewer')
         group = ReentrantCallbackGroup()
@@ -98,7 +98,7 @@ class RerunViewer(Node):
 
     def _take(self, arrival: Arrival) -> None:
         try:
-            for ready in self._assembly.add(arrival):
+            for ready in self._reorder_buffer.add(arrival):
                 self._log.record(self._event(ready))
         except SightplanError as error:
             self.get_logger().error(conversions.text(f'cannot be shown: {error}'))

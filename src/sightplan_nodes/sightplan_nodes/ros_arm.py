@@ -447,7 +447,7 @@ class RosCamera:
             now, new_s = time.monotonic(), self._newest[1]
             return now - (new_s if now - new_s > REPEATED_S else self._came_s)
 
-    def look(self, timeout_s: float = 5.0) -> Rgbd:
+    def observe(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture that was taken after this call began, by the camera's own clock.
 
         That clock is read off the stamp of the newest image, and how long ago it came. An image

@@ -14,7 +14,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
 from sightplan.agent import PrivilegedFacts
-from sightplan.domains import Domain
+from sightplan.domains import Domain, domain_reference
 from sightplan.model import (
     Action,
     Atom,
@@ -31,7 +31,6 @@ from sightplan.model import (
     param,
     settings_fields,
 )
-from sightplan.records.messages import Calibration
 from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
@@ -74,14 +73,12 @@ class CameraSettings:
 
 
 class SimWorld(World, TruthSource, Protocol):
-    """What a simulated world offers: the two ports, and its camera.
+    """What a simulated world offers: the two ports.
 
     A world that may draw labels into its pictures says so by an attribute ``labels`` that is
-    true; one without it never does.
+    true; one without it never does. A world that knows the calibration of its pictures has a
+    method ``camera_info() -> Calibration``.
     """
-
-    def camera_info(self) -> Calibration:
-        """Calibration of the rendered image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +138,13 @@ class _Episode:
         granted = self.spec.privileged.grants(self.moved)
         facts = self._facts.told(seen) if self._facts is not None and granted else None
         return _Scene(seen, self.world.state(), outcome, facts)
+
+
+def _uncalibrated(shape: tuple[int, ...], frame_id: str) -> CameraInfo:
+    """What sensor_msgs has for a camera that is not calibrated: K is zero."""
+    info = CameraInfo(height=shape[0], width=shape[1])
+    info.header.frame_id = frame_id
+    return info
 
 
 def _labels(world: SimWorld) -> bool:
@@ -322,7 +326,9 @@ class SimBridge(WorldNode):
             stamp_ns, spec.episode_id, scene.state, scene.outcome,
             Observation(visible_objects=seen.visible_objects, text=seen.text),
             spec.privileged, scene.facts))
-        info = conversions.camera_info_to_msg(episode.world.camera_info())
+        camera_info = getattr(episode.world, 'camera_info', None)
+        info = (conversions.camera_info_to_msg(camera_info()) if camera_info is not None
+                else _uncalibrated(seen.image.shape, seen.frame_id))
         frame_id = info.header.frame_id
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         self._frame = _Frame(
@@ -368,6 +374,7 @@ class SimBridge(WorldNode):
         Raises:
             InputError: it has no arm, and one was asked for.
         """
+        domain = domain_reference(domain)
         if domain not in self._worlds:
             world = self._make_world(domain, self._options)
             if self._side is not None:

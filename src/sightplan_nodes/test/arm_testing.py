@@ -22,7 +22,10 @@ from sightplan_arm.trajectories import sample
 from sightplan_nodes import conversions, names, qos
 
 MOVE_S, MOVE_RAD = 1.0, 0.1
-"""A skill turns the last joint so far, in so long: slowly, for tests may run on busy machines."""
+"""A skill turns the last joint so far, in so long, if a test says nothing else."""
+
+LONG_S = 20.0
+"""So long takes a motion that a test breaks off: many times as long as that takes."""
 
 
 def patient_robot(folder: Path, **seconds: float) -> str:
@@ -132,7 +135,7 @@ class ScriptedSkills:
         self.reports: list[SkillReport] = []
         self.problems: list[Any] = []
         self.beliefs: list[Any] = []
-        self.sign = 1
+        self.sign, self.move_s = 1, MOVE_S
 
     def reset(self, problem: Any) -> None:
         self.problems.append(problem)
@@ -148,7 +151,8 @@ class ScriptedSkills:
         there[-1] += self.sign * MOVE_RAD
         self.sign = -self.sign
         still = np.zeros_like(here)
-        self.gate.follow(JointTrajectory(np.array([0.0, MOVE_S]), np.stack([here, there]),
+        self.gate.follow(JointTrajectory(np.array([0.0, self.move_s]), np.stack([here, there]),
                                          np.stack([still, still])), f'turn for {action}')
-        self.reports.append(SkillReport(action, 'done', '', ('turn',), (MOVE_S,), (0.0,), (0.0,)))
+        self.reports.append(
+            SkillReport(action, 'done', '', ('turn',), (self.move_s,), (0.0,), (0.0,)))
         return SkillResult(Feedback(FeedbackStatus.EXECUTED, 'turned'), self.reports[-1])

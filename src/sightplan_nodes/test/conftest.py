@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 
-import hypothesis
 import pytest
 
-hypothesis.settings.register_profile('nodes', deadline=None)
-hypothesis.settings.load_profile('nodes')
+from sightplan.graphs.up import reserved_domain
+
+
+@pytest.fixture(scope='session')
+def ros_domain() -> Iterator[int]:
+    """A ROS domain of this worker alone."""
+    with reserved_domain() as number:
+        yield number
 
 
 @pytest.fixture(autouse=True)
-def ros():
+def ros(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A ROS context for each test: nothing of one test's nodes is left for the next.
 
     With discovery off several nodes of one process still meet.
     """
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
-    os.environ.setdefault('ROS_DOMAIN_ID', str(100 + os.getpid() % 100))
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'OFF')
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(ros_domain))
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)

@@ -33,7 +33,7 @@ from sightplan.model import (
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_sim.camera_info import CameraInfo
 
-LIMIT_S = 30.0
+LIMIT_S = 240.0
 """How long a test waits for what must happen; far more than it takes."""
 
 

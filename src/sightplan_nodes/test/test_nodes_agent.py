@@ -549,7 +549,7 @@ def test_a_silent_model_that_plans_is_named() -> None:
     ('ground', 'bridge', 'sim_bridge'), ('ground', 'grounder', 'grounder'),
     ('ground', 'planner', 'symbolic_planner'), ('action_cot', 'vlm_planner', 'vlm_planner')])
 def test_a_missing_node_is_named(method: str, missing: str, name: str) -> None:
-    with bench(without=(missing,), startup_timeout_s=0.3) as b:
+    with bench(without=(missing,), startup_timeout_s=2.0) as b:
         result = b.listener.episode(method)
         with pytest.raises(DeadlineError, match=f'{name} is not there'):
             raise_error(result, 'agent')

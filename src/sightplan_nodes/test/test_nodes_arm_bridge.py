@@ -17,7 +17,7 @@ from sightplan_interfaces.srv import Confirm, GetView, LoadProblem, ResetWorld
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from arm_testing import MOVE_RAD, Driver, ScriptedSkills, patient_robot
+from arm_testing import LONG_S, MOVE_RAD, MOVE_S, Driver, ScriptedSkills, patient_robot
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
 from sightplan.model import (
     Atom,
@@ -195,11 +195,11 @@ def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
 
 
 def test_without_the_agent_nothing_moves(bench) -> None:
-    with bench({'heartbeat': 0.5}) as b:
+    with bench({'heartbeat': 2.0}) as b:
         b.heartbeats.close()
         assert b.client.load().error_code == 0, 'the experiment may park it all the same'
         assert b.client.reset().error_code == 0
-        time.sleep(0.6)  # the last one is too old now
+        time.sleep(2.1)  # the last one is too old now
         result = b.client.execute()
         assert 'no heartbeat of agent (heartbeat)' in result.error_msg
         assert result.error_code == WorldError.code
@@ -225,12 +225,14 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
 
 
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
-    with bench({'heartbeat': 0.5}) as b:
+    with bench({'heartbeat': 2.0}) as b:
         b.client.load()
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         b.heartbeats.close()
         thread.join(LIMIT_S)
+        b.skills.move_s = MOVE_S
         assert 'no heartbeat of agent' in results[0].error_msg
         assert len(b.driver.followed) == 2, 'the second is what brakes it'
         assert np.abs(b.driver.followed[1].velocities[-1]).max() == 0.0
@@ -245,12 +247,14 @@ def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
 @pytest.mark.parametrize(('attribute', 'cause'), [('frozen', 'stale_state'),
                                                   ('blind', 'stale_image')])
 def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> None:
-    with bench({'state': 0.5, 'image': 0.5}) as b:
+    with bench({'state': 2.0, 'image': 2.0}) as b:
         b.client.load()
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         setattr(b.driver, attribute, True)
         thread.join(LIMIT_S)
+        b.skills.move_s = MOVE_S
         assert f'({cause})' in results[0].error_msg
         assert b.client.statuses[-1].state == msg.ArmStatus.HOLDING
 
@@ -258,10 +262,12 @@ def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> Non
 def test_a_cancelled_action_holds_the_arm(bench) -> None:
     with bench() as b:
         b.client.load()
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         b.client.cancel.set()
         thread.join(LIMIT_S)
+        b.skills.move_s = MOVE_S
         assert '(cancelled)' in results[0].error_msg
         assert len(b.driver.followed) >= 2  # a brake that comes late is sent again
         b.client.cancel.clear()
@@ -272,10 +278,12 @@ def test_a_cancelled_action_holds_the_arm(bench) -> None:
 def test_a_stop_lasts_until_a_person_rearms_and_an_episode_begins(bench) -> None:
     with bench() as b:
         b.client.load()
+        b.skills.move_s = LONG_S
         thread, results = b.client.later()
         eventually(b.moving, 'the motion')
         assert b.client.trigger(names.stop(WORLD)).success
         thread.join(LIMIT_S)
+        b.skills.move_s = MOVE_S
         with pytest.raises(StoppedError, match='stop_request'):
             raise_error(results[0], WORLD)
         setups = len(b.driver.setups)
@@ -366,7 +374,7 @@ def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
     (lambda d: setattr(d, 'frozen', True), ['no joint states', 'hardware/joint_states']),
     (lambda d: setattr(d, 'blind', True), ['hardware/camera/image_raw', 'start the driver'])])
 def test_what_the_driver_lacks_is_named(bench, change, words: list[str]) -> None:
-    with bench(change=change, startup_timeout_s=1.0) as b:
+    with bench(change=change, startup_timeout_s=3.0) as b:
         said = b.client.load().error_msg
         for word in words:
             assert word in said
@@ -397,12 +405,14 @@ def test_a_stop_outlasts_the_node(bench, tmp_path) -> None:
     file = tmp_path / 'state' / 'stopped.json'
     with bench(latch_file=str(file)) as b:
         b.client.load()
+        b.skills.move_s = LONG_S
         thread, _ = b.client.later()
         eventually(b.moving, 'the motion')
         assert not file.exists()
         assert b.client.trigger(names.stop(WORLD)).success
         assert file.is_file(), 'before the answer'
         thread.join(LIMIT_S)
+        b.skills.move_s = MOVE_S
     file.write_text(file.read_text().replace('a stop was asked for', 'the lab was on fire'))
     for _ in range(2):
         with bench(latch_file=str(file)) as b:

@@ -8,7 +8,7 @@ import time
 from rclpy.node import Node
 from sightplan_interfaces.msg import Heartbeat
 
-from nodes_testing import eventually, spinning
+from nodes_testing import LIMIT_S, eventually, spinning
 from sightplan_nodes import names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.grounder import GrounderNode
@@ -50,7 +50,7 @@ def test_a_busy_executor_stops_no_heartbeat() -> None:
         release.wait()
     busy.create_timer(0.01, block)
     with spinning(listener.node, busy):
-        assert blocked.wait(10.0)
+        assert blocked.wait(LIMIT_S)
         before = listener.beats('busy')
         eventually(lambda: listener.beats('busy') > before + 5)
         assert listener.heard[-1].needs == ['grounder']

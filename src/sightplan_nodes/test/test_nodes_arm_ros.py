@@ -62,6 +62,7 @@ def test_joints_come_in_the_order_of_the_robot(arm) -> None:
     assert (arm.state(), arm.state_age_s(), arm.now_s()) == (None, np.inf, 0.0)
     assert 'no joint states come on' in arm.missing()
     backwards = ['elbow', *reversed(JOINTS)]
+    began_s = time.monotonic()
     arm._take(states(5.0, backwards, [9.0, 0.03, 0.03, *range(7, 0, -1)],
                      [9.0, 0.0, 0.0, *[0.1 * k for k in range(7, 0, -1)]]))
     state = arm.state()
@@ -69,7 +70,7 @@ def test_joints_come_in_the_order_of_the_robot(arm) -> None:
     np.testing.assert_allclose(state.velocities, 0.1 * np.arange(1, 8))
     assert (state.stamp_s, round(state.opening_m, 9)) == (5.0, 0.06)
     assert arm.missing() == ''
-    assert 5.0 <= arm.now_s() < 5.2
+    assert 5.0 <= arm.now_s() <= 5.0 + time.monotonic() - began_s
 
 
 def test_joints_may_come_apart_and_missing_ones_are_named(arm) -> None:
@@ -91,9 +92,10 @@ def test_who_repeats_himself_measures_no_more(arm) -> None:
     assert arm._came_s > first
     arm._take(states(0.99))
     assert arm.state().stamp_s == 1.01, 'late ones are not taken'
+    began_s = time.monotonic()
     arm._take(states(0.001))
     assert arm.state().stamp_s == pytest.approx(0.001), 'a driver that was started anew'
-    assert arm.now_s() < 1.0
+    assert arm.now_s() <= 0.001 + time.monotonic() - began_s
 
 
 def test_speeds_are_told_or_found(arm) -> None:
@@ -110,7 +112,7 @@ def test_stamps_of_zero_stand_for_the_time_of_arrival(arm) -> None:
     arm._take(states(0.0))
     arm._take(states(0.0, positions=[0.5] * 9))
     assert arm.state().positions[0] == 0.5
-    assert arm.state().stamp_s == pytest.approx(time.monotonic(), abs=5.0)
+    assert arm.state().stamp_s == pytest.approx(time.monotonic(), abs=LIMIT_S)
 
 
 def test_waiting_follows_the_clock_of_the_arm_and_ends_without_it(arm) -> None:
@@ -391,7 +393,7 @@ def eye():
 
 def looked(eye: Eye) -> list:
     found: list = []
-    threading.Thread(target=lambda: found.append(eye.camera.look(LIMIT_S)), daemon=True).start()
+    threading.Thread(target=lambda: found.append(eye.camera.observe(LIMIT_S)), daemon=True).start()
     return found
 
 
@@ -453,13 +455,13 @@ def test_a_slow_camera_may_be_further_apart() -> None:
     node.destroy_node()
 
 
-def shown(eye: Eye, show) -> object:
+def shown(eye: Eye, show, limit_s: float = LIMIT_S) -> object:
     """What a look finds, or raises, while a driver shows something again and again."""
     found: list[object] = []
 
     def look() -> None:
         try:
-            found.append(eye.camera.look(1.5))
+            found.append(eye.camera.observe(limit_s))
         except SightplanError as error:
             found.append(error)
     thread = threading.Thread(target=look)
@@ -527,7 +529,7 @@ def test_why_no_picture_is_complete(eye: Eye, late_ns: int, words: str) -> None:
     numbers = itertools.count(10**12, 50_000_000)
     eye.shoot(next(numbers), late_ns=late_ns)
     eventually(lambda: eye.kept['image'] == 1)
-    error = shown(eye, lambda _: eye.shoot(next(numbers), late_ns=late_ns))
+    error = shown(eye, lambda _: eye.shoot(next(numbers), late_ns=late_ns), 3.0)
     assert isinstance(error, DeadlineError)
     assert re.search(words, str(error)), str(error)
 
@@ -540,7 +542,7 @@ def test_what_does_not_come_is_named(eye: Eye, parts, words: str) -> None:
 
     def look() -> None:
         try:
-            eye.camera.look(1.0)
+            eye.camera.observe(3.0)
         except DeadlineError as error:
             caught.append(error)
     thread = threading.Thread(target=look)
@@ -589,7 +591,7 @@ def test_what_cannot_be_used_is_named(eye: Eye, part: str, fields: dict, words: 
 
     def look() -> None:
         try:
-            eye.camera.look(LIMIT_S)
+            eye.camera.observe(LIMIT_S)
         except InputError as error:
             caught.append(error)
     thread = threading.Thread(target=look)

@@ -422,8 +422,8 @@ EVENTS = st.one_of(
         TEXTS, STAMPS), STAMPS, SECONDS),
     st.builds(EpisodeEnded, st.sampled_from(StopReason), TEXTS, st.integers(0, 99),
               st.integers(0, 99), STAMPS, SECONDS, st.dictionaries(TEXTS, SECONDS, max_size=3)))
-TOLD = st.builds(r.Told, STAMPS, STATES, st.none(), TEXTS) | st.builds(
-    r.Told, STAMPS, st.none(), TEXTS, TEXTS)
+TOLD = st.builds(r.TruthReply, STAMPS, STATES, st.none(), TEXTS) | st.builds(
+    r.TruthReply, STAMPS, st.none(), TEXTS, TEXTS)
 
 
 def check_bytes(of_ros: object, of_bag: object) -> None:
@@ -469,7 +469,7 @@ def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) ->
 
 
 @given(TOLD)
-def test_truth(told: r.Told) -> None:
+def test_truth(told: r.TruthReply) -> None:
     of_ros, of_bag = (make.truth_to_msg(told, 'e') for make in (c.MESSAGES, r.Messages(BAG)))
     check_bytes(of_ros, of_bag)
     assert c.truth_from_msg(sent(of_ros)) == told

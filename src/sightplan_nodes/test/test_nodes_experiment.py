@@ -24,6 +24,7 @@ from sightplan_interfaces.srv import (
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
+from sightplan.metrics import measures
 from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller
@@ -119,13 +120,14 @@ class Others:
         error = self.errors.get(len(self.goals))
         stop = ('plan_done' if error is None else
                 'cancelled' if isinstance(error, SpendingCapError) else 'error')
-        line = {'episode_id': goal.episode_id, 'stop': stop,
-                'scored': error is None, 'solved': error is None, 'error': str(error),
+        line = {'id': goal.episode_id, 'stop': stop,
+                'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:
             self.results.publish(msg.EpisodeResult(episode_id='someone else', result_json='{}'))
             self.results.publish(msg.EpisodeResult(
-                episode_id=goal.episode_id, scored=line['scored'], result_json=json.dumps(line)))
+                episode_id=goal.episode_id, scored=measures.scored(line),
+                result_json=json.dumps(line)))
         if error is not None:
             result.stop_reason = stop
             handle.abort()
@@ -293,7 +295,7 @@ def test_a_silent_agent_is_named(made: Callable, capsys) -> None:
     names.AGENT, names.METRICS_RECORDER, names.GROUNDER, names.SIM_BRIDGE])
 def test_a_missing_node_is_named(made: Callable, missing: str, capsys) -> None:
     others = Others(missing)
-    with made(others, startup_timeout_s=0.3) as (node, _):
+    with made(others, startup_timeout_s=2.0) as (node, _):
         assert ended(node) == 1
     assert f'{missing} is not there' in capsys.readouterr().err
     assert not others.goals

@@ -80,7 +80,7 @@ def test_one_that_is_missing_makes_all_unhealthy(capsys, monkeypatch):
     monkeypatch.setattr(health.rclpy, 'init', lambda **_: None)
     monkeypatch.setattr(health.rclpy, 'try_shutdown', lambda: None)
     with spinning(Node('camera')):
-        code = health.main(['camera', 'lidar', '--timeout', '2', '--json'])
+        code = health.main(['camera', 'lidar', '--timeout', '4', '--json'])
         assert health.main(['camera']) == health.HEALTHY
     assert code == health.UNHEALTHY
     told = json.loads(capsys.readouterr().out)

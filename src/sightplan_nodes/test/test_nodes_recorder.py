@@ -22,7 +22,7 @@ from sightplan_interfaces.msg import Fact
 from sightplan_interfaces.srv import FinishRun, GetState, StartRun
 
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
-from sightplan.metrics import EpisodeScorer
+from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
     Answer,
@@ -204,7 +204,7 @@ def check_again(out: Path, line: dict) -> None:
     """The bag alone gives the same line."""
     episode, = read_episodes(out / line['bag'])
     assert differences(line, rescore(episode)) == []
-    assert episode.complaints == ()
+    assert episode.warnings == ()
 
 
 def read(folder: Path) -> dict[str, list[object]]:
@@ -221,8 +221,8 @@ def test_an_episode_is_scored_and_committed(bench: Callable) -> None:
     with bench() as b:
         assert b.agent.start(b.out) == []
         line = b.episode()
-    assert line['scored']
-    assert line['solved']
+    assert measures.scored(line)
+    assert measures.solved(line)
     assert line['model'] == 'scripted'
     assert line['actions'][0]['outcome'] == 'outcome at 120', 'of that step, not of now'
     assert line['enumerations'] == [True]
@@ -263,7 +263,7 @@ def test_proposals_are_recorded_and_scored(bench: Callable) -> None:
         b.step(50, 120)
         b.end(200)
         line = b.agent.result('e/1')
-    assert (line['scored'], line['solved'], line['model']) == (True, True, 'talker')
+    assert (measures.scored(line), measures.solved(line), line['model']) == (True, True, 'talker')
     assert (line['steps'], line['images']) == (2, 2)
     assert line['usage'] == {'requests': 2, 'prompt_tokens': 20, 'completion_tokens': 4,
                              'cost_usd': None}
@@ -393,7 +393,7 @@ def test_not_solved_is_not_an_error(bench: Callable) -> None:
     with bench() as b:
         b.agent.start(b.out)
         line = b.episode(end_ns=99)
-    assert (line['scored'], line['solved'], line['error']) == (True, False, None)
+    assert (measures.scored(line), measures.solved(line), line['error']) == (True, False, None)
     check_again(b.out, line)
 
 
@@ -403,7 +403,7 @@ def test_without_truth_an_episode_is_not_scored(bench: Callable) -> None:
         b.agent.start(b.out)
         b.world.error = WorldError('forgotten')
         line = b.episode()
-    assert not line['scored']
+    assert not measures.scored(line)
     assert 'forgotten' in line['error']
     check_again(b.out, line)
 
@@ -424,7 +424,7 @@ def test_order_of_topics_does_not_matter(bench: Callable) -> None:
         for publisher, message in reversed(waiting):
             publisher.publish(message)
         line = b.agent.result('e/1')
-    assert line['solved']
+    assert measures.solved(line)
     assert line['steps'] == 1
     assert line['enumerations'] == [True]
 
@@ -437,7 +437,7 @@ def test_a_lost_message_makes_an_error(bench: Callable) -> None:
         b.agent.recorder.messages.sequence += 1
         b.end(200)
         line = b.agent.result('e/1')
-    assert (line['scored'], line['stop']) == (False, 'error')
+    assert (measures.scored(line), line['stop']) == (False, 'error')
     assert "message 3 of the agent's 5 was lost" in line['error']
     check_again(b.out, line)
 
@@ -450,7 +450,7 @@ def test_an_image_that_never_came_is_counted(bench: Callable) -> None:
         b.agent.recorder.record(Observed(seen))
         b.end(200)
         line = b.agent.result('e/1')
-    assert (line['images'], line['images_missing'], line['scored']) == (0, 1, True)
+    assert (line['images'], line['images_missing'], measures.scored(line)) == (0, 1, True)
 
 
 def test_an_image_that_comes_late_is_not_missing(bench: Callable) -> None:
@@ -477,7 +477,7 @@ def test_a_cancelled_episode_is_told_but_not_kept(bench: Callable) -> None:
         assert b.agent.result('e/1')['stop'] == 'cancelled'
         assert (b.out / 'episodes.jsonl').read_text() == ''
         b.agent.results.clear()
-        assert b.episode()['solved'], 'it can be run again'
+        assert measures.solved(b.episode()), 'it can be run again'
     bags = sorted(path.name for path in (b.out / 'bags').iterdir())
     assert bags == ['e_1', 'e_1.2']
 
@@ -494,9 +494,9 @@ def test_an_episode_without_an_end_is_an_error(bench: Callable) -> None:
         eventually(lambda: b.recorder._current is not None
                    and b.recorder._current._images, 'the second episode')
     lines = [json.loads(text) for text in (b.out / 'episodes.jsonl').read_text().splitlines()]
-    assert [line['episode_id'] for line in lines] == ['e/1', 'e/2']
+    assert [line['id'] for line in lines] == ['e/1', 'e/2']
     assert 'stopped' in lines[1]['error'], 'closing the recorder ends it'
-    assert not any(line['scored'] for line in lines)
+    assert not any(measures.scored(line) for line in lines)
     for line in lines:
         check_again(b.out, line)
     assert len(read(b.out / lines[1]['bag'])['/camera/image_raw']) == 1
@@ -538,13 +538,13 @@ def test_errors_are_repeated_when_asked(bench: Callable) -> None:
         b.agent.start(b.out)
         b.begin()
         b.end(0, StopReason.ERROR)
-        assert not b.agent.result('e/1')['scored']
+        assert not measures.scored(b.agent.result('e/1'))
         b.agent.finish()
         assert b.agent.start(b.out) == ['e/1']
         b.agent.finish()
         assert b.agent.start(b.out, retry_errors=True) == []
         b.agent.results.clear()
-        assert b.episode()['scored']
+        assert measures.scored(b.episode())
 
 
 def test_a_committed_episode_is_not_recorded_twice(bench: Callable) -> None:
@@ -559,7 +559,7 @@ def test_a_committed_episode_is_not_recorded_twice(bench: Callable) -> None:
 
 def test_episodes_without_an_experiment_are_recorded(bench: Callable) -> None:
     with bench() as b:
-        assert b.episode()['solved']
+        assert measures.solved(b.episode())
     assert len((b.out / 'episodes.jsonl').read_text().splitlines()) == 1
 
 

@@ -210,7 +210,7 @@ def test_in_real_time_a_thread_lets_time_pass_and_wait_waits():
         waiting.start()
         time.sleep(0.05)
         live.close()
-        waiting.join(5.0)
+        waiting.join(240.0)
         assert not waiting.is_alive() and 'closed' in failures[0]
 
 

@@ -161,7 +161,7 @@ with make_world(width=160, height=120) as world:
 def test_an_episode_is_the_same_in_every_process():
     from pathlib import Path
     runs = [subprocess.run([sys.executable, '-c', SCRIPT, str(Path(__file__).parent)],
-                           capture_output=True, text=True, timeout=120, check=True).stdout
+                           capture_output=True, text=True, timeout=600, check=True).stdout
             for _ in range(2)]
     assert len(runs[0].splitlines()) == 12
     assert runs[0] == runs[1]

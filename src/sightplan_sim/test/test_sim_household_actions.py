@@ -226,11 +226,11 @@ def test_a_full_drawer_is_heaped(scene):
     assert sorted(contents(scene, 'chest_1', ('a_1', 'b_1'))) == ['a_1', 'b_1']
 
 
-# --- bungles -------------------------------------------------------------------------------------
+# --- execution failures ---
 
-def bungle(stage, text, seed):
+def fail(stage, text, seed):
     before = stage.state()
-    outcome = stage.actions.bungle(Action.parse(text), stage.robot, np.random.default_rng(seed))
+    outcome = stage.actions.fail(Action.parse(text), stage.robot, np.random.default_rng(seed))
     stage.robot = outcome.robot
     return before, stage.state(), outcome.text
 
@@ -239,17 +239,17 @@ def bungle(stage, text, seed):
 def test_bungled_drive_and_leaves(scene, seed):
     stage = Stage(scene)
     stage.all_well('navigate-to(cabinet_1)', seed)
-    _, after, what = bungle(stage, 'open-container(cabinet_1)', seed)
+    _, after, what = fail(stage, 'open-container(cabinet_1)', seed)
     assert what == 'bungled:stayed shut' and not holds(after, 'open cabinet_1')
     assert 0.0 < scene.openings('cabinet_1')[1] < 0.05
     stage.all_well('open-container(cabinet_1)', seed)
     wide = scene.openings('cabinet_1')[1]
-    _, after, what = bungle(stage, 'close-container(cabinet_1)', seed)
+    _, after, what = fail(stage, 'close-container(cabinet_1)', seed)
     assert what == 'bungled:left ajar' and holds(after, 'open cabinet_1')
     assert 0.05 < scene.openings('cabinet_1')[1] < wide
     stage.all_well('close-container(cabinet_1)', seed)
     here = stage.robot.station
-    _, after, what = bungle(stage, 'navigate-to(a_1)', seed)
+    _, after, what = fail(stage, 'navigate-to(a_1)', seed)
     assert what == 'bungled:went astray' and stage.robot.station != here
     assert not any(atom.predicate == 'reachable' for atom in after)
 
@@ -261,7 +261,7 @@ def test_a_bungled_leaf_stops_at_what_is_in_its_way(scene, seed):
                           Placed('b_1', block(), (0.0, 2.1, 0.5))))
     scene.set_opening('cabinet_1', 1, 1.0)
     stage.robot = robot(0.6, 1.0, math.pi / 2, zone=('cabinet_1',))
-    *_, what = bungle(stage, 'close-container(cabinet_1)', seed)
+    *_, what = fail(stage, 'close-container(cabinet_1)', seed)
     assert what == 'bungled:left ajar' and 0.45 < scene.openings('cabinet_1')[1] < 1.0
     assert scene.overlaps('a_1', depth=0.01) == []
     stage = Stage(scene)
@@ -269,7 +269,7 @@ def test_a_bungled_leaf_stops_at_what_is_in_its_way(scene, seed):
     stage.robot = robot(-0.1, 1.45, math.pi / 2, zone=('cabinet_1',))
     here = np.array([[-0.1, 1.45]])
     assert not scene.disc_meets('cabinet_1', [1], here, 0.28, 0.03, 1.3).any()
-    bungle(stage, 'close-container(cabinet_1)', seed)
+    fail(stage, 'close-container(cabinet_1)', seed)
     assert not scene.disc_meets('cabinet_1', [1], here, 0.28, 0.03, 1.3).any()
 
 
@@ -281,7 +281,7 @@ def test_what_is_open_is_open_enough(scene):
         stage.robot = robot(*((0.6, 1.0) if name == 'cabinet_1' else (-1.5, 0.6)), math.pi / 2,
                             zone=(name,))
         for seed in range(6):
-            bungle(stage, f'close-container({name})', seed)
+            fail(stage, f'close-container({name})', seed)
             assert scene.openings(name)[1] >= OPEN_ENOUGH
     stage = Stage(scene, decor=(Placed('post', block((0.1, 0.1, 1.0), 0.0), (-1.5, 1.8, 0.0)),))
     stage.robot = robot(-1.5, 0.9, math.pi / 2, zone=('chest_1',))
@@ -315,7 +315,7 @@ def test_what_is_held_is_in_no_container(scene, seed):
     for text in ('navigate-to(chest_1)', 'open-container(chest_1)', 'grasp(a_1)'):
         stage.all_well(text)
         assert scene.is_parked('a_1') is (stage.robot.held == 'a_1')
-    bungle(stage, 'close-container(chest_1)', seed)
+    fail(stage, 'close-container(chest_1)', seed)
     assert scene.is_parked('a_1') and stage.robot.held == 'a_1'
     before = stage.state()
     after = stage.all_well('close-container(chest_1)')
@@ -330,7 +330,7 @@ def test_what_is_knocked_in_a_container_stays_in_it_or_falls_out(scene):
         scene.set_opening('cabinet_1', 1, 1.0)
         stage.robot = robot(0.4, 1.0, math.pi / 2, zone=('cabinet_1', 'b_1'))
         assert holds(stage.state(), 'reachable b_1')
-        _, after, what = bungle(stage, 'grasp(b_1)', seed)
+        _, after, what = fail(stage, 'grasp(b_1)', seed)
         assert holds(after, 'inside b_1,cabinet_1') is (what == 'bungled:knocked aside')
         assert not holds(after, 'ontop b_1,cabinet_1')
         assert not np.allclose(scene.position('b_1'), (0.0, 2.1, 0.5), atol=0.002)
@@ -345,11 +345,11 @@ def test_without_room_nothing_is_dropped_or_knocked(scene, monkeypatch):
         tried.append(distance), iter(()))[1])
     monkeypatch.setattr(stage.actions._placing, 'on', lambda *_: iter(()))
     stage.robot = robot(1.6, -0.6, -math.pi / 2, zone=('a_1', 'table_1'))
-    before, after, what = bungle(stage, 'grasp(a_1)', 0)
+    before, after, what = fail(stage, 'grasp(a_1)', 0)
     assert (what, after) == ('no_op', before) and not scene.is_parked('a_1')
     scene.park('a_1')
     stage.robot = robot(1.6, -0.6, -math.pi / 2, held='a_1', zone=('a_1', 'table_1'))
-    before, after, what = bungle(stage, 'place-on(a_1, table_1)', 0)
+    before, after, what = fail(stage, 'place-on(a_1, table_1)', 0)
     assert (what, after, stage.robot.held) == ('no_op', before, 'a_1') and scene.is_parked('a_1')
     assert tried == 2 * [(0.45, 1.0), (0.3, 2.5)]  # farther away, too
 
@@ -387,7 +387,7 @@ def test_high_surfaces_are_used_though_the_robot_cannot_see_them(scene):
 def test_bungled_grasps_and_placements_can_be_mended(scene, seed):
     stage = Stage(scene)
     stage.all_well('navigate-to(a_1)', seed)
-    before, after, what = bungle(stage, 'grasp(a_1)', seed)
+    before, after, what = fail(stage, 'grasp(a_1)', seed)
     assert what in ('bungled:knocked aside', 'bungled:knocked to the floor')
     assert not any(atom.predicate == 'holding' for atom in after)
     assert not np.allclose(scene.position('a_1'), (1.6, -1.6, 0.7), atol=0.01)
@@ -396,7 +396,7 @@ def test_bungled_grasps_and_placements_can_be_mended(scene, seed):
         stage.all_well('navigate-to(a_1)', seed)
     stage.all_well('grasp(a_1)', seed)
     stage.all_well('navigate-to(table_1)', seed)
-    _, after, what = bungle(stage, 'place-on(a_1, table_1)', seed)
+    _, after, what = fail(stage, 'place-on(a_1, table_1)', seed)
     assert what == 'bungled:dropped' and stage.robot.held == ''
     assert not holds(after, 'ontop a_1,table_1')
     assert scene.aabb('a_1')[0][2] == pytest.approx(0.0, abs=0.005)

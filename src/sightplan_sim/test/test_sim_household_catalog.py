@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from sightplan.model import WorldError
+from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household import catalog
-from sightplan_sim.household.meshes import KINDS, mesh_of, rotation, unit_mesh
-from sightplan_sim.household.render import joint_pose, triangles
+from sightplan_sim.household.meshes import KINDS, mesh_of, unit_mesh
+from sightplan_sim.household.render import triangles
 from sightplan_sim.household.shapes import Part
+from sightplan_sim.household.turns import joint_frame
 
 KIND_OF = {**dict.fromkeys(catalog.CONTAINERS, 'container'),
            **dict.fromkeys(catalog.FURNITURE, 'object'),
@@ -33,8 +35,8 @@ def corners(half):
 
 
 def extent(parts):
-    points = np.concatenate([corners(np.array(p.size) / 2) @ rotation(p.rpy).T + p.position
-                             for p in parts])
+    points = np.concatenate([
+        corners(np.array(p.size) / 2) @ rotation_from_rpy(p.rpy).T + p.position for p in parts])
     return points.min(axis=0), points.max(axis=0)
 
 
@@ -69,7 +71,7 @@ def test_a_model_fits_together(name):
             assert len(own) <= 16, 'PyBullet takes 16 shapes of one body'
             assert {part.kind for part in own} <= {'box', 'cylinder', 'sphere'}
             assert any(part.seen for part in link.parts)
-            at, _ = joint_pose(link.joint, 0.0)
+            at, _ = joint_frame(link.joint, 0.0)
             solid += [Part(p.kind, p.size, tuple(at + p.position), p.rgb, p.rpy) for p in own]
             for part in link.parts:
                 assert min(part.size) > 0 and min(part.rgb) >= 0 and max(part.rgb) <= 1
@@ -78,7 +80,7 @@ def test_a_model_fits_together(name):
         assert (high - low <= size * 1.3 + 0.06).all(), 'collides where nothing is seen'
         for region in (*model.surfaces, *model.cavities):
             link = model.links[region.link]
-            at, _ = joint_pose(link.joint, 0.0)
+            at, _ = joint_frame(link.joint, 0.0)
             middle, half = at + region.centre, np.array(region.half)
             assert (half[:2] > 0.015).all()
             assert (np.abs(middle[:2]) + half[:2] <= size[:2] / 2 + 1e-6).all()
@@ -126,7 +128,7 @@ def test_leaves_open_towards_the_viewer_and_a_crack_shows(name):
                        if p.solid), key=lambda c: np.abs(c).max())
             shift = []
             for share in (0.0, 0.06, 1.0):
-                at, turn = joint_pose(link.joint, share)
+                at, turn = joint_frame(link.joint, share)
                 shift.append(at + far @ turn.T)
             ajar, wide = shift[1] - shift[0], shift[2] - shift[0]
             forward = -1 if name != 'carton' else 0

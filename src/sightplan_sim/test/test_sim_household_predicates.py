@@ -36,11 +36,11 @@ def ontops(scene):
 
 # --- open ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(('share', 'expected'), [(0.0, False), (0.05, False), (0.051, True),
+@pytest.mark.parametrize(('fraction', 'expected'), [(0.0, False), (0.05, False), (0.051, True),
                                                  (1.0, True)])
-def test_open_from_five_percent_on(scene, share, expected):
+def test_open_from_five_percent_on(scene, fraction, expected):
     scene.build(home((CABINET, TABLE)))
-    scene.set_opening('cabinet_1', 1, share)
+    scene.set_opening('cabinet_1', 1, fraction)
     assert predicates.is_open(scene, 'cabinet_1') is expected
     assert not predicates.is_open(scene, 'table_1')  # no joints
 
@@ -200,8 +200,8 @@ def test_nextto_needs_a_free_horizontal_ray(scene):
 def test_an_open_leaf_makes_nothing_next(scene):
     """The thing stands 45 cm before the cabinet, its door reaches farther out."""
     scene.build(home((CABINET,), (thing('a_1', (0.15, 1.26, 0.5)),)))
-    for share in (0.0, 0.9):
-        scene.set_opening('cabinet_1', 1, share)
+    for fraction in (0.0, 0.9):
+        scene.set_opening('cabinet_1', 1, fraction)
         assert predicates.gap(scene, 'a_1', 'cabinet_1') > 0.4
         assert not predicates.nextto(scene, 'a_1', 'cabinet_1')
     assert scene.aabb('cabinet_1')[0][1] < 1.26

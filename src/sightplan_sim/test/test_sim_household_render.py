@@ -253,7 +253,7 @@ def test_painters_in_several_threads_draw_the_same_and_live():
     """In a process of its own: two that fill the same lists crash or never end."""
     other = subprocess.run(
         [sys.executable, '-c', THREADS.format(folder=str(Path(__file__).parent))],
-        capture_output=True, text=True, check=True, timeout=120)
+        capture_output=True, text=True, check=True, timeout=600)
     assert other.stdout.split() == ['12', digest()]
 
 

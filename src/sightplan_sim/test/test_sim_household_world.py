@@ -476,7 +476,7 @@ def test_the_same_bits_in_every_process_and_after_other_episodes(world):
     for hash_seed in ('1', '2'):
         done = subprocess.run(
             [sys.executable, '-c', SCRIPT, str(Path(__file__).parent)], capture_output=True,
-            text=True, check=True, timeout=120,
+            text=True, check=True, timeout=600,
             env={**os.environ, 'PYTHONHASHSEED': hash_seed})
         found.add(done.stdout.split()[-1])
     with make_world(width=96, height=96) as made:

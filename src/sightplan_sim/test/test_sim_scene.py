@@ -45,7 +45,7 @@ def names(n):
 
 def run(script, **environment):
     done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, **environment}, check=False)
+                          timeout=600, env={**os.environ, **environment}, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

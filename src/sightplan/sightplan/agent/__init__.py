@@ -1,9 +1,14 @@
-"""The episode loop and the methods (policies) that run in it, over ports only."""
+"""The episode loop and the methods (policies) that run in it, over ports only; and answerers."""
 
+from sightplan.agent.answerer import Answerer, Desk, SampleTruth
 from sightplan.agent.loop import Limits, run_episode
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop, Withhold
 from sightplan.agent.privileged import PrivilegedFacts
 from sightplan.agent.registry import (
+    answerer_class,
+    answerer_names,
+    answerer_settings,
+    make_answerer,
     make_policy,
     method_names,
     needs_grounder,
@@ -16,8 +21,9 @@ from sightplan.agent.registry import (
 )
 
 __all__ = [
-    'Act', 'Context', 'Decision', 'Forfeit', 'Limits', 'Policy', 'PrivilegedFacts', 'Stop',
-    'Withhold', 'make_policy', 'method_names', 'needs_grounder', 'needs_model',
-    'needs_planner', 'needs_truth', 'needs_visual_planner', 'policy_settings', 'prompt_name',
-    'run_episode',
+    'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'Forfeit', 'Limits', 'Policy',
+    'PrivilegedFacts', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
+    'answerer_settings', 'make_answerer', 'make_policy', 'method_names', 'needs_grounder',
+    'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
+    'policy_settings', 'prompt_name', 'run_episode',
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
+import functools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.model import InputError, Problem
+from sightplan.commands.frame import DONE, Result, add_command, note
+from sightplan.model import InputError, Problem, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         PredicateReport,
     )
 
-_DONE, _USAGE = 0, 2
 _NO_PROMPT = 'none'
 
 _EXAMPLES = """\
@@ -31,6 +31,8 @@ examples:
   sightplan calibrate --answers runs/fresh/answers.jsonl --out gpt-4.1.json
   sightplan run --split hard --method belief --method-option calibration=gpt-4.1.json \\
                 --table gpt-4.1
+  sightplan run --suite predicates --split all --out runs/eyes
+  sightplan calibrate --run runs/eyes --domain household --out eyes.json
 
 Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", null: unreadable),
 and truth (true, false) where it is known; optional are p_yes, p_no, image, episode, problem,
@@ -41,28 +43,29 @@ you measure on: the calibration names those it learned from.
 gain: how much better than the defaults the rates predict the answers of episodes that they were
 not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration
 error of P(atom true | answer), held out likewise, with the default and with the learned rates.
-
-exit codes: 0 done; 2 bad usage or bad files.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan calibrate``."""
-    parser = subparsers.add_parser(
-        'calibrate', help='learn how reliable the answers of a model are',
-        description='Learn how reliable the answers of a model (and the actions of a world) are, '
-                    'per predicate, from logged answers.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--answers', nargs='+', action='extend', required=True, metavar='FILE',
+    from sightplan.commands.domain_argument import add_domain
+    parser = add_command(
+        subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
+        'Learn how reliable the answers of a model (and the actions of a world) are, per '
+        'predicate, from logged answers.',
+        examples=_EXAMPLES, exits='0 done; 2 bad usage or bad files')
+    parser.add_argument('--answers', nargs='+', action='extend', default=[], metavar='FILE',
                         help='JSON lines, such as the answers.jsonl of "sightplan run '
                              '--answers-log"')
+    parser.add_argument('--run', nargs='+', action='extend', default=[], metavar='DIR',
+                        help='run directory: of a suite of yes/no questions, such as predicates, '
+                             'or of episodes with --answers-log')
     parser.add_argument('--out', required=True, metavar='CAL', help='calibration file to write')
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
                              'none')
-    parser.add_argument('--domain', default='', metavar='NAME',
-                        help='only the lines about this domain; and the domain of lines that name '
-                             'none')
+    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); '
+               'and the domain of lines that name none')
     parser.add_argument('--prompt', default='', metavar='NAME',
                         help='only the answers to this prompt, such as ground or ground_cot; and '
                              f'the prompt of answers that name none ("{_NO_PROMPT}": of a model '
@@ -72,24 +75,15 @@ def add_parser(subparsers: Any) -> None:
                         help='folder of problem files that the answers are about (repeatable); '
                              "otherwise the domain's own splits, else objects are guessed from "
                              'the atoms')
-    parser.add_argument('--json', action='store_true',
-                        help='print the report as one JSON object on standard output')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Learn, write, report; returns the exit code."""
-    try:
-        result = _calibrate(arguments)
-        result.model.write(arguments.out)
-    except InputError as error:
-        print(f'sightplan calibrate: {error}', file=sys.stderr)
-        return _USAGE
+def learn_rates(arguments: argparse.Namespace) -> Result:
+    """Learn, write, show; returns the report."""
+    result = _calibrate(arguments)
+    result.model.write(arguments.out)
     report = report_json(result, arguments.out)
-    _show(report, sys.stderr if arguments.json else sys.stdout)
-    if arguments.json:
-        print(json.dumps(report, allow_nan=False), flush=True)
-    return _DONE
+    _show(report)
+    return report, DONE
 
 
 def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
@@ -101,8 +95,11 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
         estimator_marginals,
     )
     answers, actions = _read(arguments)
+    domains = sorted({answer.domain for answer in answers})
+    if len(domains) > 1:
+        raise InputError(f'the answers are about {", ".join(domains)}; choose one with --domain')
     check_same_origin(answers, actions, prompts=False)
-    domain = load_domain(answers[0].domain)
+    domain = load_domain(arguments.domain or answers[0].domain)
     answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
                for a in answers]
     answers = _of_prompt(answers, arguments.prompt, domain)
@@ -121,12 +118,14 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
     Raises:
         InputError: a file is malformed, nothing is left, or model or domain are unknown.
     """
-    from sightplan.grounding.observation_model import without_seed
     from sightplan.records.answers_reading import read_answers
+    arguments.domain = arguments.domain or ''
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
-    for number, path in enumerate(arguments.answers):
-        found, moves = read_answers(path)
+    sources = [functools.partial(read_answers, path) for path in arguments.answers]
+    sources += [functools.partial(_read_run, user_path(path)) for path in arguments.run]
+    for number, read in enumerate(sources):
+        found, moves = read()
         # Two runs name their episodes alike.
         answers += [dataclasses.replace(
             a, episode=f'{number}:{a.episode}', problem=a.problem or a.episode,
@@ -135,22 +134,47 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
             a, episode=f'{number}:{a.episode}', domain=a.domain or arguments.domain)
             for a in moves]
     if not answers:
-        raise InputError(f'{", ".join(arguments.answers)}: there is not one answer (write them '
-                         f'with "sightplan run --answers-log")')
+        raise InputError(f'{", ".join((*arguments.answers, *arguments.run)) or "nothing"}: there '
+                         'is not one answer (name a run of suite predicates with --run, or '
+                         'answers written with "sightplan run --answers-log" with --answers)')
     for name, wanted in (('model', arguments.model), ('domain', arguments.domain)):
         there = sorted({getattr(a, name) for a in answers})
         if '' in there:
             raise InputError(f'there are answers without the field "{name}" (say it with '
                              f'--{name})')
         if wanted:
-            answers = [a for a in answers
-                       if without_seed(getattr(a, name)) == without_seed(wanted)]
+            answers = [a for a in answers if _same(name, getattr(a, name), wanted)]
         if not answers:
             raise InputError(f'--{name} {wanted!r}: there are only answers of '
                              f'{", ".join(there)}')
     if arguments.domain:
-        actions = [a for a in actions if a.domain == arguments.domain]
+        actions = [a for a in actions if _same('domain', a.domain, arguments.domain)]
     return answers, actions
+
+
+def _same(field: str, one: str, other: str) -> bool:
+    """Whether two values of a field mean the same: a domain's folder may have been moved."""
+    from sightplan.grounding.observation_model import without_seed
+    if field == 'domain':
+        return one.rpartition('/')[2] == other.rpartition('/')[2]
+    return without_seed(one) == without_seed(other)
+
+
+def _read_run(folder: Path) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+    """The answers in a run directory, of either kind.
+
+    Raises:
+        InputError: there is no run, or none of its answers can be learned from.
+    """
+    from sightplan.records import RunStore
+    from sightplan.records.answers_reading import read_answers
+    from sightplan.runs.samples import sample_answers
+    from sightplan.runs.suite import SAMPLES
+    if RunStore(folder).run_info()['identity'].get('kind') == SAMPLES:
+        return sample_answers(folder), []
+    if not (folder / 'answers.jsonl').is_file():
+        raise InputError(f'{folder}: the run kept no answers (repeat it with --answers-log)')
+    return read_answers(folder / 'answers.jsonl')
 
 
 def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:
@@ -161,9 +185,9 @@ def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list
     """
     if not wanted:
         if any(answer.prompt is None for answer in answers):
-            print('sightplan calibrate: the answers do not say to which prompt they were given: '
-                  'the calibration will be refused for models that read one (say it with '
-                  '--prompt)', file=sys.stderr)
+            note('sightplan calibrate: the answers do not say to which prompt they were given: '
+                 'the calibration will be refused for models that read one (say it with '
+                 '--prompt)')
         return answers
     named = ('' if wanted == _NO_PROMPT else wanted if '@' in wanted else
              domain.prompt_id(wanted))
@@ -177,7 +201,6 @@ def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list
 
 def _problems(domain: Domain, folders: Sequence[str]) -> list[Problem]:
     from sightplan.domains import read_folder
-    from sightplan.model import user_path
     problems = [problem for split in domain.splits for problem in domain.split_problems(split)]
     for folder in folders:
         found, errors = read_folder(domain, user_path(folder))
@@ -260,10 +283,10 @@ def _errors(predictions: Sequence[Any]) -> dict[str, Any]:
     return errors
 
 
-def _show(report: Mapping[str, Any], stream: Any) -> None:
+def _show(report: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     how = {'labels': 'from labelled answers', 'em': 'without labels'}[report['learned']]
     console.print(f'{report["model"]}, {report["domain"]}: {report["answers"]} answers about '
                   f'{report["problems"]} problems, {how}', soft_wrap=True)

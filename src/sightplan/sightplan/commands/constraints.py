@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, note
+from sightplan.commands.progress import EpisodeBar
+from sightplan.domains import Domain, load_domain
 from sightplan.grounding.rollouts import (
     RolloutSettings,
     draw_problems,
@@ -21,7 +22,6 @@ from sightplan.grounding.rollouts import (
     world_states,
 )
 from sightplan.model import (
-    InfrastructureError,
     InputError,
     Problem,
     TruthSource,
@@ -33,16 +33,11 @@ if TYPE_CHECKING:
     from sightplan.grounding.constraint_learning import Count, Learned, LearnedRule, Sample
     from sightplan.grounding.constraints import Constraints, Rule
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
-
 _EXAMPLES = """\
 examples:
   sightplan constraints learn --domain blocksworld --out proposal.yaml
   sightplan constraints check --domain blocksworld
   sightplan constraints check --domain blocksworld --world --constraints proposal.yaml --json
-
-exit codes: 0 done; 1 a rule is broken, or its rate of violation is not the declared one;
-2 bad usage.
 """
 
 _ABOUT_CHECK = """\
@@ -57,20 +52,15 @@ can reach there.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan constraints`` with its own sub-commands."""
-    parser = subparsers.add_parser(
-        'constraints', help='propose and check the rules that tell possible states',
-        description='Propose and check the rules of a domain (constraints.yaml): which joint '
-                    'states of its atoms are possible.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest='constraints_command', required=True,
-                                     metavar='COMMAND')
+    commands = add_group(
+        subparsers, 'constraints', 'propose and check the rules that tell possible states',
+        'Propose and check the rules of a domain (constraints.yaml): which joint states of its '
+        'atoms are possible.', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], int], about: str, description: str,
-            ) -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = commands.add_parser(
-            name, help=about, description=description)
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
+    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
+            description: str, exits: str) -> argparse.ArgumentParser:
+        command = add_command(commands, name, main, about, description, exits=exits)
+        add_domain(command)
         command.add_argument('--split', action='append', metavar='SPLIT',
                              help='draw problems of this split only (may be repeated)')
         for field in settings_fields(RolloutSettings):
@@ -78,19 +68,17 @@ def add_parser(subparsers: Any) -> None:
                 command.add_argument(f'--{field.name.replace("_", "-")}', type=field.type,
                                      default=field.default, metavar='N',
                                      help=f'{field.description} (default: {field.default})')
-        command.add_argument('--json', action='store_true',
-                             help='print one JSON object instead of text')
-        command.set_defaults(main=lambda arguments: _run(main, arguments))
         return command
 
     command = add('learn', learn_rules, 'propose rules from random rollouts of the PDDL model',
                   'Propose rules from random rollouts of the PDDL model. What is proposed must '
-                  'be reviewed: chance may have hidden what is possible.')
+                  'be reviewed: chance may have hidden what is possible.', '0 done; 2 bad usage')
     command.add_argument('--out', type=Path, metavar='FILE',
                          help='write the proposal there (default: standard output)')
 
     command = add('check', check_rules, 'check rules on rollouts of the model and the world',
-                  _ABOUT_CHECK)
+                  _ABOUT_CHECK, '0 done; 1 a rule is broken, or its rate of violation is not the '
+                  'declared one; 2 bad usage')
     command.add_argument('--constraints', type=Path, metavar='FILE',
                          help="check these rules (default: the domain's constraints.yaml)")
     command.add_argument('--world', action='store_true',
@@ -102,38 +90,8 @@ def add_parser(subparsers: Any) -> None:
                          help='stop counting possible states there (default: %(default)s)')
 
 
-def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    """Run a command; what goes wrong becomes a message and an exit code."""
-    try:
-        return main(arguments)
-    except InputError as error:
-        code, message = _USAGE, str(error)
-    except InfrastructureError as error:
-        code, message = _FAILED, f'{type(error).__name__}: {error}'
-    print(f'sightplan constraints: {message}', file=sys.stderr)
-    return code
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress on standard error: a bar on a terminal, a line per stage elsewhere."""
-    from rich.console import Console
-    from rich.progress import Progress
-    console = Console(file=sys.stderr)
-    stages: dict[str, Any] = {}
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        def report(what: str, done: int, total: int) -> None:
-            if what not in stages:
-                stages[what] = bar.add_task(what, total=total)
-                if not console.is_terminal:
-                    print(f'{what}: {total}', file=sys.stderr, flush=True)
-            bar.update(stages[what], completed=done)
-
-        yield report
-
-
-def learn_rules(arguments: argparse.Namespace) -> int:
-    """Propose rules; returns the exit code."""
+def learn_rules(arguments: argparse.Namespace) -> Result:
+    """Propose rules."""
     from sightplan.grounding.constraint_learning import learn, to_yaml
     if arguments.out is not None and arguments.out.exists():
         raise InputError(f'--out {arguments.out}: there is such a file (rules are reviewed by a '
@@ -142,8 +100,8 @@ def learn_rules(arguments: argparse.Namespace) -> int:
     settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
                                arguments.seed, arguments.min_support)
     splits = _splits(arguments, domain)
-    with _progress() as progress:
-        learned = learn(domain, splits, settings, progress)
+    with EpisodeBar(transient=True) as bar:
+        learned = learn(domain, splits, settings, bar.stage)
     text = to_yaml(learned, f'random rollouts of {domain.name} ({", ".join(splits)}; '
                             f'seed {settings.seed})')
     if arguments.out is not None:
@@ -152,17 +110,15 @@ def learn_rules(arguments: argparse.Namespace) -> int:
         except OSError as error:
             raise InputError(f'--out {arguments.out}: cannot be written: {error}') from error
     for item in learned.rejected:
-        print(f'only held-out states break: {item.rule.name} ({item.held_out.broken} of '
-              f'{item.held_out.cases} cases)', file=sys.stderr)
-    print(f'{learned.candidates} candidates, {learned.unbroken} unbroken, '
-          f'{len(learned.rejected)} broken by held-out states, {learned.redundant} that follow '
-          f'from others, {len(learned.rules)} rules in {learned.seconds:.1f} s'
-          + (f': {arguments.out}' if arguments.out else ''), file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(_learned_json(domain, settings, learned, arguments.out)))
-    elif arguments.out is None:
+        note(f'only held-out states break: {item.rule.name} ({item.held_out.broken} of '
+             f'{item.held_out.cases} cases)')
+    note(f'{learned.candidates} candidates, {learned.unbroken} unbroken, '
+         f'{len(learned.rejected)} broken by held-out states, {learned.redundant} that follow '
+         f'from others, {len(learned.rules)} rules in {learned.seconds:.1f} s'
+         + (f': {arguments.out}' if arguments.out else ''))
+    if arguments.out is None:
         print(text, end='')
-    return _DONE
+    return _learned_json(domain, settings, learned, arguments.out), DONE
 
 
 def _learned_json(domain: Domain, settings: RolloutSettings, learned: Learned, out: Path | None,
@@ -190,8 +146,8 @@ def _splits(arguments: argparse.Namespace, domain: Domain) -> tuple[str, ...]:
     return splits
 
 
-def check_rules(arguments: argparse.Namespace) -> int:
-    """Check rules; returns the exit code."""
+def check_rules(arguments: argparse.Namespace) -> Result:
+    """Check rules; returns the report, and 1 if one is broken."""
     from sightplan.grounding.constraint_learning import Sample, completeness
     from sightplan.grounding.constraints import read_constraints
     start = time.monotonic()
@@ -210,11 +166,11 @@ def check_rules(arguments: argparse.Namespace) -> int:
     splits = _splits(arguments, domain)
     rng = random.Random(f'check/{settings.seed}')
     problems, _ = draw_problems(domain, splits, settings.problems, rng)
-    with _progress() as progress:
+    with EpisodeBar(transient=True) as bar:
         def sampled(what: str, states: Callable[[Problem], Any]) -> list[Sample]:
             samples = []
             for number, problem in enumerate(problems):
-                progress(what, number, len(problems))
+                bar.stage(what, number, len(problems))
                 samples.append(Sample.of(problem, domain.schema, states(problem)))
             return samples
 
@@ -225,7 +181,7 @@ def check_rules(arguments: argparse.Namespace) -> int:
             with _open_world(domain) as states:
                 world = sampled('problems in the world', lambda problem: states(
                     problem, settings, rng, arguments.failure_probability))
-        progress('possible states', 0, 1)
+        bar.stage('possible states', 0, 1)
         smallest = min((problem for split in splits for problem in domain.split_problems(split)),
                        key=lambda problem: len(domain.model(problem).atoms))
         complete = completeness(constraints, domain.schema, smallest, arguments.limit)
@@ -239,17 +195,15 @@ def check_rules(arguments: argparse.Namespace) -> int:
         'rules': rows,
         'completeness': {**dataclasses.asdict(complete), 'exact': complete.exact},
         'ok': good, 'seconds': time.monotonic() - start}
-    _show(report, constraints, sys.stderr if arguments.json else sys.stdout)
-    if arguments.json:
-        print(json.dumps(report))
-    return _DONE if good else _FAILED
+    _show(report, constraints)
+    return report, DONE if good else FAILED
 
 
 @contextmanager
 def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
     """Yields a function that gives the true states of the world, for a problem."""
     from sightplan.runs import make_world
-    world = make_world(domain.name)
+    world = make_world(domain.reference)
     try:
         if not isinstance(world, TruthSource):
             raise InputError(f'the world of domain {domain.name} offers no ground truth (leave '
@@ -297,12 +251,12 @@ def _counted(count: Count) -> dict[str, Any]:
             'rate': count.broken / count.cases if count.cases else None, 'low': low, 'high': high}
 
 
-def _show(report: dict[str, Any], constraints: Constraints, stream: Any) -> None:
+def _show(report: dict[str, Any], constraints: Constraints) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     states = ', '.join(f'{number} states of the {where}'
                        for where, number in report['states'].items() if number is not None)
     table = Table(title=f'{constraints.source}\n{states}', title_justify='left', box=SIMPLE,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.metadata
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import DONE, FAILED, Result, add_command
 from sightplan.model import SightplanError
 
 PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
@@ -407,27 +407,22 @@ def run_checks(site: Site | None = None) -> list[Check]:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan doctor``."""
-    parser = subparsers.add_parser(
-        'doctor', help='check the installation and say what to do',
-        description='Check Python, ROS 2, the build, the simulator, the planner, the models, the '
-                    'GPU and the machine, and say what to do about what will not work.',
-        epilog='exit codes: 0 all well; 1 something will not work; 2 bad usage.')
-    parser.add_argument('--json', action='store_true', help='print one JSON object')
-    parser.set_defaults(main=main)
+    add_command(
+        subparsers, 'doctor', check_all, 'check the installation and say what to do',
+        'Check Python, ROS 2, the build, the simulator, the planner, the models, the GPU and the '
+        'machine, and say what to do about what will not work.',
+        exits='0 all well; 1 something will not work; 2 bad usage')
 
 
-def main(arguments: argparse.Namespace) -> int:
+def check_all(arguments: argparse.Namespace) -> Result:
     """Print what was found; 0 if all is well, else 1."""
     checks = run_checks()
-    ok = all(check.ok for check in checks)
-    if arguments.json:
-        print(json.dumps({'ok': ok, 'checks': [dataclasses.asdict(check) for check in checks]}))
-        return 0 if ok else 1
     width = max(len(check.name) for check in checks)
     for check in checks:
         print(f'{"ok  " if check.ok else "FAIL"}  {check.name:{width}}  {check.detail}')
         if check.remedy:
             print(f'{"":{width + 6}}  -> {check.remedy}')
     failed = sum(not check.ok for check in checks)
-    print('all is well' if ok else f'{failed} of {len(checks)} checks failed')
-    return 0 if ok else 1
+    print(f'{failed} of {len(checks)} checks failed' if failed else 'all is well')
+    return ({'ok': not failed, 'checks': [dataclasses.asdict(check) for check in checks]},
+            FAILED if failed else DONE)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 import json
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sightplan.model import Atom, DomainError, InputError, Problem, user_path
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, emit, note
+from sightplan.commands.progress import EpisodeBar
+from sightplan.model import Atom, DomainError, InputError, Problem, check_settings, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
     from sightplan.domains.schema import Schema
     from sightplan.grounding.calibration import LoggedAnswer
     from sightplan.grounding.constraints import Constraints
-    from sightplan.grounding.estimator import Estimate, Estimator
+    from sightplan.grounding.estimator import Estimate, Estimator, EstimatorSettings
     from sightplan.grounding.observation_model import ObservationModel
-
-_DONE, _USAGE = 0, 2
 
 _EXAMPLES = """\
 examples:
@@ -39,27 +36,26 @@ cases: JSON lines {"id": 1, "problem": "p.pddl", "answers": {"on r,g": "yes", "c
 problem is a path, from the folder of the cases or the working directory, or PDDL text; it may be
 left out with --problem.
 output: {"state": [true atoms], "marginals": {atom: P}, "log_evidence": nats, "seconds": s}, with
-the id for cases, a line each.
+the id for cases, a line each. A case that cannot be used is named on standard error.
 
 Of a problem only the objects count: its initial state is no evidence. A domain file that speaks of
 the same things as an installed domain gets that domain's constraints; another one those of a
 constraints.yaml beside it.
-
-exit codes: 0 done; 2 bad usage or bad files.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan estimate``."""
-    parser = subparsers.add_parser(
-        'estimate', help='the most probable state, given answers',
-        description='The most probable joint state under the constraints of a domain, and the '
-                    'probability of each atom, given uncertain answers.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    from sightplan.commands.domain_argument import add_domain
+    parser = add_command(
+        subparsers, 'estimate', estimate_states, 'the most probable state, given answers',
+        'The most probable joint state under the constraints of a domain, and the probability of '
+        'each atom, given uncertain answers.', examples=_EXAMPLES,
+        exits='0 done; 1 there are cases that cannot be used; 2 bad usage or bad files')
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
-    parser.add_argument('--domain', metavar='NAME', help='an installed domain '
-                        '(default: the one that the problem names)')
+    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
+               'folder (default: the one that the problem names)')
     parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
@@ -68,87 +64,116 @@ def add_parser(subparsers: Any) -> None:
                         'without one, generic rates are used')
     parser.add_argument('--k', type=int, help='number of joint states to keep')
     parser.add_argument('--seed', type=int, help='seed of the tie-breaking')
-    parser.add_argument('--json', action='store_true', help='print JSON instead of a table')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Estimate and print; returns the exit code."""
-    try:
-        if arguments.domain is None and arguments.domain_file is None:
-            arguments.domain = _domain_named_by_problem(arguments)
-        if arguments.cases is not None:
-            _cases(arguments)
-        else:
-            _one(arguments)
-    except InputError as error:
-        print(f'sightplan estimate: {error}', file=sys.stderr)
-        return _USAGE
-    return _DONE
+def estimate_states(arguments: argparse.Namespace) -> Result:
+    """Estimate and print, with JSON a line for each case; 1 if a case cannot be used."""
+    return _cases(arguments) if arguments.cases is not None else _one(arguments)
 
 
-def _domain_named_by_problem(arguments: argparse.Namespace) -> str | None:
-    """The installed domain that the problem, or that of the first case, names; None without."""
-    from sightplan.domains import domain_names
-    from sightplan.domains.problem_files import read_text
-    from sightplan.model import ProblemError
-    from sightplan.records.answers_reading import json_lines
-    text, folder = arguments.problem, Path()
-    if text is None and arguments.cases is not None:
-        path = user_path(arguments.cases)
-        text, folder = next(((case.get('problem'), path.parent)
-                             for _, case in json_lines(path)), (None, folder))
-    if not isinstance(text, str):
-        return None
-    if not text.lstrip().startswith('('):
-        file = user_path(text)
-        beside = folder / file
-        text = read_text(beside if beside.exists() else file, ProblemError)
-    named = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
-    return named.group(1) if named and named.group(1) in domain_names() else None
-
-
-def _one(arguments: argparse.Namespace) -> None:
-    from sightplan.records.answers_reading import json_lines, parse_answer
-    setting = Setting.read(arguments)
+def _one(arguments: argparse.Namespace) -> Result:
+    from sightplan.model.journal import read_lines
+    from sightplan.records.answers_reading import parse_answer
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
+    text, source = _problem_text(arguments.problem)
+    setting = Setting.read(arguments, [text])
     path = user_path(arguments.answers)
-    answers = [(f'{path}:{number}', parse_answer(entry, f'{path}:{number}'))
-               for number, entry in json_lines(path)]
-    estimate = setting.estimate(setting.problem(arguments.problem), answers)
-    if arguments.json:
-        print(json.dumps(as_json(estimate), allow_nan=False), flush=True)
-    else:
+    answers = [(line.where, parse_answer(line.data, line.where))
+               for line in read_lines(path, strict=True).lines]
+    estimate = setting.estimate(text, source, answers)
+    if not arguments.json:
         _show(estimate)
+    return as_json(estimate), DONE
 
 
-def _cases(arguments: argparse.Namespace) -> None:
-    from sightplan.records.answers_reading import json_lines
-    setting = Setting.read(arguments)
+@dataclass(frozen=True)
+class _Case:
+    """One scene: its id, its problem's text and where that came from, and its answers."""
+
+    id: Any
+    problem: str
+    source: str
+    answers: Sequence[tuple[str, LoggedAnswer]]
+
+
+def _cases(arguments: argparse.Namespace) -> Result:
     path = user_path(arguments.cases)
-    cases = json_lines(path)
-    with _progress(len(cases)) as advance:
-        for number, case in cases:
-            where = f'{path}:{number}'
-            if 'id' not in case:
-                raise InputError(f'{where}: field "id" is missing; give each case one')
-            own = 'problem' in case
-            text = case['problem'] if own else arguments.problem
-            if not isinstance(text, str) or not text.strip():
-                raise InputError(f'{where}: problem = {text!r} must be a path or PDDL text (or '
-                                 f'give one --problem for all)')
-            problem = (setting.parsed(text, where) if text.lstrip().startswith('(')
-                       else setting.problem(text, path.parent if own else None))
-            estimate = setting.estimate(problem, _answers(case.get('answers'), where))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); give a file of JSON '
+                         f'lines') from error
+    lines = [(f'{path}:{number}', line)
+             for number, line in enumerate(data.split(b'\n'), 1) if line.strip()]
+    cases = [(where, _read_case(line, where, arguments.problem, path.parent))
+             for where, line in lines]
+    texts = [case.problem for _, case in cases if isinstance(case, _Case)]
+    setting = Setting.read(arguments, texts) if texts else None
+    failed = 0
+    with EpisodeBar(transient=True) as bar:
+        bar.begin('cases', len(cases), 0)
+        for number, (where, case) in enumerate(cases, 1):
+            try:
+                if isinstance(case, InputError):
+                    raise case
+                assert setting is not None  # there is a case
+                estimate = setting.estimate(case.problem, case.source, case.answers)
+            except InputError as error:
+                failed += 1
+                place = '' if str(error).startswith(where) else f'{where}: '
+                note(f'sightplan estimate: {place}{error}')
+                continue
             if arguments.json:
-                print(json.dumps({'id': case['id'], **as_json(estimate)}, allow_nan=False),
-                      flush=True)
+                emit({'id': case.id, **as_json(estimate)})
             else:
-                print(f'{case["id"]}: {"; ".join(map(str, sorted(estimate.state)))} '
+                print(f'{case.id}: {"; ".join(map(str, sorted(estimate.state)))} '
                       f'(log evidence {estimate.log_evidence:.2f}, {estimate.seconds:.3f} s)',
                       flush=True)
-            advance()
+            bar.update(number)
+    if failed:
+        note(f'sightplan estimate: {failed} of {len(cases)} cases cannot be used')
+    return None, FAILED if failed else DONE
+
+
+def _read_case(line: bytes, where: str, problem: str | None, folder: Path) -> _Case | InputError:
+    """Read a case, or say why it cannot be used.
+
+    Args:
+        line: of the file of cases.
+        where: file and line, for messages.
+        problem: path or PDDL text for cases that name no problem.
+        folder: where a problem's file is looked for first.
+    """
+    try:
+        case = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return InputError(f'{where}: is not JSON ({error}); write one object a line')
+    try:
+        if not isinstance(case, dict):
+            raise InputError(f'{where}: is not a JSON object; write {{"id": 1, "answers": ...}}')
+        if 'id' not in case:
+            raise InputError(f'{where}: field "id" is missing; give each case one')
+        own = 'problem' in case
+        given = case['problem'] if own else problem
+        if not isinstance(given, str) or not given.strip():
+            raise InputError(f'{where}: problem = {given!r} must be a path or PDDL text (or give '
+                             f'one --problem for all)')
+        text, source = ((given, where) if given.lstrip().startswith('(')
+                        else _problem_text(given, folder if own else None))
+        return _Case(case['id'], text, source, _answers(case.get('answers'), where))
+    except InputError as error:
+        return error
+
+
+def _problem_text(path: str, folder: Path | None = None) -> tuple[str, str]:
+    """Text and path of a problem file; a relative path is looked up in ``folder``, then here."""
+    from sightplan.domains.problem_files import read_text
+    from sightplan.model import ProblemError
+    file = user_path(path)
+    if folder is not None and not file.is_absolute() and (folder / file).exists():
+        file = folder / file
+    return read_text(file, ProblemError), str(file)
 
 
 def _answers(raw: object, where: str) -> list[tuple[str, LoggedAnswer]]:
@@ -170,6 +195,10 @@ class _ForeignDomain:
     schema: Schema
     question_hash: str = ''
 
+    @property
+    def reference(self) -> str:
+        return self.name
+
     def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
         from sightplan.domains.problem_files import Closure, parse
         return parse(self.schema, Closure(), text, name=name, domain=self.name,
@@ -188,58 +217,58 @@ class Setting:
         domain: of the problems.
         constraints: None: those of the domain's folder.
         model: what answers are worth.
-        k: joint states kept; None: the default.
-        seed: of the tie-breaking; None: the default.
+        settings: of the estimators.
     """
 
     domain: Domain
     constraints: Constraints | None
     model: ObservationModel
-    k: int | None = None
-    seed: int | None = None
+    settings: EstimatorSettings
 
     @classmethod
-    def read(cls, arguments: argparse.Namespace) -> Setting:
+    def read(cls, arguments: argparse.Namespace, problems: Sequence[str]) -> Setting:
         """Read the files that the arguments name.
 
+        Args:
+            arguments: of the command.
+            problems: their texts; the first that names an installed domain decides where the
+                arguments do not.
+
         Raises:
-            InputError: one of them cannot be used.
+            InputError: a file or an argument cannot be used.
         """
+        from sightplan.grounding.estimator import EstimatorSettings
         from sightplan.grounding.observation_model import (
             ObservationModel,
             read_observation_model,
         )
-        domain, constraints = read_domain(arguments.domain, arguments.domain_file)
+        name = arguments.domain
+        if name is None and arguments.domain_file is None:
+            name = next(filter(None, map(_domain_named, problems)), None)
+        domain, constraints = read_domain(name, arguments.domain_file)
         model = ObservationModel.default()
         if arguments.calibration is not None:
             model = read_observation_model(arguments.calibration)
             model.check(model.model, domain, model.prompt or '')
-        return cls(domain, constraints, model, arguments.k, arguments.seed)
+        settings = EstimatorSettings(**{name: getattr(arguments, name) for name in ('k', 'seed')
+                                        if getattr(arguments, name) is not None})
+        check_settings(settings, 'estimator')
+        return cls(domain, constraints, model, settings)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (one object a command)
-    def problem(self, path: str, folder: Path | None = None) -> Problem:
-        """Read a problem file; a relative path is looked up in ``folder``, then here."""
-        from sightplan.domains.problem_files import read_text
-        from sightplan.model import ProblemError
-        file = user_path(path)
-        if folder is not None and not file.is_absolute() and (folder / file).exists():
-            file = folder / file
-        return self.parsed(read_text(file, ProblemError), str(file))
-
-    @functools.lru_cache(maxsize=256)  # noqa: B019
-    def parsed(self, text: str, source: str) -> Problem:
-        """Read a problem's text."""
+    def _parsed(self, text: str, source: str) -> Problem:
         return self.domain.parse_problem(text, Path(source).stem, source).for_agent()
 
-    def estimate(self, problem: Problem, answers: Sequence[tuple[str, LoggedAnswer]],
+    def estimate(self, text: str, source: str, answers: Sequence[tuple[str, LoggedAnswer]],
                  ) -> Estimate:
         """Estimate from answers, each with the place it was read from.
 
         Raises:
-            InputError: an answer is about no atom of the problem, or comes from a model for which
-                the calibration was not made; names the place.
+            InputError: the problem cannot be used, an answer is about no atom of it, or comes
+                from a model for which the calibration was not made; names the place.
         """
         from sightplan.grounding.estimator import Evidence
+        problem = self._parsed(text, source)
         estimator = self._estimator(tuple(sorted(problem.objects.items())))
         for where, answer in answers:
             if answer.atom not in estimator.number:
@@ -259,13 +288,17 @@ class Setting:
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:
         """An estimator depends on the objects alone."""
-        from sightplan.grounding.estimator import Estimator, EstimatorSettings
-        problem = Problem('objects', self.domain.name, dict(objects), frozenset(), (),
+        from sightplan.grounding.estimator import Estimator
+        problem = Problem('objects', self.domain.reference, dict(objects), frozenset(), (),
                           self.domain.pddl)
-        given = {name: value for name, value in (('k', self.k), ('seed', self.seed))
-                 if value is not None}
-        return Estimator(self.domain, problem, self.constraints, self.model,
-                         dataclasses.replace(EstimatorSettings(), **given))
+        return Estimator(self.domain, problem, self.constraints, self.model, self.settings)
+
+
+def _domain_named(text: str) -> str | None:
+    """The installed domain that a problem's text names; None without one."""
+    from sightplan.domains import domain_names
+    named = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
+    return named.group(1) if named and named.group(1) in domain_names() else None
 
 
 def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Constraints | None]:
@@ -300,9 +333,8 @@ def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Cons
     rules = path.with_name(FILE)
     if rules.exists():
         return foreign, parse_constraints(read_text(rules, DomainError), schema, str(rules))
-    print(f'sightplan estimate: warning: {path} is none of the installed domains '
-          f'({", ".join(domain_names())}) and there is no {rules}: every state counts as possible',
-          file=sys.stderr)
+    note(f'sightplan estimate: warning: {path} is none of the installed domains '
+         f'({", ".join(domain_names())}) and there is no {rules}: every state counts as possible')
     return foreign, Constraints(source='none')
 
 
@@ -326,14 +358,3 @@ def _show(estimate: Estimate) -> None:
     console.print(table)
     console.print(f'all other atoms are false with P > 0.99; log evidence '
                   f'{estimate.log_evidence:.2f}, {estimate.seconds:.3f} s', soft_wrap=True)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Any]:
-    """A bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-    console = Console(file=sys.stderr)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task('cases', total=total)
-        yield lambda: bar.advance(task)

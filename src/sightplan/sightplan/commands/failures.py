@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
     from sightplan.report.failures import Column, FailedEpisode
-
-_DONE, _USAGE = 0, 2
 
 _EXAMPLES = """\
 examples:
@@ -26,18 +23,16 @@ examples:
 Every failed episode has exactly one cause, by rules ("--rules" prints them); shares are of the
 failed episodes, with 95 % Wilson intervals. Pictures come from the run directory (failures/) or,
 for runs on ROS, from the bags.
-
-exit codes: 0 done; 2 bad usage, or not a run.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan failures``."""
     from sightplan.metrics import Cause
-    parser = subparsers.add_parser(
-        'failures', help='why episodes failed: causes, counts, pictures',
-        description='Count the causes of failed episodes, and show each with its picture.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'failures', show_failures, 'why episodes failed: causes, counts, pictures',
+        'Count the causes of failed episodes, and show each with its picture.',
+        examples=_EXAMPLES, exits='0 done; 1 a file cannot be written; 2 bad usage, or not a run')
     parser.add_argument('runs', nargs='*', metavar='RUN',
                         help='run directory, or a directory that holds some')
     parser.add_argument('--cause', default='', choices=[cause.value for cause in Cause],
@@ -49,53 +44,35 @@ def add_parser(subparsers: Any) -> None:
                         help='write one page with counts, pictures, answers and actions')
     parser.add_argument('--pictures', default='', metavar='DIR',
                         help='write the pictures of the failures into this directory')
-    parser.add_argument('--json', action='store_true', help='print one JSON object')
     parser.add_argument('--rules', action='store_true', help='print the rules, in their order')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Read, count, show; returns the exit code."""
-    try:
-        return _main(arguments)
-    except InputError as error:
-        print(f'sightplan failures: {error}', file=sys.stderr)
-        return _USAGE
-    except OSError as error:
-        print(f'sightplan failures: {error.filename or "output"}: {error.strerror}',
-              file=sys.stderr)
-        return _USAGE
-
-
-def _main(arguments: argparse.Namespace) -> int:
+def show_failures(arguments: argparse.Namespace) -> Result:
+    """Read, count, show."""
     from sightplan.report.failures import matching, read_columns
     if arguments.rules:
         print(rules_table())
-        return _DONE
+        return None, DONE
     if not arguments.runs:
         raise InputError('name at least one run directory (or --rules)')
-    columns = read_columns((user_path(run) for run in arguments.runs),
-                           lambda text: print(text, file=sys.stderr))
+    columns = read_columns((user_path(run) for run in arguments.runs), note)
     chosen = matching(columns, arguments.cause, arguments.episode)
     if arguments.html:
         from sightplan.report.failures_page import page
         path = user_path(arguments.html)
         path.write_text(page(columns, chosen), 'utf-8')
-        print(f'written: {path}', file=sys.stderr)
+        note(f'written: {path}')
     if arguments.pictures:
         _write_pictures(chosen, user_path(arguments.pictures))
-    if arguments.json:
-        ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
-        print(json.dumps({'runs': [_chosen_only(column, ids) for column in columns]},
-                         allow_nan=False))
-    elif arguments.cause or arguments.episode:
+    if arguments.cause or arguments.episode:
         for column, failed in chosen:
             _show(column, failed)
         if not chosen:
             print(f'no episode failed of {arguments.cause}')
     else:
         _show_table(columns)
-    return _DONE
+    ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
+    return {'runs': [_chosen_only(column, ids) for column in columns]}, DONE
 
 
 def rules_table() -> str:
@@ -186,5 +163,4 @@ def _write_pictures(chosen: Sequence[tuple[Column, FailedEpisode]], folder: Path
             name = f'{file_name(column.run)}.{file_name(failed.line["id"])}.png'
             (folder / name).write_bytes(data)
             written += 1
-    print(f'{written} of {len(chosen)} failures have a picture; written to {folder}',
-          file=sys.stderr)
+    note(f'{written} of {len(chosen)} failures have a picture; written to {folder}')

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import getpass
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.progress import Pace
-from sightplan.model import AskPurpose, InputError, SightplanError
+from sightplan.commands.frame import DONE, Result, add_command, note, stop_flag
+from sightplan.commands.progress import EpisodeBar
+from sightplan.model import AskPurpose, InputError
 
 if TYPE_CHECKING:
-    from sightplan.labelling import LabelFile
     from sightplan.labelling.server import LabelServer
     from sightplan.labelling.tasks import Tasks
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _PORTS = range(65536)
-_MOST_COMPLAINTS = 8  # that are printed; damaged bags have one or more each
+_MOST_WARNINGS = 8  # that are printed; damaged bags have one or more each
 
 _EXAMPLES = """\
 examples:
@@ -35,18 +33,16 @@ A page in the browser shows each picture with the questions that were asked abou
 label, Enter goes on, ? shows all keys. Each label is on the disk before it is shown as saved.
 Ctrl-C ends; the same command goes on. What models answered stays hidden, so that it does not sway
 you (--show-answers), and ground truth is never read. The page is served to this machine alone.
-
-exit codes: 0 done; 1 interrupted while bags were read, or failed; 2 bad usage, no pictures with
-questions, or a malformed file.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan label``."""
-    parser = subparsers.add_parser(
-        'label', help='label the pictures of bags by hand, in a local web page',
-        description='Show recorded pictures with the questions asked about them, and take labels.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'label', label, 'label the pictures of bags by hand, in a local web page',
+        'Show recorded pictures with the questions asked about them, and take labels.',
+        examples=_EXAMPLES, exits='0 done; 1 interrupted while bags were read, or failed; 2 bad '
+        'usage, no pictures with questions, or a malformed file')
     parser.add_argument('bags', nargs='*', metavar='BAG_OR_FOLDER',
                         help='bag, run, sweep, or a folder of these')
     parser.add_argument('--out', default='labels.jsonl', metavar='FILE',
@@ -73,28 +69,14 @@ def add_parser(subparsers: Any) -> None:
                         help='only print the address of the page')
     parser.add_argument('--summary', nargs='+', default=[], metavar='FILE',
                         help='count the labels in files, and how far people agree; no page')
-    parser.add_argument('--json', action='store_true',
-                        help='print the result as one JSON object, the last line of standard '
-                             'output')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Label or count; returns the exit code."""
-    try:
-        if arguments.summary:
-            return _summarise(arguments)
-        _check(arguments)
-        return _label(arguments)
-    except InputError as error:
-        print(f'sightplan label: {error}', file=sys.stderr)
-        return _USAGE
-    except SightplanError as error:
-        print(f'sightplan label: {error}', file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        print('sightplan label: interrupted', file=sys.stderr)
-        return _FAILED
+def label(arguments: argparse.Namespace) -> Result:
+    """Label or count."""
+    if arguments.summary:
+        return _summarise(arguments)
+    _check(arguments)
+    return _label(arguments)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -112,17 +94,14 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError(f'--who {arguments.who!r}: must be a name on one line')
 
 
-def _summarise(arguments: argparse.Namespace) -> int:
+def _summarise(arguments: argparse.Namespace) -> Result:
     from sightplan.labelling import read_labels
     if arguments.bags:
         raise InputError('--summary reads files of labels alone; leave the bags out')
     summary = read_labels(arguments.summary).summary()
-    _complain(summary['complaints'])
-    if arguments.json:
-        print(json.dumps(summary, allow_nan=False))
-    else:
-        _show_summary(summary)
-    return _DONE
+    _warn(summary['warnings'])
+    _show_summary(summary)
+    return summary, DONE
 
 
 def _show_summary(summary: dict[str, Any]) -> None:
@@ -153,46 +132,40 @@ def _show_summary(summary: dict[str, Any]) -> None:
         console.print(table)
 
 
-def _label(arguments: argparse.Namespace) -> int:
+def _label(arguments: argparse.Namespace) -> Result:
     from sightplan.labelling import LabelFile
     from sightplan.labelling.server import LabelServer
     from sightplan.labelling.session import LabellingSession
     tasks = _tasks(arguments)
     file = LabelFile(arguments.out)
     try:
-        _complain((*file.complaints, *tasks.complaints))
+        _warn((*file.warnings, *tasks.warnings))
         session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
         with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
                                                            tasks.questions)) as server:
-            print(f'{tasks.questions} questions about {len(tasks.images)} pictures; '
-                  f'{session.labelled} labelled by {arguments.who or "you"} already\n'
-                  f'open {server.url}\nCtrl-C ends', file=sys.stderr, flush=True)
+            note(f'{tasks.questions} questions about {len(tasks.images)} pictures; '
+                 f'{session.labelled} labelled by {arguments.who or "you"} already\n'
+                 f'open {server.url}\nCtrl-C ends')
             _serve(server, browser=not arguments.no_browser)
-        _report(arguments, tasks, file, session.labelled)
+        note(f'\n{session.labelled} of {tasks.questions} questions are labelled: {file.path}')
+        return {'labelled': session.labelled, 'questions': tasks.questions,
+                'images': len(tasks.images), 'who': arguments.who, 'file': str(file.path)}, DONE
     finally:
         file.close()
-    return _DONE
 
 
-def _complain(complaints: Sequence[str]) -> None:
-    for complaint in complaints[:_MOST_COMPLAINTS]:
-        print(f'sightplan label: {complaint}', file=sys.stderr)
-    if len(complaints) > _MOST_COMPLAINTS:
-        print(f'sightplan label: ... and {len(complaints) - _MOST_COMPLAINTS} more such lines',
-              file=sys.stderr)
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings[:_MOST_WARNINGS]:
+        note(f'sightplan label: {warning}')
+    if len(warnings) > _MOST_WARNINGS:
+        note(f'sightplan label: ... and {len(warnings) - _MOST_WARNINGS} more such lines')
 
 
 def _tasks(arguments: argparse.Namespace) -> Tasks:
     from sightplan.labelling.tasks import choose, collect_bags
-    pace = Pace()
-
-    def progress(done: int, of: int) -> None:
-        if sys.stderr.isatty() or done == of:
-            left = '' if done == of else f', ETA {pace.time_left(done, of - done)}'
-            print(f'\r[{done}/{of}] bags read{left}   ', end='\n' if done == of else '',
-                  file=sys.stderr, flush=True)
-    return choose(collect_bags(arguments.bags, progress),
-                  [AskPurpose(name) for name in arguments.purpose], arguments.predicate,
+    with EpisodeBar(transient=True) as bar:
+        bags = collect_bags(arguments.bags, lambda done, of: bar.stage('bags', done, of))
+    return choose(bags, [AskPurpose(name) for name in arguments.purpose], arguments.predicate,
                   arguments.sample, arguments.seed, arguments.limit)
 
 
@@ -211,36 +184,12 @@ class _Counter:
 def _serve(server: LabelServer, browser: bool) -> None:
     import threading
     import webbrowser
-    with _interrupts() as interrupted:
+    with stop_flag('') as stop:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         if browser and (sys.platform == 'darwin' or os.environ.get('DISPLAY')
                         or os.environ.get('WAYLAND_DISPLAY')):
             webbrowser.open(server.url)
-        interrupted.wait()
+        stop.wait()
         server.shutdown()
         thread.join()
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[Any]:
-    """An event that Ctrl-C and SIGTERM set."""
-    import signal
-    import threading
-    event = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: event.set()) for number in numbers]
-    try:
-        yield event
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
-def _report(arguments: argparse.Namespace, tasks: Tasks, file: LabelFile, labelled: int) -> None:
-    print(f'\n{labelled} of {tasks.questions} questions are labelled: {file.path}',
-          file=sys.stderr)
-    if arguments.json:
-        print(json.dumps({'labelled': labelled, 'questions': tasks.questions,
-                          'images': len(tasks.images), 'who': arguments.who,
-                          'file': str(file.path)}))

@@ -3,7 +3,7 @@
 A package declares them in its ``setup.py``, for example::
 
     entry_points={
-        'sightplan.commands': ['arm = sightplan_arm.arm_cli:add_parser'],
+        'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     }
 
 ``sightplan arm`` is there as soon as the package is installed. Each
@@ -19,6 +19,8 @@ import importlib.metadata
 import sys
 from typing import Any
 
+from sightplan.model.plugins import entry_points
+
 COMMANDS = 'sightplan.commands'
 
 
@@ -28,10 +30,9 @@ def add_plugins(subparsers: Any, group: str) -> None:
     One that cannot be used takes nothing else with it: its command is listed as broken, and says
     what is wrong when it is run.
     """
-    points = importlib.metadata.entry_points(group=group)
-    for point in sorted(points, key=lambda point: (point.name, point.value)):
+    for point in entry_points(group).values():
         if point.name in subparsers.choices:
-            continue  # a command of the core, or one that a package installed twice brings twice
+            continue  # a command of the core
         trial = argparse.ArgumentParser(prog='sightplan').add_subparsers()
         try:
             add_parser = point.load()
@@ -47,7 +48,7 @@ def add_plugins(subparsers: Any, group: str) -> None:
 def _add_broken(subparsers: Any, point: importlib.metadata.EntryPoint, why: str) -> None:
     def main(_: argparse.Namespace) -> int:
         print(f'sightplan: {point.name} cannot be used: {point.value} ({point.group}): {why}; '
-              'mend or reinstall the package that brings it', file=sys.stderr)
+              'fix or reinstall the package that brings it', file=sys.stderr)
         return 1
     parser = subparsers.add_parser(point.name, help='(cannot be used; run it to see why)')
     parser.add_argument('rest', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

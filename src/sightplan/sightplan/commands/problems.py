@@ -6,8 +6,6 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,10 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    add_group,
+    note,
+    read_options,
+)
 from sightplan.domains import Domain, domain_names, load_domain, read_folder
 from sightplan.model import (
     EpisodeSpec,
-    InfrastructureError,
     InputError,
     PlanningResult,
     PlanningStatus,
@@ -35,7 +42,6 @@ from sightplan.model import (
 )
 from sightplan.model.settings import SettingField
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _PLAN_TIMEOUT_S = 30.0
 _MOST_PICTURES = 400
@@ -50,28 +56,20 @@ examples:
   sightplan problems show my_problems/first.pddl --json
   sightplan problems generate --blocks 4 --columns 3 --count 10 --seed 7 --out my_problems
   sightplan problems pictures --split all --count 20 --out starts.png
-
-exit codes: 0 done; 1 a problem cannot be used, or has no plan; 2 bad usage.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan problems`` with its own sub-commands."""
-    parser = subparsers.add_parser(
-        'problems', help='list, generate, show and picture planning problems',
-        description='List, generate, show and picture planning problems.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest='problems_command', required=True, metavar='COMMAND')
+    commands = add_group(subparsers, 'problems',
+                         'list, generate, show and picture planning problems', '', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], int], about: str,
+    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
             ) -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = commands.add_parser(
-            name, help=about, description=about[0].upper() + about[1:] + '.')
-        command.add_argument('--domain', choices=domain_names(), default=domain_names()[0],
-                             help='domain (default: %(default)s)')
-        command.add_argument('--json', action='store_true',
-                             help='print one JSON object instead of text')
-        command.set_defaults(main=lambda arguments: _run(main, arguments))
+        command = add_command(
+            commands, name, main, about, failures=(ProblemError,),
+            exits='0 done; 1 a problem cannot be used, or has no plan; 2 bad usage')
+        add_domain(command)
         return command
 
     def add_folder(command: argparse.ArgumentParser) -> None:
@@ -92,6 +90,8 @@ def add_parser(subparsers: Any) -> None:
                              metavar='NAME' if field.choices else 'N',
                              help=f'{field.description} ({_values(field)}; default: '
                              f'{field.default})')
+    command.add_argument('--generator-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the generator of a domain of your own (repeatable)')
     command.add_argument('--count', type=int, default=10, metavar='K',
                          help='number of problems (default: %(default)s)')
     command.add_argument('--seed', type=int, default=0, metavar='S',
@@ -144,22 +144,8 @@ def _values(field: SettingField) -> str:
     return ', '.join(field.choices) if field.choices else f'{field.low} to {field.high}'
 
 
-def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    """Run a command; what goes wrong becomes a message and an exit code."""
-    try:
-        return main(arguments)
-    except ProblemError as error:
-        code, message = _FAILED, str(error)
-    except InputError as error:
-        code, message = _USAGE, str(error)
-    except InfrastructureError as error:
-        code, message = _FAILED, f'{type(error).__name__}: {error}'
-    print(f'sightplan problems: {message}', file=sys.stderr)
-    return code
-
-
-def list_problems(arguments: argparse.Namespace) -> int:
-    """List problems with their sizes and optimal lengths; returns the exit code."""
+def list_problems(arguments: argparse.Namespace) -> Result:
+    """List problems with their sizes and optimal lengths."""
     domain = load_domain(arguments.domain, arguments.domain_file)
     errors: list[ProblemError] = []
     if arguments.problems is not None:
@@ -170,22 +156,19 @@ def list_problems(arguments: argparse.Namespace) -> int:
     else:
         names = domain.splits if arguments.split is None else (arguments.split,)
         groups = {name: domain.split_problems(name) for name in names}
-    if arguments.json:
-        print(json.dumps({
-            'domain': domain.name,
-            'splits': {name: [_entry(p) for p in problems] for name, problems in groups.items()},
-            'errors': [str(error) for error in errors]}))
-    else:
-        for name, problems in groups.items():
-            print(f'{domain.name} {name}: {len(problems)} problems')
-            for problem in problems:
-                sizes = ', '.join(f'{n} {kind}{"s" * (n != 1)}'
-                                  for kind, n in _sizes(problem).items())
-                length = 'unknown' if problem.optimal_length is None else problem.optimal_length
-                print(f'  {problem.name}  {sizes}, shortest plan: {length}')
+    for name, problems in groups.items():
+        print(f'{domain.name} {name}: {len(problems)} problems')
+        for problem in problems:
+            sizes = ', '.join(f'{n} {kind}{"s" * (n != 1)}'
+                              for kind, n in _sizes(problem).items())
+            length = 'unknown' if problem.optimal_length is None else problem.optimal_length
+            print(f'  {problem.name}  {sizes}, shortest plan: {length}')
     for error in errors:
-        print(f'sightplan problems: {error}', file=sys.stderr)
-    return _FAILED if errors else _DONE
+        note(f'sightplan problems list: {error}')
+    return {
+        'domain': domain.name,
+        'splits': {name: [_entry(p) for p in problems] for name, problems in groups.items()},
+        'errors': [str(error) for error in errors]}, FAILED if errors else DONE
 
 
 def _sizes(problem: Problem) -> dict[str, int]:
@@ -197,15 +180,16 @@ def _entry(problem: Problem) -> dict[str, Any]:
             'optimal_length': problem.optimal_length, 'file': problem.source}
 
 
-def generate_problems(arguments: argparse.Namespace) -> int:
-    """Write a folder of new problems; returns the exit code."""
+def generate_problems(arguments: argparse.Namespace) -> Result:
+    """Write a folder of new problems."""
     domain = load_domain(arguments.domain)
     generator = domain.generator
     if arguments.count < 1:
         raise InputError('--count must be at least 1')
     given = {field.name: getattr(arguments, f'generator_{field.name}')
              for field in _generator_fields().values()}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None} | read_options(
+        arguments.generator_option, generator.Settings, '--generator-option')
     if arguments.split is not None:
         if arguments.split not in generator.SPLITS:
             raise InputError(f'--split {arguments.split!r} is unknown (choose one of '
@@ -223,15 +207,12 @@ def generate_problems(arguments: argparse.Namespace) -> int:
         check_settings(settings, 'sightplan problems generate')
         seeds = list(generator.generate(domain, settings, arguments.count, arguments.seed))
     count = generator.write_folder(domain, arguments.out, settings, seeds)
-    if arguments.json:
-        print(json.dumps({'domain': domain.name, 'out': str(arguments.out),
-                          'settings': dataclasses.asdict(settings),
-                          'problems': [_entry(problem) | {
-                              'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
-                              for seed, problem in seeds]}))
-    else:
-        print(f'{count} problems in {arguments.out}')
-    return _DONE
+    print(f'{count} problems in {arguments.out}')
+    return {'domain': domain.name, 'out': str(arguments.out),
+            'settings': dataclasses.asdict(settings),
+            'problems': [_entry(problem) | {
+                'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
+                for seed, problem in seeds]}, DONE
 
 
 def draw_split(domain: Domain, name: str) -> tuple[Any, list[tuple[int, Problem]]]:
@@ -292,8 +273,8 @@ def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
                             _PLAN_TIMEOUT_S)
 
 
-def show_problem(arguments: argparse.Namespace) -> int:
-    """Draw a problem, with its goal in words and a shortest plan; returns the exit code."""
+def show_problem(arguments: argparse.Namespace) -> Result:
+    """Draw a problem, with its goal in words and a shortest plan; 1 without a plan."""
     domain = load_domain(arguments.domain, arguments.domain_file)
     problem = find_problem(domain, arguments.problem)
     if arguments.backend and not arguments.image:
@@ -303,27 +284,25 @@ def show_problem(arguments: argparse.Namespace) -> int:
     result = shortest_plan(domain, problem)
     solved = result.status is PlanningStatus.SOLVED
     views = _views(domain, problem)
-    if arguments.json:
-        print(json.dumps({
-            **_entry(problem), 'domain': domain.name,
-            'optimal_length': len(result.plan) if solved else problem.optimal_length,
-            'objects': dict(problem.objects),
-            'init': [str(atom) for atom in sorted(problem.init)],
-            'goal': [str(literal) for literal in problem.goal],
-            'goal_text': domain.goal_text(problem), 'drawings': views,
-            'planning': result.status.value, 'message': result.message,
-            'plan': [str(action) for action in result.plan] if solved else None}))
+    print(f'{domain.name} {problem.name} ({problem.source})\n')
+    print(_side_by_side(views))
+    print(f'\n{domain.goal_text(problem)}\n')
+    if solved:
+        print(f'a shortest plan, {len(result.plan)} actions:')
+        for number, action in enumerate(result.plan, start=1):
+            print(f'{number:3}  {action}')
     else:
-        print(f'{domain.name} {problem.name} ({problem.source})\n')
-        print(_side_by_side(views))
-        print(f'\n{domain.goal_text(problem)}\n')
-        if solved:
-            print(f'a shortest plan, {len(result.plan)} actions:')
-            for number, action in enumerate(result.plan, start=1):
-                print(f'{number:3}  {action}')
-        else:
-            print(f'no plan: {result.status.value} ({result.message})')
-    return _DONE if solved else _FAILED
+        print(f'no plan: {result.status.value} ({result.message})')
+    return {
+        **_entry(problem), 'domain': domain.name,
+        'optimal_length': len(result.plan) if solved else problem.optimal_length,
+        'objects': dict(problem.objects),
+        'init': [str(atom) for atom in sorted(problem.init)],
+        'goal': [str(literal) for literal in problem.goal],
+        'goal_text': domain.goal_text(problem), 'drawings': views,
+        'planning': result.status.value, 'message': result.message,
+        'plan': [str(action) for action in result.plan] if solved else None,
+    }, DONE if solved else FAILED
 
 
 def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | None,
@@ -339,7 +318,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     from sightplan.report.picture import draw_answers, save_png
     from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend, resolved_options
-    world = make_world(domain.name)
+    world = make_world(domain.reference)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
     picture = observation.image
@@ -348,7 +327,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     if backend:
         truth = world if isinstance(world, TruthSource) else None
         questions = [domain.question(atom) for atom in domain.model(problem).atoms]
-        options = resolved_options(backend, {}, seed, domain=domain.name)
+        options = resolved_options(backend, {}, seed, domain=domain.reference)
         answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None
@@ -357,15 +336,14 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
         save_png(str(path), picture)
     except OSError as error:
         raise InputError(f'{path}: cannot be written: {error}') from error
-    print(f'picture: {path}', file=sys.stderr)
+    note(f'picture: {path}')
 
 
-def picture_problems(arguments: argparse.Namespace) -> int:
-    """Write a sheet with the first look at evenly chosen problems; returns the exit code.
+def picture_problems(arguments: argparse.Namespace) -> Result:
+    """Write a sheet with the first frame of evenly chosen problems.
 
-    A problem that the world cannot show gets an empty cell, and the exit code says so.
+    A problem that the world cannot show gets an empty cell, and the exit code is 1.
     """
-    from sightplan.commands.run import read_options
     from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
     from sightplan.report.picture import save_png
     from sightplan.runs import ALL_SPLITS, RunSettings, make_world, select_problems
@@ -383,14 +361,14 @@ def picture_problems(arguments: argparse.Namespace) -> int:
     chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
     cells, failed = [], [str(error) for error in errors]
     with contextlib.ExitStack() as stack:
-        world = make_world(domain.name, options)
+        world = make_world(domain.reference, options)
         close = getattr(world, 'close', None)
         if callable(close):
             stack.callback(close)
         look = _looker(world, domain, arguments)
         for number, (split, problem) in enumerate(chosen, 1):
             name = f'{split}/{problem.name}' if split else problem.name
-            print(f'{number}/{count} {name}', file=sys.stderr)
+            note(f'{number}/{count} {name}')
             try:
                 world.reset(EpisodeSpec(name, problem, 'picture', split, arguments.seed))
                 words, image = look()
@@ -402,15 +380,12 @@ def picture_problems(arguments: argparse.Namespace) -> int:
         save_png(str(out), draw_sheet(cells, arguments.columns, arguments.size))
     except OSError as error:
         raise InputError(f'{out}: cannot be written: {error}') from error
-    if arguments.json:
-        print(json.dumps({'domain': domain.name, 'out': str(out), 'errors': failed,
-                          'problems': [{'name': cell.title, 'text': cell.text,
-                                        'shown': cell.image is not None} for cell in cells]}))
-    else:
-        print(f'{len(cells)} pictures in {out}')
+    print(f'{len(cells)} pictures in {out}')
     for message in failed:
-        print(f'sightplan problems: {message}', file=sys.stderr)
-    return _FAILED if failed else _DONE
+        note(f'sightplan problems pictures: {message}')
+    return {'domain': domain.name, 'out': str(out), 'errors': failed,
+            'problems': [{'name': cell.title, 'text': cell.text, 'shown': cell.image is not None}
+                         for cell in cells]}, FAILED if failed else DONE
 
 
 def _check_sheet(arguments: argparse.Namespace) -> Path:

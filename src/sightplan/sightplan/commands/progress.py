@@ -34,6 +34,9 @@ class Pace:
 _BAR_WIDTH = 68
 """Columns of a terminal that a bar of episodes takes without details."""
 
+_EVERY_S = 10.0
+"""How often a stage says where it is when there is no terminal."""
+
 
 class EpisodeBar:
     """Progress of episodes on standard error, with the time left: a bar if that is a terminal.
@@ -64,17 +67,14 @@ class EpisodeBar:
             transient=self._transient)
         self._bar.start()
         self._task: Any = None
+        self._what = ''
         self.done = self.total = self._before = 0
         self._pace = Pace()
+        self._said = time.monotonic()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
-
-    @property
-    def begun(self) -> bool:
-        """Whether a stage has begun."""
-        return self._task is not None
 
     def begin(self, what: str, total: int, done: int) -> None:
         """A stage begins, of ``total`` episodes, some of which are ``done`` already."""
@@ -88,8 +88,20 @@ class EpisodeBar:
         self._bar.update(self._task, completed=done, detail=detail[:self._room],
                          left=self.time_left)
 
+    def stage(self, what: str, done: int, total: int) -> None:
+        """So many of a stage are done; begins it when it is another one than the last."""
+        if what != self._what:
+            self._what = what
+            self.begin(what, total, done)
+            if self.plain:
+                self.say(f'{what}: {total}')
+        self.update(done)
+        if self.plain and done and time.monotonic() - self._said >= _EVERY_S:
+            self.say(f'[{done}/{total}] {what}, ETA {self.time_left}')
+
     def say(self, text: str) -> None:
         """Print a line, above the bar."""
+        self._said = time.monotonic()
         if self.plain:
             print(text, file=sys.stderr, flush=True)
         else:

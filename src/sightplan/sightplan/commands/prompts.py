@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.frame import DONE, Result, add_command
 from sightplan.model import Action, Atom, InputError, PastStep, Problem
 
-_DONE, _USAGE = 0, 2
 _IMAGE = '[the picture]'
 
 _EXAMPLES = """\
@@ -28,13 +27,11 @@ how a domain replaces them: sightplan/domains/templates/README.md.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan prompts``."""
     from sightplan.agent import method_names, prompt_name
-    from sightplan.domains import domain_names
-    parser = subparsers.add_parser(
-        'prompts', help='show what a vision-language model is given to read',
-        description='Print the prompt of a method for a problem, as a model gets it.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('domain', nargs='?', choices=domain_names(), default=domain_names()[0],
-                        help='(default: %(default)s)')
+    from sightplan.commands.domain_argument import add_domain
+    parser = add_command(
+        subparsers, 'prompts', show_prompt, 'show what a vision-language model is given to read',
+        'Print the prompt of a method for a problem, as a model gets it.', examples=_EXAMPLES)
+    add_domain(parser, 'domain', nargs='?')
     parser.add_argument('--method', default='plan',
                         choices=[name for name in method_names() if prompt_name(name)],
                         help='(default: %(default)s)')
@@ -46,18 +43,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--told', action='store_true',
                         help='with facts that an episode may grant to a method whose model plans: '
                         'here all that are told where nothing is in view')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Print the prompt; returns the exit code."""
-    try:
-        for line in _lines(arguments):
-            print(line)
-    except InputError as error:
-        print(f'sightplan prompts: {error}', file=sys.stderr)
-        return _USAGE
-    return _DONE
+def show_prompt(arguments: argparse.Namespace) -> Result:
+    """Print the prompt."""
+    lines = list(_lines(arguments))
+    print('\n'.join(lines))
+    return {'method': arguments.method, 'text': '\n'.join(lines)}, DONE
 
 
 def _lines(arguments: argparse.Namespace) -> Iterator[str]:

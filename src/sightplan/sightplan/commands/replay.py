@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    read_options,
+    stop_flag,
+)
 from sightplan.commands.progress import EpisodeBar
-from sightplan.commands.run import read_options, show, stop_flag
+from sightplan.commands.run import show
 from sightplan.model import (
     Answer,
     Asked,
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
     from sightplan.report.tables import Table
     from sightplan.runs import Suite
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _MOST_SHOWN = 20
 _WIDE = 200  # columns of text where there is no terminal
 
@@ -57,8 +63,6 @@ estimators (--method): ground (the answers as they are), decode, belief; over th
 and, with --backend, over the new ones.
 truth: that of the bag; labels (--labels, see "sightplan label") win over it. Without either,
 models are compared by their agreement.
-
-exit codes: 0 done; 1 metrics differ, nothing could be read, or broken off; 2 bad usage.
 """
 
 
@@ -69,11 +73,11 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = subparsers.add_parser(
-        'replay', help='metrics, other models and estimators on recorded bags',
-        description='Score bags again, ask another model their questions, or run other '
-                    'estimators over their answers.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'replay', replay, 'metrics, other models and estimators on recorded bags',
+        'Score bags again, ask another model their questions, or run other estimators over their '
+        'answers.', examples=_EXAMPLES, kept='answers that came are kept',
+        exits='0 done; 1 metrics differ, nothing could be read, or broken off; 2 bad usage')
     parser.add_argument('paths', nargs='+', type=Path, metavar='BAG_OR_FOLDER',
                         help='bag, run directory, directory of a sweep, or any folder of bags')
     parser.add_argument('--list', action='store_true', help='only say what the bags hold')
@@ -115,29 +119,13 @@ def add_parser(subparsers: Any) -> None:
                        'with --backend: runs/<time>-replay-<backend>)')
     where.add_argument('--rerun', metavar='TARGET', help='show the episodes in the Rerun viewer: '
                        'a file to write, or what "sightplan run --rerun" takes')
-    where.add_argument('--json', action='store_true', help='print the result as one JSON object, '
-                       'the last line of standard output; all else goes to standard error')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Read, ask, compare, show; returns the exit code."""
+def replay(arguments: argparse.Namespace) -> Result:
+    """Read, ask, compare, show."""
     from sightplan.replay.sources import Sources
-    try:
-        _check(arguments)
-        result, code = _Command(arguments, Sources.find(arguments.paths)).run()
-    except InputError as error:
-        print(f'sightplan replay: {error}', file=sys.stderr)
-        return _USAGE
-    except InfrastructureError as error:
-        print(f'sightplan replay: {type(error).__name__}: {error}', file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        print('sightplan replay: interrupted; answers that came are kept', file=sys.stderr)
-        return _FAILED
-    if arguments.json:
-        print(json.dumps(result, allow_nan=False), flush=True)
-    return code
+    _check(arguments)
+    return _Command(arguments, Sources.find(arguments.paths)).run()
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -186,18 +174,17 @@ class _Command:
     def __init__(self, arguments: argparse.Namespace, sources: Sources) -> None:
         from sightplan.replay.batches import Truth
         self._arguments, self._sources = arguments, sources
-        self._stream = sys.stderr if arguments.json else sys.stdout
         self._labels = None
         if arguments.labels:
             from sightplan.labelling.labels import read_labels
             self._labels = read_labels(arguments.labels)
-            for text in self._labels.complaints:
-                print(f'warning: {text}', file=sys.stderr)
+            for text in self._labels.warnings:
+                note(f'warning: {text}')
         self._truth: Truth = Truth(self._labels)
         self._tables: list[Table] = []
-        self._code = _DONE
+        self._code = DONE
 
-    def run(self) -> tuple[dict[str, Any], int]:
+    def run(self) -> Result:
         """Do it all; returns the result as plain JSON data, and the exit code."""
         arguments = self._arguments
         if arguments.list:
@@ -228,10 +215,10 @@ class _Command:
                 entry['questions'],
                 f'{entry["images"]}{"" if entry["pictures"] else " (not in the bag)"}',
                 'yes' if entry['truth'] else 'no', entry['ended'] or '-',
-                '; '.join(entry['complaints']) or '-'))
+                '; '.join(entry['warnings']) or '-'))
         _print_table('', ('bag', 'episode', 'method', 'model', 'steps', 'questions', 'images',
-                          'truth', 'ended', 'complaints'),
-                     rows, self._stream)
+                          'truth', 'ended', 'warnings'),
+                     rows)
         return {'episodes': len(found), 'list': found}
 
     def _metrics(self) -> dict[str, Any]:
@@ -246,7 +233,7 @@ class _Command:
             again = list(score_again(self._sources, scored))
         summaries = [run.summary(str(run.run or 'bags')) for run in again if run.lines]
         for summary in summaries:
-            show(summary, self._stream)
+            show(summary)
             self._say_equal(summary)
         if len(summaries) == 1:
             result = summaries[0]
@@ -264,19 +251,18 @@ class _Command:
             result['answers'] = compare(pairs)
             self._show_comparison('answers', result['answers'])
             print('labels count in these tables of answers; the metrics above take the truth of '
-                  'the bags', file=self._stream)
+                  'the bags')
         return result
 
     def _say_equal(self, summary: Mapping[str, Any]) -> None:
         if summary['equal']:
-            print(f'equal to the live metrics in all {summary["compared"]} episodes',
-                  file=self._stream)
+            print(f'equal to the live metrics in all {summary["compared"]} episodes')
         for key, found in list(summary['differing'].items())[:_MOST_SHOWN]:
-            self._code = _FAILED
-            print(f'differs from the live run: {key}: {"; ".join(found)}', file=sys.stderr)
+            self._code = FAILED
+            note(f'differs from the live run: {key}: {"; ".join(found)}')
         if summary['without_bag']:
             print(f'{summary["without_bag"]} episodes of the run have no bag that can be '
-                  f'read', file=self._stream)
+                  f'read')
 
     def _recorded(self, source: Source) -> Iterator[Pair]:
         from sightplan.replay.batches import batches
@@ -346,26 +332,23 @@ class _Command:
             result = other.ask(
                 out, lambda reply: [pair.truth for pair in self._pairs(reply.batch, None)],
                 progress, taken, stop)
-        print(f'{other.model}: {len(pairs)} answers, {progress.status() or "none of them new"}',
-              file=sys.stderr)
+        note(f'{other.model}: {len(pairs)} answers, {progress.status() or "none of them new"}')
         for text in result['prompts_changed'].values():
-            print(f'warning: {text}', file=sys.stderr)
+            note(f'warning: {text}')
         models = result['recorded_models']
         if len(models) > 1:
-            print(f'warning: the recorded answers are of {len(models)} models, which are counted '
-                  f'as one ({", ".join(models)}); replay their runs apart to compare each',
-                  file=sys.stderr)
+            note(f'warning: the recorded answers are of {len(models)} models, which are counted '
+                 f'as one ({", ".join(models)}); replay their runs apart to compare each')
         for what in ('image', 'truth'):
             if result[f'without_{what}']:
-                print(f'warning: {result[f"without_{what}"]} batches of questions could not be '
-                      f'asked: the bag lacks the {what}', file=sys.stderr)
+                note(f'warning: {result[f"without_{what}"]} batches of questions could not be '
+                     f'asked: the bag lacks the {what}')
         if result['interrupted']:
-            self._code = _FAILED
-            print(f'sightplan replay: {result["stopped_by"] or "stopped"}; {len(pairs)} answers '
-                  f'are kept, and the same command with --out {result["out"]} goes on from there',
-                  file=sys.stderr)
+            self._code = FAILED
+            note(f'sightplan replay: {result["stopped_by"] or "stopped"}; {len(pairs)} answers '
+                 f'are kept, and the same command with --out {result["out"]} goes on from there')
         if not result['batches'] and not result['interrupted']:
-            print('the bags hold no such questions', file=self._stream)
+            print('the bags hold no such questions')
         result['comparison'] = compare(pairs)
         self._show_comparison('comparison', result['comparison'])
         return result
@@ -419,8 +402,7 @@ class _Command:
         if other is not None:
             results['new'] = estimates.estimate(sources(True), estimators, self._truth)
         if not any(found['moments'] for found in results.values()):
-            print('the bags hold no questions: there are no answers to estimate from',
-                  file=self._stream)
+            print('the bags hold no questions: there are no answers to estimate from')
         table = estimates_table(results)
         self._tables.append(table)
         _print_table('estimators', (
@@ -429,7 +411,7 @@ class _Command:
             (row['answers'], row['estimator'], _interval(row, 'accuracy'),
              _interval(row, 'gain', 'gain_', '+'), _number(row.get('exact_states')),
              *(_number(row.get(key)) for key in ('brier', 'log_loss', 'ece')),
-             _number(row.get('agreement'))) for row in table.rows], self._stream, table.note)
+             _number(row.get('agreement'))) for row in table.rows], table.note)
         return results
 
     def _show_comparison(self, name: str, comparison: Mapping[str, Any]) -> None:
@@ -447,7 +429,7 @@ class _Command:
                      'balanced_accuracy', 'true_positive_rate', 'false_positive_rate')),
                  row[f'{side}_unparsed'])
                 for row in rows for side in ('recorded', 'new')
-                if row.get(f'{side}_n') is not None], self._stream)
+                if row.get(f'{side}_n') is not None])
         if any(row.get('mcnemar_p') is not None for row in rows):
             _print_table('the same questions', (
                 'predicate', 'only recorded right', 'only new right', 'new - recorded (95 %)',
@@ -455,17 +437,17 @@ class _Command:
                 (row['predicate'], row['only_recorded'], row['only_new'],
                  _interval(row, 'difference', 'difference_', '+'), _p(row['mcnemar_p']),
                  _p(row.get('mcnemar_p_holm'))) for row in rows
-                if row['mcnemar_p'] is not None], self._stream, table.note)
+                if row['mcnemar_p'] is not None], table.note)
         if any(row.get('agreement_same') is not None for row in rows):
             _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
                                        'yes recorded', 'yes new'), [
                 (row['predicate'], row['agreement_readable'], row['agreement_same'],
                  _number(row.get('agreement_share')), _number(row.get('agreement_kappa')),
                  _number(row.get('yes_recorded')), _number(row.get('yes_new')))
-                for row in rows if row['agreement_same'] is not None], self._stream)
+                for row in rows if row['agreement_same'] is not None])
         known, asked = comparison['with_truth'], comparison['questions']
         if known < asked:
-            print(f'the truth is known of {known} of {asked} questions', file=self._stream)
+            print(f'the truth is known of {known} of {asked} questions')
 
     def _rerun(self, target: str) -> None:
         from sightplan.report.rerun_log import RerunLog, log_episode
@@ -474,32 +456,32 @@ class _Command:
                 for source in self._sources.read():
                     log_episode(source.episode, log)
         except (InputError, InfrastructureError) as error:  # the result is told all the same
-            print(f'sightplan replay: {error}', file=sys.stderr)
-            self._code = _FAILED
+            note(f'sightplan replay: {error}')
+            self._code = FAILED
 
     # --- what is said at the end ----------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
         """What is wrong with bags, and what labels gave."""
         sources = self._sources
-        for name, complaints in list(sources.complaints.items())[:_MOST_SHOWN]:
-            print(f'warning: {name}: {"; ".join(complaints)}', file=sys.stderr)
-        if len(sources.complaints) > _MOST_SHOWN:
-            print(f'warning: {len(sources.complaints)} bags are damaged', file=sys.stderr)
+        for name, warnings in list(sources.warnings.items())[:_MOST_SHOWN]:
+            note(f'warning: {name}: {"; ".join(warnings)}')
+        if len(sources.warnings) > _MOST_SHOWN:
+            note(f'warning: {len(sources.warnings)} bags are damaged')
         if sources.left_out:
-            print(f'{len(sources.left_out)} bags of episodes that were broken off are left out '
-                  f'(name one itself to replay it)', file=sys.stderr)
+            note(f'{len(sources.left_out)} bags of episodes that were broken off are left out '
+                 f'(name one itself to replay it)')
         if len(sources.unreadable) == len(sources.bags):
-            print('sightplan replay: nothing could be read', file=sys.stderr)
-            self._code = _FAILED
+            note('sightplan replay: nothing could be read')
+            self._code = FAILED
         notes: dict[str, Any] = {
-            'bags': len(sources.bags), 'damaged': len(sources.complaints),
-            'unreadable': len(sources.unreadable), 'complaints': sources.complaints,
+            'bags': len(sources.bags), 'damaged': len(sources.warnings),
+            'unreadable': len(sources.unreadable), 'warnings': sources.warnings,
             'left_out': [str(path) for path in sources.left_out]}
         if self._labels is not None:
             truth = self._truth
             print(f'{truth.labelled} labels were used; of these the bags know {truth.compared}, '
-                  f'too, and differ in {len(truth.disagreements)}', file=self._stream)
+                  f'too, and differ in {len(truth.disagreements)}')
             notes['labels'] = {
                 'used': truth.labelled, 'compared': truth.compared,
                 'disagreements': len(truth.disagreements),
@@ -559,12 +541,12 @@ class _Progress(EpisodeBar):
         return ', '.join(texts)
 
 
-def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]], stream: Any,
-                 note: str = '') -> None:
+def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]],
+                 below: str = '') -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-    console = Console(file=stream)
+    console = Console()
     if not console.is_terminal:
         console.width = _WIDE
     table = Table(title=title, title_justify='left', box=None, pad_edge=False)
@@ -573,8 +555,8 @@ def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[An
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)
-    if note:
-        console.print(note, markup=False)
+    if below:
+        console.print(below, markup=False)
     console.print()
 
 

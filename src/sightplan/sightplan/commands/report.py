@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
-from sightplan.records.whole_files import replacing
+from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.report.results import Results
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _HTML = 'report.html'
 _EPISODES = ('failed', 'all', 'none')
 
@@ -31,17 +29,16 @@ examples:
 Writes DIR/report.html, one file that opens without a network, and DIR/tables: the same tables as
 CSV, Parquet and Markdown. Episodes get a page each, with every question, if their bags were
 recorded (sightplan run --bags failed); without bags it has what the results hold.
-
-exit codes: 0 done; 1 the report cannot be written; 2 bad usage, or not a run.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan report``."""
-    parser = subparsers.add_parser(
-        'report', help='one HTML file and tables about runs and sweeps',
-        description='Write a report about runs and sweeps: tables, plots, and pages of episodes.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'report', write_report, 'one HTML file and tables about runs and sweeps',
+        'Write a report about runs and sweeps: tables, plots, and pages of episodes.',
+        examples=_EXAMPLES,
+        exits='0 done; 1 the report cannot be written; 2 bad usage, or not a run')
     parser.add_argument('runs', nargs='+', metavar='RUN_OR_SWEEP',
                         help='run directory, sweep directory, or a directory that holds some')
     parser.add_argument('--out', default='', metavar='DIR',
@@ -62,29 +59,10 @@ def add_parser(subparsers: Any) -> None:
                              'or value of another axis of a sweep (several with commas)')
     parser.add_argument('--episode', default='', metavar='ID',
                         help='write the page of this one episode (its id, or a part of it)')
-    parser.add_argument('--json', action='store_true',
-                        help='print the result as one JSON object, the last line of standard '
-                             'output; all else goes to standard error')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Read, draw, write; returns the exit code."""
-    try:
-        return _main(arguments)
-    except InputError as error:
-        print(f'sightplan report: {error}', file=sys.stderr)
-        return _USAGE
-    except OSError as error:
-        print(f'sightplan report: {error.filename or "output"}: {error.strerror}; choose another '
-              f'--out', file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        print('sightplan report: interrupted', file=sys.stderr)
-        return _FAILED
-
-
-def _main(arguments: argparse.Namespace) -> int:
+def write_report(arguments: argparse.Namespace) -> Result:
+    """Read, draw, write."""
     from sightplan.report.results import gather
     began = time.monotonic()
     if arguments.most < 1:
@@ -93,17 +71,15 @@ def _main(arguments: argparse.Namespace) -> int:
         raise InputError(f'--most-mb {arguments.most_mb:g}: must be more than 0')
     results = only(gather(arguments.runs), arguments.only)
     for complaint in results.complaints:
-        print(f'sightplan report: {complaint}', file=sys.stderr)
+        note(f'sightplan report: {complaint}')
     done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
     done |= {'runs': len(results.runs), 'episodes': sum(len(r.lines) for r in results.runs),
              'complaints': len(results.complaints), 'bytes': Path(done['html']).stat().st_size,
              'seconds': round(time.monotonic() - began, 3)}
     print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {done["pages"]} of {done["episodes"]} '
           f'episodes have a page; {len(done["tables"])} files of tables; '
-          f'{done["seconds"]:.1f} s', file=sys.stderr if arguments.json else sys.stdout)
-    if arguments.json:
-        print(json.dumps(done, allow_nan=False), flush=True)
-    return _DONE
+          f'{done["seconds"]:.1f} s')
+    return done, DONE
 
 
 def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -114,15 +90,16 @@ def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
            _folder(user_path(arguments.runs[0])) / 'report')
     out.mkdir(parents=True, exist_ok=True)
     tables = make_tables(results)
-    with _Progress(transient=True) as progress:
+    with EpisodeBar(transient=True) as bar:
         page = build(results, tables, Settings(
             arguments.title or f'Report: {", ".join(_names(arguments.runs))}',
-            arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)), progress.tick)
+            arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)),
+            lambda done, total: bar.stage('pages of episodes', done, total))
     files = export(results, out, tables)
     _write(out / _HTML, page.html)
     if page.left_out:
-        print(f'sightplan report: {page.left_out} episodes did not fit into '
-              f'{arguments.most_mb:g} MB; --most-mb takes more', file=sys.stderr)
+        note(f'sightplan report: {page.left_out} episodes did not fit into '
+             f'{arguments.most_mb:g} MB; --most-mb takes more')
     return {'html': str(out / _HTML), 'tables': [str(file) for file in files],
             'pages': page.episodes, 'left_out': page.left_out}
 
@@ -194,23 +171,3 @@ def _write(path: Path, text: str) -> None:
     """Write a file so that it is whole or not there."""
     with replacing(path, synced=True) as temporary:
         temporary.write_text(text, 'utf-8')
-
-
-class _Progress(EpisodeBar):
-    """Says on standard error how many pages are made: a bar on a terminal, lines elsewhere."""
-
-    _EVERY_S = 10.0
-
-    def __enter__(self) -> Self:
-        self._said = time.monotonic()
-        return super().__enter__()
-
-    def tick(self, done: int, total: int) -> None:
-        """Advance."""
-        if not self.begun:
-            self.begin('pages of episodes', total, 0)
-        self.update(done)
-        now = time.monotonic()
-        if self.plain and now - self._said >= self._EVERY_S:
-            self._said = now
-            self.say(f'[{done}/{total}] pages of episodes, ETA {self.time_left}')

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    read_options,
+    stop_flag,
+)
 from sightplan.commands.progress import EpisodeBar
 from sightplan.metrics import measures
-from sightplan.model import InfrastructureError, InputError, settings_fields
-
-_DONE, _FAILED, _USAGE = 0, 1, 2
+from sightplan.model import settings_fields
 
 _EXAMPLES = """\
 examples:
@@ -32,25 +35,23 @@ examples:
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
 summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
 The same command with the same --out takes up a run that was broken off.
-
-exit codes: 0 done; 1 the run failed (broken off, or not one episode could be scored); 2 bad usage.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
-    from sightplan.agent import method_names
-    from sightplan.domains import domain_names
+    from sightplan.agent import answerer_names, method_names
+    from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding import PARSERS
     from sightplan.report.rerun_log import TARGETS
     from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
     about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = subparsers.add_parser(
-        'run', help='run episodes in this process and score them',
-        description='Run a method on the problems of a split (or a folder) and score it against '
-                    'ground truth.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'run', run_episodes, 'run episodes in this process and score them',
+        'Run a method on the problems of a split (or a folder) and score it against ground truth.',
+        examples=_EXAMPLES, exits='0 done; 1 the run failed (broken off, or not one episode could '
+        'be scored); 2 bad usage', kept='finished episodes are kept')
 
     def add(group: Any, name: str, **extra: Any) -> None:
         info = about[name]
@@ -61,11 +62,11 @@ def add_parser(subparsers: Any) -> None:
 
     what = parser.add_argument_group('what to run')
     add(what, 'suite', metavar='NAME|FOLDER')
-    add(what, 'domain', choices=domain_names())
+    add_domain(what)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
-    add(what, 'method', choices=method_names())
+    add(what, 'method', choices=sorted({*method_names(), *answerer_names()}))
     what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the method (repeatable), such as on_unparsed=stop')
     add(what, 'backend', choices=backend_names())
@@ -103,10 +104,6 @@ def add_parser(subparsers: Any) -> None:
                        help=about['record_images'].description)
     where.add_argument('--rerun', metavar='TARGET', help='show image, belief, plan and answers in '
                        f'the Rerun viewer while they come: {TARGETS} (make extras)')
-    where.add_argument('--json', action='store_true',
-                       help='print the summary as one JSON object, the last line of standard '
-                            'output; all else goes to standard error')
-    parser.set_defaults(main=main)
 
 
 def settings_from(arguments: argparse.Namespace) -> Any:
@@ -115,103 +112,53 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     Raises:
         InputError: an option cannot be read; names it.
     """
-    from sightplan.agent import policy_settings
-    from sightplan.runs import RunSettings
+    from sightplan.agent import answerer_settings, policy_settings
+    from sightplan.runs import RunSettings, load_suite
+    from sightplan.runs.suite import SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
         values['backend'] = 'noisy_oracle'
         pairs.append(f'table={arguments.table}')
+    suite = load_suite(values['suite']) if values['suite'] else None
+    samples = suite.module('samples') if suite is not None and suite.kind == SAMPLES else None
+    method_settings = policy_settings if samples is None else answerer_settings
     return RunSettings(
         **values,
         backend_options=read_options(
             pairs, type(backend_settings(values['backend'])), '--backend-option'),
         method_options=read_options(
-            arguments.method_option, type(policy_settings(values['method'])), '--method-option'),
+            arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),
-        suite_options=read_options(arguments.suite_option, None, '--suite-option'))
+        suite_options=read_options(arguments.suite_option, getattr(samples, 'Settings', None),
+                                   '--suite-option'))
 
 
-def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
-    """Read KEY=VALUE pairs; values get the type of the setting they are for.
-
-    Args:
-        pairs: as on the command line.
-        settings: settings dataclass; None: values are read as JSON, else taken as text.
-        flag: name of the option, for messages.
-
-    Raises:
-        InputError: a pair has no "=", an unknown key, or a value of another type.
-    """
-    fields = {f.name: f for f in settings_fields(settings)} if settings is not None else {}
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition('=')
-        if not equals or not key:
-            raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
-        if settings is None:
-            try:
-                options[key] = json.loads(text)
-            except ValueError:
-                options[key] = text
-            continue
-        if key not in fields:
-            raise InputError(f'{flag}: there is no setting {key!r}; there are '
-                             f'{", ".join(fields) or "none"}')
-        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
-    return options
-
-
-def _convert(text: str, kind: type, where: str) -> Any:
-    if kind is bool:
-        if text.lower() not in ('true', 'false'):
-            raise InputError(f'{where}: must be true or false')
-        return text.lower() == 'true'
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise InputError(f'{where}: must be a {kind.__name__}') from error
-
-
-def main(arguments: argparse.Namespace) -> int:
-    """Run, show, report; returns the exit code."""
+def run_episodes(arguments: argparse.Namespace) -> Result:
+    """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.report.rerun_log import RerunLog
     from sightplan.runs import run
-    with stop_flag() as stop:
-        try:
-            settings = settings_from(arguments)
-            with ExitStack() as stack:
-                bar = stack.enter_context(ProgressBar())
-                viewers = [stack.enter_context(RerunLog(target))
-                           for target in (arguments.rerun,) if target]
-                summary = run(settings, bar, cancelled=stop, recorders=viewers)
-        except InputError as error:
-            print(f'sightplan run: {error}', file=sys.stderr)
-            return _USAGE
-        except InfrastructureError as error:
-            print(f'sightplan run: {type(error).__name__}: {error}', file=sys.stderr)
-            return _FAILED
-        except KeyboardInterrupt:
-            print('sightplan run: interrupted; finished episodes are kept', file=sys.stderr)
-            return _FAILED
-    show(summary, sys.stderr if arguments.json else sys.stdout)
+    with stop_flag() as stop, ExitStack() as stack:
+        settings = settings_from(arguments)
+        bar = stack.enter_context(ProgressBar())
+        viewers = [stack.enter_context(RerunLog(target))
+                   for target in (arguments.rerun,) if target]
+        summary = run(settings, bar, cancelled=stop, recorders=viewers)
+    show(summary)
     if summary['interrupted']:
         if summary['stopped_by']:
-            print(f'sightplan run: {summary["stopped_by"]}', file=sys.stderr)
-        print(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
-              f'episodes; the same command with --out {summary["out"]} goes on from there',
-              file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(summary, allow_nan=False), flush=True)
-    return _FAILED if summary['interrupted'] or not summary['scored'] else _DONE
+            note(f'sightplan run: {summary["stopped_by"]}')
+        note(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
+             f'episodes; the same command with --out {summary["out"]} goes on from there')
+    return summary, FAILED if summary['interrupted'] or not summary['scored'] else DONE
 
 
-def show(summary: Mapping[str, Any], stream: Any) -> None:
+def show(summary: Mapping[str, Any]) -> None:
     """Print a run's scores as a table."""
     from rich.console import Console
     from rich.table import Table
-    console = Console(file=stream)
+    console = Console()
     table = Table(title=f'{summary["out"]}', title_justify='left', show_header=False)
     table.add_column(justify='left')
     table.add_column(justify='left', overflow='fold')
@@ -221,123 +168,115 @@ def show(summary: Mapping[str, Any], stream: Any) -> None:
 
 
 def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the final table."""
-    low, high = summary['interval95']
-    accuracy = summary['predicate_accuracy']
-    lines = [('episodes', f'{summary["episodes"]} of {summary["planned"]}')]
-    if summary['scored']:
-        rate, error = summary['success_rate'], summary['sem']
-        text = f'{summary["solved"]} of {summary["scored"]}: {rate:.3f}'
-        text += f', 95 % interval {low:.3f} to {high:.3f}, standard error {error:.3f}'
+    """The lines of the final table: of any suite, then what only episodes have."""
+    episodes = summary['episodes'] is not None
+    lines = [('episodes' if episodes else 'samples',
+              f'{summary["items"]} of {summary["planned"]}')]
+    if summary['success_rate'] is not None:
+        low, high = summary['interval95']
+        text = f'{summary["solved"]} of {summary["scored"]}: {summary["success_rate"]:.3f}'
+        text += f', 95 % interval {low:.3f} to {high:.3f}'
+        if summary['sem'] is not None:
+            text += f', standard error {summary["sem"]:.3f}'
         lines.append(('solved', text))
     for split, success in summary.get('splits', {}).items():
         if success['success_rate'] is not None:
             low, high = success['interval95']
             lines.append((f'  {split}', f'{success["success_rate"]:.3f}, {low:.3f} to {high:.3f}'))
-    if accuracy['overall'] is not None:
-        lines.append(('predicate accuracy', f'{accuracy["overall"]:.4f}'))
-        counts = summary['predicates']['enumeration']
-        for predicate, value in accuracy['per_predicate'].items():
-            yes, no = (counts[predicate][f'{side}_accuracy'] for side in ('yes', 'no'))
-            sides = f'true atoms {_share(yes)}, false atoms {_share(no)}'
-            lines.append((f'  {predicate}', f'{_share(value)} ({sides})'))
-    if summary['action_accuracy'] is not None:
-        lines.append(('action accuracy', f'{summary["action_accuracy"]:.3f}'))
-    if summary['proposals']:
-        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
-        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
-                                            if summary['repaired'] else '')))
-        lines.append(('executable actions', f'{_share(summary["executable"])}'))
-    ratio = summary['plans']['length_ratio']
-    if ratio['mean'] is not None:
-        lines.append(('actions / optimum', f'mean {ratio["mean"]:.2f}, most {ratio["max"]:.2f}'))
-    if summary['questions']:
-        lines.append(('questions', f'{summary["questions"]} '
-                      f'({summary["questions_per_episode"] or 0:.1f} per episode)'
-                      + (f', {summary["unparsed"]} unreadable answers'
-                         if summary['unparsed'] else '')))
-    if summary['told']:
-        facts = summary['told_per_episode'] or 0
-        lines.append(('told', f'{facts:.1f} facts about what is out of view per episode'))
-    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
-    if summary['failures']['causes']:
-        lines.append(('failed by', ', '.join(
-            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
+    lines += [(name.replace('_', ' '), measure_text(found))
+              for name, found in summary['measures'].items()
+              if name != 'solved' and found['value'] is not None]
+    if episodes:
+        lines += _episode_rows(summary)
+    if summary['unread']:
+        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'))
     if summary['usage']:
         used = summary['usage']
         cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
         tokens = f'{used["prompt_tokens"]} tokens in, {used["completion_tokens"]} out'
         lines.append(('usage', f'{used["requests"]} requests, {tokens}{cost}'))
     if summary['errors']:
-        lines.append(('errors', f'{summary["errors"]} episodes (not scored)'))
+        items = 'episodes' if episodes else 'samples'
+        lines.append(('errors', f'{summary["errors"]} {items} (not scored)'))
     if summary['problems_skipped']:
         lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
     stages = ', '.join(f'{stage} {seconds:.1f}'
-                       for stage, seconds in summary['stage_seconds'].items())
+                       for stage, seconds in summary.get('stage_seconds', {}).items())
     lines.append(('seconds', f'{summary["seconds"]:.1f}' + (f' ({stages})' if stages else '')))
     return lines
 
 
-def _share(value: float | None) -> str:
+def measure_text(found: Mapping[str, Any]) -> str:
+    """An aggregated measure in words: value and 95 % interval."""
+    text = f'{found["value"]:.4g}'
+    if found['interval95'] is not None:
+        low, high = found['interval95']
+        text += f', 95 % interval {low:.4g} to {high:.4g}'
+    return text
+
+
+def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    lines = []
+    for predicate, counts in summary['predicates'].get('enumeration', {}).items():
+        every, yes, no = (_rate(counts[key])
+                          for key in ('accuracy', 'yes_accuracy', 'no_accuracy'))
+        lines.append((f'  {predicate}', f'{every} (true atoms {yes}, false atoms {no})'))
+    if summary['proposals']:
+        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
+        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
+                                            if summary['repaired'] else '')))
+        lines.append(('executable actions', f'{_rate(summary["executable"])}'))
+    if summary['questions']:
+        lines.append(('all questions', f'{summary["questions"]}'
+                      + (f', {summary["unparsed"]} unreadable answers'
+                         if summary['unparsed'] else '')))
+    if summary['told']:
+        facts = summary['told_per_episode'] or 0
+        lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
+    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
+    if summary['failures']['causes']:
+        lines.append(('failed by', ', '.join(
+            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
+    return lines
+
+
+def _rate(value: float | None) -> str:
     return '-' if value is None else f'{value:.4f}'
 
 
 class ProgressBar(EpisodeBar):
-    """Progress on standard error: a bar on a terminal, a line per episode elsewhere."""
+    """Progress on standard error: a bar on a terminal, lines elsewhere."""
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
         """Open the bar."""
         for text in skipped:
             self.say(f'skipped: {text}')
-        self.say(f'results: {out}'
-                 + (f' ({len(done)} episodes are there already)' if done else ''))
-        self._solved, self._scored = (sum(bool(key(line)) for line in done)
-                                      for key in (measures.solved, measures.scored))
-        self.begin('episodes', total, len(done))
+        self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
+        self._good = sum(map(_good, done))
+        self._scored = sum(map(measures.scored, done))
+        self.begin('items', total, len(done))
 
     def item(self, line: Mapping[str, Any]) -> None:
         """Advance."""
         self._scored += measures.scored(line)
-        self._solved += bool(measures.solved(line))
-        self.update(self.done + 1, f'solved {self._solved} of {self._scored}')
-        if self.plain:
-            verdict = ('solved' if measures.solved(line) else 'not solved') if (
-                measures.scored(line)) else (
-                f'not scored ({line["error"]})')
-            self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
-                     f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
-                     f'ETA {self.time_left}')
+        self._good += _good(line)
+        sample = line['kind'] == 'sample'
+        text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
+        self.update(self.done + 1, text)
+        if not self.plain:
+            return
+        if sample:  # one line for every twentieth of the run
+            if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
+                self.say(f'[{self.done}/{self.total}] {text}, ETA {self.time_left}')
+            return
+        verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
+            f'not scored ({line["error"]})')
+        self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
+                 f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                 f'ETA {self.time_left}')
 
 
-class _Stop:
-    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once."""
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def __call__(self) -> bool:
-        return self._set
-
-    def handle(self, number: int, frame: FrameType | None) -> None:
-        if self._set:
-            raise KeyboardInterrupt
-        self._set = True
-        print('\nstopping after the current step; once more to stop at once', file=sys.stderr)
-
-
-@contextmanager
-def stop_flag() -> Iterator[_Stop]:
-    """Turn signals into a flag, and put the handlers back afterwards."""
-    stop = _Stop()
-    try:
-        before = {number: signal.signal(number, stop.handle)
-                  for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: the caller has the signals
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _good(line: Mapping[str, Any]) -> bool:
+    """Whether an item is scored, and nothing made it fail."""
+    return measures.scored(line) and line['cause'] is None

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, stop_flag
 from sightplan.commands.progress import EpisodeBar, duration
-from sightplan.commands.run import stop_flag
 from sightplan.model import InputError
 
 if TYPE_CHECKING:
     from sightplan.sweeps import Sweep, Tick
     from sightplan.sweeps.engines import Engine
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _RUNNING_SHOWN = 2
 _FAILURES_SHOWN = 3
 
@@ -31,17 +28,16 @@ examples:
 
 Every finished episode is on disk at once. The same command again does what is missing, no more.
 docs/sweeps.md tells more.
-
-exit codes: 0 all episodes are done; 1 some are not; 2 bad usage, or the directory is in use.
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan sweep``."""
-    parser = subparsers.add_parser(
-        'sweep', help='run many experiments described by one file',
-        description='Run every episode of a sweep file that is not done yet, by several workers.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = add_command(
+        subparsers, 'sweep', run_file, 'run many experiments described by one file',
+        'Run every episode of a sweep file that is not done yet, by several workers.',
+        examples=_EXAMPLES, exits='0 all episodes are done; 1 some are not; 2 bad usage, or the '
+        'directory is in use', kept='finished episodes are kept')
     parser.add_argument('file', type=Path, metavar='FILE', help='sweep file, see config/sweeps')
     parser.add_argument('--out', type=Path, metavar='DIR',
                         help='directory of all its runs (default: runs/NAME)')
@@ -77,52 +73,35 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--graph', action='store_true',
                         help='each worker runs its episodes on ROS 2, as "sightplan up '
                              'experiment", in a ROS domain of its own')
-    parser.add_argument('--json', action='store_true',
-                        help='print the result as one JSON object, the last line of standard '
-                             'output; all else goes to standard error')
-    parser.set_defaults(main=main)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run, show, report; returns the exit code."""
+def run_file(arguments: argparse.Namespace) -> Result:
+    """Run and show; returns the result, and 1 if episodes are missing or failed."""
     from sightplan.sweeps import How, read_sweep, run_sweep
     from sightplan.sweeps.schedule import CAP_OF_RUN
-    try:
-        for name, least in (('jobs', 0), ('retries', 0), ('max_tokens', 0), ('max_cost_usd', 0),
-                            ('patience', 0)):
-            if (getattr(arguments, name) or 0) < least:
-                raise InputError(f'--{name.replace("_", "-")} {getattr(arguments, name)}: must be '
-                                 f'{least} or more')
-        if not math.isfinite(arguments.max_cost_usd):
-            raise InputError(f'--max-cost-usd {arguments.max_cost_usd}: must be a number, 0 for '
-                             f"the file's")
-        sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
-        out = arguments.out or Path('runs') / sweep.name
-        if arguments.dry_run:
-            return _plan(sweep, out, arguments)
-        with stop_flag() as stop, SweepProgress() as progress:
-            how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
-                      arguments.max_cost_usd, arguments.patience,
-                      lambda workers: _engine(arguments, workers, stop))
-            result = run_sweep(sweep, out, how, progress, stop)
-    except InputError as error:
-        print(f'sightplan sweep: {error}', file=sys.stderr)
-        return _USAGE
-    except KeyboardInterrupt:
-        print('sightplan sweep: interrupted; finished episodes are kept', file=sys.stderr)
-        return _FAILED
-    _show(result, sys.stderr if arguments.json else sys.stdout)
+    for name in ('jobs', 'retries', 'max_tokens', 'max_cost_usd', 'patience'):
+        value = getattr(arguments, name) or 0
+        if value < 0 or not math.isfinite(value):
+            raise InputError(f'--{name.replace("_", "-")} {value}: must be a number, 0 or more')
+    sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
+    out = arguments.out or Path('runs') / sweep.name
+    if arguments.dry_run:
+        return _plan(sweep, out, arguments), DONE
+    with stop_flag() as stop, SweepProgress() as progress:
+        how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
+                  arguments.max_cost_usd, arguments.patience,
+                  lambda workers: _engine(arguments, workers, stop))
+        result = run_sweep(sweep, out, how, progress, stop)
+    _show(result)
     if result['stopped_by']:
         where = (f' (settings of the backend stand in {arguments.file}, as backend_options.NAME)'
                  if result['stopped_kind'] == CAP_OF_RUN else '')
-        print(f'sightplan sweep: {result["stopped_by"]}{where}', file=sys.stderr)
+        note(f'sightplan sweep: {result["stopped_by"]}{where}')
     if result['interrupted']:
-        print('sightplan sweep: broken off; the same command goes on from there', file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(result, allow_nan=False), flush=True)
+        note('sightplan sweep: broken off; the same command goes on from there')
     complete = result['done'] == result['episodes'] and not (
         result['failures'] or result['failed_infrastructure'] or result['duplicates'])
-    return _DONE if complete else _FAILED
+    return result, DONE if complete else FAILED
 
 
 def _engine(arguments: argparse.Namespace, workers: int,
@@ -134,7 +113,7 @@ def _engine(arguments: argparse.Namespace, workers: int,
     return LocalEngine()
 
 
-def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
+def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Say what is left to do."""
     from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
     jobs = arguments.jobs or default_jobs()
@@ -147,13 +126,12 @@ def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
               **{name: figure['value'] for name, figure in figures.items()},
               'seconds': round(seconds, 1), 'hours': round(seconds / 3600, 4),
               'estimate': figures, 'leftovers': others, 'failures': damaged(sweep, out)}
-    stream = sys.stderr if arguments.json else sys.stdout
     for cell in sweep.cells:
         labels = ', '.join(f'{key} {value}' for key, value in cell.labels.items())
-        print(f'{cell.name}: {cell.episodes} episodes ({labels})', file=stream)
+        print(f'{cell.name}: {cell.episodes} episodes ({labels})')
     total = left.total
     print(f'{len(sweep.cells)} cells, {sweep.episodes} episodes, {left.missing} missing; '
-          f'{len(sweep.calibrations)} calibrations', file=stream)
+          f'{len(sweep.calibrations)} calibrations')
     cost = ('' if not total.prompt_tokens else ' at a cost that is not known (no price)'
             if total.cost_usd is None else f' for {total.cost_usd:.2f} USD')
     basis = {'measured': 'measured on episodes of the same kind',
@@ -164,27 +142,24 @@ def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> int:
         print(f'they will take about {total.questions:,.0f} questions, '
               f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
               f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
-              f'({basis})', file=stream)
-    _show_failures(result['failures'], stream)
+              f'({basis})')
+    _show_failures(result['failures'])
     if others:
         print(f'{len(others)} other run directories in {out} belong to no cell of this sweep '
-              f'(made by another version, or with what was changed since): {", ".join(others)}',
-              file=stream)
-    if arguments.json:
-        print(json.dumps(result, allow_nan=False), flush=True)
-    return _DONE
+              f'(made by another version, or with what was changed since): {", ".join(others)}')
+    return result
 
 
-def _show(result: Mapping[str, Any], stream: Any) -> None:
+def _show(result: Mapping[str, Any]) -> None:
     print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
           f'{result["cells"]} cells are done ({result["new"]} new, '
           f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
           f'{result["failed_infrastructure"]} could not be scored; '
-          f'results: {result["out"]}', file=stream)
-    _show_failures(result['failures'], stream)
+          f'results: {result["out"]}')
+    _show_failures(result['failures'])
 
 
-def _show_failures(found: Sequence[Mapping[str, Any]], stream: Any) -> None:
+def _show_failures(found: Sequence[Mapping[str, Any]]) -> None:
     by_error: dict[str, list[Mapping[str, Any]]] = {}
     for failure in found:
         by_error.setdefault(failure['error'], []).append(failure)
@@ -192,7 +167,7 @@ def _show_failures(found: Sequence[Mapping[str, Any]], stream: Any) -> None:
         where = ', '.join(_place(failure) for failure in failures[:_FAILURES_SHOWN])
         more = len(failures) - _FAILURES_SHOWN
         print(f'failed: {where}{f" and {more} more" if more > 0 else ""}{": " if where else ""}'
-              f'{error}', file=stream)
+              f'{error}')
 
 
 def _place(failure: Mapping[str, Any]) -> str:

@@ -1,5 +1,64 @@
 """``sightplan up``: run a graph with all its processes."""
 
-from sightplan.graphs.up import add_parser
+from __future__ import annotations
 
-__all__ = ['add_parser']
+import argparse
+from typing import Any
+
+from sightplan.commands.frame import DONE, Result, add_command
+from sightplan.graphs.graph import Graph, find_graph, graph_files
+from sightplan.graphs.up import run_graph
+
+_EXAMPLES = """\
+examples:
+  sightplan up experiment
+  sightplan up experiment split:=hard backend:=noisy_oracle backend_options:=table=gpt-4.1
+  sightplan up experiment --show-args
+  ROS_DOMAIN_ID=7 sightplan up experiment backend:=embedded --only grounder
+
+Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID (set it yourself to
+choose).
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan up``."""
+    parser = add_command(
+        subparsers, 'up', up, 'start a graph of ROS 2 nodes and stop it again',
+        'Start all nodes of a graph, each as a process, and stop them all when one ends, or on '
+        'Ctrl-C. The same graphs work with "ros2 launch sightplan_bringup NAME.launch.py".',
+        examples=_EXAMPLES, exits='0 done; 1 a node failed; 2 bad usage')
+    parser.add_argument('graph', metavar='GRAPH',
+                        help='name of a graph, or path of a graph file (installed: '
+                             f'{", ".join(graph_files()) or "none"})')
+    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
+                        help='arguments of the graph')
+    parser.add_argument('-s', '--show-args', action='store_true',
+                        help='list the arguments of the graph and end')
+    parser.add_argument('--only', metavar='NODE', action='append', default=[],
+                        help='start this node of the graph, whatever the method needs (repeat for '
+                             'more); the others run elsewhere, for example in containers')
+
+
+def up(arguments: argparse.Namespace) -> Result:
+    """Start a graph and wait for its end, or list its arguments."""
+    graph = find_graph(arguments.graph)
+    if arguments.show_args:
+        if not arguments.json:
+            _show_arguments(graph)
+        return {'graph': graph.name, 'arguments': [
+            {'name': a.name, 'type': a.type.__name__, 'default': a.default,
+             'description': a.description, 'choices': a.choices}
+            for a in graph.arguments]}, DONE
+    values = graph.values(arguments.arguments)
+    end = run_graph(graph.only(arguments.only) if arguments.only else graph.chosen(values), values)
+    return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
+            'reason': end.reason, 'ros_domain_id': end.ros_domain_id}, end.code
+
+
+def _show_arguments(graph: Graph) -> None:
+    print(f'{graph.description.strip()}\n\nArguments (NAME:=VALUE):')
+    for argument in graph.arguments:
+        choices = f'. One of: {", ".join(argument.choices)}' if argument.choices else ''
+        print(f"\n    '{argument.name}':\n        {argument.description}{choices}\n"
+              f"        (default: '{argument.default}')")

@@ -7,12 +7,15 @@ unified-planning, which plans and validates, must agree with it: the contract te
 from sightplan.domains.domain import (
     Domain,
     domain_names,
+    domain_reference,
     load_domain,
     read_folder,
     write_folder,
 )
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
+from sightplan.domains.symbolic_world import SymbolicWorld
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
-           'domain_names', 'load_domain', 'read_folder', 'write_folder']
+           'SymbolicWorld', 'domain_names', 'domain_reference', 'load_domain', 'read_folder',
+           'write_folder']

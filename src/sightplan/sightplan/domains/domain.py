@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import importlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -37,26 +36,35 @@ from sightplan.model import (
     ProblemError,
     Question,
     State,
+    plugins,
     prompt_id,
     settings_fields,
 )
 
+GROUP = 'sightplan.domains'
+"""Entry points of other packages' domains, and the package of ours."""
+
 _ROOT = Path(__file__).resolve().parent
+_MARKER = 'domain.pddl'
 
 
 class Domain:
     """A domain folder, read.
 
     Args:
-        folder: holds ``domain.pddl``, ``domain.yaml``, ``questions.yaml``, ``goal.yaml``,
-            ``prompts.yaml``, ``problems/<split>/`` and, if it has them, ``generator.py`` and
-            templates of its own in ``prompts/``.
+        folder: holds ``domain.pddl``, ``questions.yaml``, ``goal.yaml``, ``prompts.yaml``,
+            ``problems/<split>/`` and, if it has them, ``domain.yaml``, ``constraints.yaml``,
+            ``generator.py``, ``drawing.py``, ``world.py`` and templates of its own in
+            ``prompts/``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: likewise, as text (a request from another machine carries no files).
 
     Attributes:
-        name: the folder's name.
+        name: what results call it.
+        reference: what ``load_domain`` finds it by from any working directory: its name, or, of
+            a domain that is not installed, the absolute path of its folder.
         folder: where it is.
+        world: name of the installed world that shows its problems; '': its own.
         views: names of the actions that give another view of the scene.
         instances: whether problems with the same facts are still different ones: their worlds
             differ in what the facts do not say, which is made from a problem's name.
@@ -67,10 +75,11 @@ class Domain:
         DomainError: a file is missing or wrong; names file, line and remedy.
     """
 
-    def __init__(self, folder: Path, domain_file: Path | None = None,
+    def __init__(self, folder: Path | plugins.Folder, domain_file: Path | None = None,
                  domain_pddl: str | None = None) -> None:
-        self.name = folder.name
-        self.folder = folder
+        found = plugins.Folder.at(folder) if isinstance(folder, Path) else folder
+        self._found, self.name, self.reference = found, found.name, found.reference
+        self.folder = folder = found.path
         own = folder / 'domain.pddl'
         source = str(domain_file or own) if domain_pddl is None else 'the given domain text'
         self.pddl = (read_text(domain_file or own, DomainError) if domain_pddl is None
@@ -82,12 +91,17 @@ class Domain:
         self.wording = Wording(folder, self.schema)
         self.prompts = Prompts(folder, self.schema, self.wording)
         path = folder / 'domain.yaml'
-        settings = read_yaml(path)
+        settings = read_yaml(path) if path.is_file() else {}
         self._closure = _closure(path, settings, self.schema)
-        self.splits: tuple[str, ...] = tuple(str(split) for split in settings.get('splits') or ())
+        self.splits: tuple[str, ...] = tuple(map(str, settings.get('splits') or sorted(
+            place.name for place in folder.glob('problems/*') if place.is_dir())))
         self.views: tuple[str, ...] = _views(path, settings, self.schema)
+        self.world: str = settings.get('world', '')
+        if not isinstance(self.world, str):
+            raise DomainError(f'{path}:1: world = {self.world!r} is not a name')
         self._asked = _asked(path, settings, self.schema)
-        self.settings_hash: str = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        self.settings_hash: str = hashlib.sha256(
+            path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
         self.instances: bool = settings.get('instances', False)
         if not isinstance(self.instances, bool):
             raise DomainError(f'{path}:1: instances = {self.instances!r} is not true or false')
@@ -149,7 +163,7 @@ class Domain:
         Raises:
             ProblemError: it cannot be used; ``source:line: reason (remedy)``.
         """
-        return parse(self.schema, self._closure, text, name=name, domain=self.name,
+        return parse(self.schema, self._closure, text, name=name, domain=self.reference,
                      domain_pddl=self.pddl, source=source or name)
 
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
@@ -280,10 +294,12 @@ class Domain:
         return InstantiatedModel(problem)
 
     def part(self, name: str) -> ModuleType | None:
-        """A module of the domain's folder, such as ``generator`` or ``drawing``; None without."""
-        if not (self.folder / f'{name}.py').is_file():
-            return None
-        return importlib.import_module(f'{__package__}.{self.name}.{name}')
+        """A module of the domain's folder, such as ``generator`` or ``drawing``; None without.
+
+        Raises:
+            InputError: it cannot be imported.
+        """
+        return self._found.module(name)
 
     @property
     def generator(self) -> ModuleType:
@@ -300,27 +316,57 @@ class Domain:
 
 
 def domain_names() -> tuple[str, ...]:
-    """Names of the domains: the folders beside this file that hold a ``domain.pddl``."""
-    return tuple(sorted(path.parent.name for path in _ROOT.glob('*/domain.pddl')))
+    """Names of the installed domains: the folders beside this file, and those of other packages.
+
+    Each holds a ``domain.pddl``; another package declares its own as entry points of the group
+    ``sightplan.domains``.
+    """
+    return tuple(plugins.folders(_ROOT, _MARKER, GROUP))
 
 
-@functools.lru_cache(maxsize=16)
-def load_domain(name: str, domain_file: Path | None = None,
-                domain_pddl: str | None = None) -> Domain:
-    """Load a domain by name.
+def domain_reference(name: str) -> str:
+    """What finds a domain from any working directory: its name, or the path of its folder.
 
     Args:
-        name: one of ``domain_names()``.
+        name: one of ``domain_names()``, or the path of a folder.
+
+    Raises:
+        DomainError: there is no such domain.
+    """
+    return _find(name).reference
+
+
+def load_domain(name: str, domain_file: Path | None = None,
+                domain_pddl: str | None = None) -> Domain:
+    """Load a domain.
+
+    Args:
+        name: one of ``domain_names()``, or the path of a folder.
         domain_file: another domain file of the same vocabulary to use instead of the folder's.
         domain_pddl: likewise, as text.
 
     Raises:
-        DomainError: unknown name, or files that cannot be used.
+        DomainError: there is no such domain, or its files cannot be used.
     """
-    if name not in domain_names():
-        raise DomainError(f'domain {name!r} is unknown (choose one of '
-                          f'{", ".join(domain_names())})')
-    return Domain(_ROOT / name, domain_file, domain_pddl)
+    return _load(domain_reference(name), domain_file, domain_pddl)
+
+
+@functools.lru_cache(maxsize=16)
+def _load(reference: str, domain_file: Path | None, domain_pddl: str | None) -> Domain:
+    return Domain(_find(reference), domain_file, domain_pddl)
+
+
+def _find(name: str) -> plugins.Folder:
+    try:
+        found = _found.get(name) or plugins.find_folder('domain', name, _ROOT, _MARKER, GROUP)
+    except InputError as error:
+        raise DomainError(str(error)) from error
+    _found[found.reference] = found
+    return found
+
+
+_found: dict[str, plugins.Folder] = {}
+"""By reference: what is installed is searched for once."""
 
 
 def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:

@@ -77,6 +77,12 @@ def read_text(path: Path, error: type[SightplanError]) -> str:
         raise error(f'{path}:{line}: not UTF-8 text (save it as UTF-8)') from failure
 
 
+def named_domain(text: str) -> str:
+    """The domain that a problem's text names, lower case; '' if it names none."""
+    found = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
+    return found.group(1) if found else ''
+
+
 def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str,
           domain_pddl: str, source: str) -> Problem:
     """Read a problem's text, case folded, with the facts that follow from its own.

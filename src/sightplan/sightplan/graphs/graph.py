@@ -46,6 +46,7 @@ class Argument:
         default: of that type.
         description: for people.
         choices: allowed values; None: all.
+        folders: whether the path of a domain's folder is allowed, too.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Argument:
     default: Value
     description: str
     choices: tuple[str, ...] | None = None
+    folders: bool = False
 
     def read(self, text: str) -> Value:
         """The value that a text stands for.
@@ -72,9 +74,12 @@ class Argument:
         if value is None:
             raise InputError(f'{self.name}:={text} must be a {self.type.__name__} '
                              f'({self.description})')
+        if self.folders and '/' in text:
+            return str(importlib.import_module('sightplan.domains').domain_reference(text))
         if self.choices is not None and text not in self.choices:
-            raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)} '
-                             f'({self.description}){did_you_mean(text, self.choices)}')
+            folder = ', or the path of a folder' if self.folders else ''
+            raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)}'
+                             f'{folder} ({self.description}){did_you_mean(text, self.choices)}')
         return value
 
 
@@ -287,7 +292,8 @@ def _argument(path: Path, entry: Mapping[str, Any]) -> Argument:
     if 'choices_of' in entry:
         choices = _discovered(path, entry)
     argument = Argument(str(entry['name']), kind, entry['default'], str(entry['description']),
-                        tuple(map(str, choices)) if choices is not None else None)
+                        tuple(map(str, choices)) if choices is not None else None,
+                        entry.get('choices_of') == 'domains')
     if type(argument.default) is not kind:
         raise InputError(f'{path}: the default of argument {argument.name} is not a '
                          f'{kind.__name__}: {argument.default!r}')

@@ -1,4 +1,4 @@
-"""``sightplan up``: start a graph's nodes as processes, without ``ros2 launch``.
+"""Start a graph's nodes as processes, without ``ros2 launch``; ``sightplan up`` is the command.
 
 Each node is a process in a session of its own, so that a Ctrl-C in the terminal reaches ``up``
 alone, which then stops the nodes in a sensible order. When one node ends unasked the others are
@@ -7,7 +7,6 @@ stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to b
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -23,9 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO
 
-from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph, graph_files
+from sightplan.graphs.graph import Graph, NodeSpec, Value
 from sightplan.model import InfrastructureError, InputError, config_folders
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -43,83 +42,6 @@ _PORT_BASE = 32768  # where ROS's own domain_coordinator reserves domains, too
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _COLOURS = (36, 32, 33, 35, 34, 31)
-
-
-def add_parser(subparsers: Any) -> None:
-    """Register ``sightplan up``."""
-    parser = subparsers.add_parser(
-        'up', help='start a graph of ROS 2 nodes and stop it again',
-        description='Start all nodes of a graph, each as a process, and stop them all when one '
-                    'ends, or on Ctrl-C. The same graphs work with "ros2 launch '
-                    'sightplan_bringup NAME.launch.py".',
-        epilog='examples:\n'
-               '  sightplan up experiment\n'
-               '  sightplan up experiment split:=hard backend:=noisy_oracle '
-               'backend_options:=table=gpt-4.1\n'
-               '  sightplan up experiment --show-args\n'
-               '  ROS_DOMAIN_ID=7 sightplan up experiment backend:=embedded --only grounder\n\n'
-               'Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID '
-               '(set it yourself to choose).\n\n'
-               'exit codes: 0 done; 1 a node failed; 2 bad usage.',
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('graph', metavar='GRAPH',
-                        help='name of a graph, or path of a graph file (installed: '
-                             f'{", ".join(graph_files()) or "none"})')
-    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
-                        help='arguments of the graph')
-    parser.add_argument('-s', '--show-args', action='store_true',
-                        help='list the arguments of the graph and end')
-    parser.add_argument('--only', metavar='NODE', action='append', default=[],
-                        help='start this node of the graph, whatever the method needs (repeat for '
-                             'more); the others run elsewhere, for example in containers')
-    parser.add_argument('--json', action='store_true',
-                        help='with --show-args: as JSON; else: the last line of standard output '
-                             'is one object with exit code and what ended the graph')
-    parser.set_defaults(main=main)
-
-
-def main(arguments: argparse.Namespace) -> int:
-    """Start a graph and wait for its end; returns the exit code."""
-    try:
-        graph = find_graph(arguments.graph)
-        if arguments.show_args:
-            _show_arguments(graph, arguments.json)
-            return DONE
-        values = graph.values(arguments.arguments)
-        graph = graph.only(arguments.only) if arguments.only else graph.chosen(values)
-        with contextlib.ExitStack() as stack:
-            environment = graph_environment(os.environ, stack)
-            commands = [command(node, values) for node in graph.nodes]
-            run = _Run(graph, commands, environment)
-            code = run.until_end()
-    except InputError as error:
-        sys.stderr.write(f'sightplan up: {error}\n')
-        return USAGE
-    except InfrastructureError as error:
-        sys.stderr.write(f'sightplan up: {error}\n')
-        return FAILED
-    if arguments.json:
-        sys.stdout.write(json.dumps({
-            'graph': graph.name, 'exit_code': code, 'ended_by': run.ended_by,
-            'reason': run.reason, 'ros_domain_id': int(environment[_DOMAIN])}) + '\n')
-        sys.stdout.flush()
-    return code
-
-
-def _show_arguments(graph: Graph, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps({'graph': graph.name, 'arguments': [
-            {'name': a.name, 'type': a.type.__name__, 'default': a.default,
-             'description': a.description, 'choices': a.choices}
-            for a in graph.arguments]}) + '\n')
-        return
-    lines = [graph.description.strip(), '', 'Arguments (NAME:=VALUE):']
-    for argument in graph.arguments:
-        lines.append(f"\n    '{argument.name}':")
-        lines.append(f'        {argument.description}'
-                     + (f'. One of: {", ".join(argument.choices)}' if argument.choices else ''))
-        lines.append(f"        (default: '{argument.default}')")
-    sys.stdout.write('\n'.join(lines) + '\n')
 
 
 # Environment.
@@ -222,6 +144,37 @@ def _executable(node: NodeSpec) -> Path:
 
 
 # Processes.
+
+@dataclass(frozen=True, slots=True)
+class GraphEnd:
+    """How a graph ended.
+
+    Attributes:
+        code: exit code: that of the node that ends the graph, else 1.
+        ended_by: name of the node that ended first; '' if a signal came.
+        reason: what happened to it.
+        ros_domain_id: where the graph ran.
+    """
+
+    code: int
+    ended_by: str
+    reason: str
+    ros_domain_id: int
+
+
+def run_graph(graph: Graph, values: Mapping[str, Value]) -> GraphEnd:
+    """Start all nodes of a graph, wait for the first to end or a signal, and stop all.
+
+    Raises:
+        InputError: an executable is not installed, or a variable of the environment is wrong.
+        InfrastructureError: a process cannot be started, or no ROS domain is free.
+    """
+    with contextlib.ExitStack() as stack:
+        environment = graph_environment(os.environ, stack)
+        run = _Run(graph, [command(node, values) for node in graph.nodes], environment)
+        code = run.until_end()
+    return GraphEnd(code, run.ended_by, run.reason, int(environment[_DOMAIN]))
+
 
 @dataclass
 class _Process:

@@ -9,10 +9,11 @@ from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimate, Estimator, EstimatorSettings, Evidence
 from sightplan.grounding.filter import BeliefFilter, FilterSettings
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.one_picture import Seen, ask, ask_freely
 from sightplan.grounding.parsing import PARSERS, parse_prefix, parse_yes_no
 
 __all__ = [
     'PARSERS', 'BackendGrounder', 'BeliefFilter', 'Constraints', 'Estimate', 'Estimator',
-    'EstimatorSettings', 'Evidence', 'FilterSettings', 'ObservationModel', 'parse_prefix',
-    'parse_yes_no', 'read_constraints', 'read_observation_model',
+    'EstimatorSettings', 'Evidence', 'FilterSettings', 'ObservationModel', 'Seen', 'ask',
+    'ask_freely', 'parse_prefix', 'parse_yes_no', 'read_constraints', 'read_observation_model',
 ]

@@ -324,7 +324,7 @@ def guess_problem(domain: Domain, atoms: Iterable[Atom], name: str = 'guessed') 
                                  f'(give the problem files with --problems)')
             if argument not in schema.constants:
                 types[argument] = kind if schema.is_a(kind, before) else before
-    return Problem(name, domain.name, types, frozenset(), (), domain.pddl)
+    return Problem(name, domain.reference, types, frozenset(), (), domain.pddl)
 
 
 class _Problems:

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sightplan.domains import domain_names, load_domain
+from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
 
 if TYPE_CHECKING:
@@ -354,9 +354,9 @@ def problem_key(problem: Problem) -> str:
 
     In a domain where problems with the same facts are different ones, by its name, too.
     """
-    facts: tuple[object, ...] = (problem.domain, sorted(problem.objects.items()),
+    facts: tuple[object, ...] = (problem.domain_name, sorted(problem.objects.items()),
                                  sorted(map(str, problem.goal)))
-    if problem.domain in domain_names() and load_domain(problem.domain).instances:
+    if load_domain(problem.domain).instances:
         facts = (*facts, problem.name)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 

@@ -8,23 +8,23 @@ grows. Of what one person said about an atom in a picture, the last counts.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import enum
-import fcntl
 import itertools
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Annotated, Any
 
-from sightplan.model import Atom, InfrastructureError, InputError, user_path
-from sightplan.records.answers_reading import parse_atom
+import pydantic
 
-_EXAMPLE = '{"image": "0123456789abcdef", "atom": "on r,g", "label": "yes"}'
+from sightplan.model import Atom, InfrastructureError, user_path
+from sightplan.model.journal import Journal, read_lines
+from sightplan.model.reading import Record, validated
+from sightplan.records.answers_reading import AtomField
+
 _MOST_SHOWN = 500  # letters of a line that was cut off
 Key = tuple[str, Atom]
 """Id of a picture, and an atom."""
@@ -69,15 +69,64 @@ class Label:
         """What it is about."""
         return self.image, self.atom
 
-    def to_line(self) -> str:
-        """As a line of a file, with its end; ASCII."""
-        entry = {
+    def to_json(self) -> dict[str, Any]:
+        """As an object of a file."""
+        return {
             'image': self.image, 'atom': str(self.atom),
             'label': None if self.value is None else self.value.value, 'who': self.who,
             'time': self.time.isoformat(timespec='milliseconds') if self.time else None,
             'question': self.question, 'bag': self.bag, 'episode': self.episode,
             'stamp_ns': self.stamp_ns}
-        return json.dumps(entry) + '\n'
+
+    def to_line(self) -> str:
+        """As a line of a file, with its end; ASCII."""
+        return json.dumps(self.to_json()) + '\n'
+
+
+def _value(value: object) -> LabelValue | None:
+    try:
+        return None if value is None else LabelValue(str(value).strip().lower())
+    except ValueError:
+        raise ValueError('must be "yes", "no", "unclear" or null') from None
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ''
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError('must be text on one line')
+    return value
+
+
+def _time(value: object) -> datetime.datetime | None:
+    try:
+        if value is None:
+            return None
+        time = datetime.datetime.fromisoformat(str(value))
+        return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).astimezone(
+            datetime.UTC)
+    except (ValueError, OverflowError):
+        raise ValueError('must be like "2026-03-01T12:00:00Z", or left out') from None
+
+
+ValueField = Annotated[LabelValue | None, pydantic.PlainValidator(_value)]
+"""What a person says: "yes", "no", "unclear" or null, in any case."""
+_Text = Annotated[str, pydantic.PlainValidator(_text)]
+
+
+class _Line(Record):
+    """A line of a file."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+    image: Annotated[_Text, pydantic.Field(min_length=1)]
+    atom: AtomField
+    label: ValueField
+    who: _Text = ''
+    time: Annotated[datetime.datetime | None, pydantic.PlainValidator(_time)] = None
+    question: _Text = ''
+    bag: _Text = ''
+    episode: _Text = ''
+    stamp_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +155,11 @@ class Labels:
 
     Attributes:
         latest: per person, per picture and atom, the label that counts.
-        complaints: what was wrong with the files and could be got over, in words.
+        warnings: what was wrong with the files and could be got over, in words.
     """
 
     latest: Mapping[str, Mapping[Key, Label]] = field(default_factory=dict)
-    complaints: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.latest.values()))
@@ -167,7 +216,7 @@ class Labels:
             'people': {who: _counts(people[who]) for who in sorted(people)},
             'agreement': [{'first': a.first, 'second': a.second, 'n': a.n, 'agreed': a.agreed,
                            'kappa': a.kappa} for a in self.agreement()],
-            'complaints': list(self.complaints)}
+            'warnings': list(self.warnings)}
 
 
 def _counts(found: Counter[str]) -> dict[str, int]:
@@ -191,7 +240,7 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     In a file, a later line of the same person about the same atom and picture wins. Among files
     a later one wins, unless the latest time that it says (of what is about the same atom and
     picture) is before one that an earlier file said. A last line that was cut off is
-    left out, and said in ``Labels.complaints``.
+    left out, and said in ``Labels.warnings``.
 
     Raises:
         InputError: a file cannot be read, or a line is malformed; names file, line and field.
@@ -199,83 +248,34 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     given = [paths] if isinstance(paths, (Path, str)) else list(paths)
     merged: dict[str, dict[Key, Label]] = {}
     newest: dict[tuple[str, str, Atom], datetime.datetime] = {}
-    complaints = []
+    warnings = []
     for path in map(user_path, given):
-        try:
-            data = path.read_bytes()
-        except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        lines, torn = parse_labels(data, str(path))
-        if torn:
-            complaints.append(f'{path}: its last line was cut off and is left out: '
-                              f'{_excerpt(torn)}')
+        content = read_lines(path)
+        lines = [parse_label(line.data, line.where) for line in content.lines]
+        if content.truncated:
+            warnings.append(f'{path}: its last line was cut off and is left out: '
+                            f'{_excerpt(content.truncated)}')
         last = {(label.who, *label.key): label for label in lines}
         times: dict[tuple[str, str, Atom], datetime.datetime] = {}
         for label in lines:
             if label.time is not None:
-                told = label.who, *label.key
-                times[told] = max(label.time, times.get(told, label.time))
-        for told, label in last.items():
-            time, known = times.get(told), newest.get(told)
+                about = label.who, *label.key
+                times[about] = max(label.time, times.get(about, label.time))
+        for about, label in last.items():
+            time, known = times.get(about), newest.get(about)
             if time is not None and known is not None and time < known:
                 continue
             merged.setdefault(label.who, {})[label.key] = label
             if time is not None:
-                newest[told] = time
+                newest[about] = time
     counting = {who: {key: label for key, label in own.items() if label.value is not None}
                 for who, own in merged.items()}
-    return Labels(counting, tuple(complaints))
-
-
-def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return InputError(f'{path}: cannot be read ({reason}); give a file of labels as "sightplan '
-                      f'label" writes it')
+    return Labels(counting, tuple(warnings))
 
 
 def _excerpt(data: bytes) -> str:
     text = data.decode('utf-8', 'replace')
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...')
-
-
-def parse_labels(data: bytes, name: str) -> tuple[list[Label], bytes]:
-    """Read the content of a file of labels.
-
-    Args:
-        data: the file's bytes.
-        name: the file's name, for messages.
-
-    Returns:
-        all lines in order, those that take labels back included; and what was written of a last
-        line that was cut off, empty if it is whole.
-
-    Raises:
-        InputError: a line is malformed; names file, line and field.
-    """
-    *whole, last = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
-    labels = [parse_label(_parse_json(line, f'{name}:{number}'), f'{name}:{number}')
-              for number, line in enumerate(whole, 1) if line.strip()]
-    if not last.strip():
-        return labels, b''
-    where = f'{name}:{len(whole) + 1}'
-    try:
-        entry = _parse_json(last, where)
-    except InputError:
-        if not last.startswith(b'{'):
-            raise  # no line of labels begins like this: it may be another kind of file
-        return labels, last
-    return [*labels, parse_label(entry, where)], b''
-
-
-def _parse_json(line: bytes, where: str) -> Mapping[str, Any]:
-    try:
-        entry = json.loads(line.decode('utf-8'))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f'{where}: is not JSON ({error}); write one object a line: '
-                         f'{_EXAMPLE}') from error
-    if not isinstance(entry, dict):
-        raise InputError(f'{where}: is not a JSON object; write {_EXAMPLE}')
-    return entry
 
 
 def parse_label(entry: Mapping[str, Any], where: str) -> Label:
@@ -288,58 +288,9 @@ def parse_label(entry: Mapping[str, Any], where: str) -> Label:
     Raises:
         InputError: a field is missing or malformed; names it and the remedy.
     """
-    image = _text(entry, 'image', where)
-    if not image:
-        raise InputError(f'{where}: image is missing; give the id of the picture, as in '
-                         f'{_EXAMPLE}')
-    if 'label' not in entry:
-        raise InputError(f'{where}: label is missing; write "yes", "no", "unclear" or null')
-    stamp_ns = entry.get('stamp_ns', 0)
-    if not isinstance(stamp_ns, int) or isinstance(stamp_ns, bool):
-        raise InputError(f'{where}: stamp_ns = {stamp_ns!r} must be a whole number, or left out')
-    return Label(image, parse_atom(entry.get('atom'), f'{where}: atom'),
-                 parse_value(entry['label'], where), _text(entry, 'who', where),
-                 _time(entry.get('time'), where), _text(entry, 'question', where),
-                 _text(entry, 'bag', where), _text(entry, 'episode', where), stamp_ns)
-
-
-def parse_value(value: object, where: str) -> LabelValue | None:
-    """Read "yes", "no", "unclear" or null, in any case.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            return LabelValue(value.strip().lower())
-    except ValueError:
-        pass
-    raise InputError(f'{where}: label = {value!r} must be "yes", "no", "unclear" or null')
-
-
-def _time(value: object, where: str) -> datetime.datetime | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            time = datetime.datetime.fromisoformat(value)
-            if time.tzinfo is None:
-                time = time.replace(tzinfo=datetime.UTC)
-            return time.astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise InputError(f'{where}: time = {value!r} must be like "2026-03-01T12:00:00Z", or left out')
-
-
-def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
-    value = entry.get(name)
-    if value is None:
-        return ''
-    if not isinstance(value, str) or not value.isprintable():
-        raise InputError(f'{where}: {name} = {value!r} must be text on one line')
-    return value
+    read = validated(_Line, entry, where)
+    return Label(read.image, read.atom, read.label, read.who, read.time, read.question, read.bag,
+                 read.episode, read.stamp_ns)
 
 
 def printable(text: str) -> str:
@@ -357,46 +308,21 @@ class LabelFile:
     def __init__(self, path: Path | str) -> None:
         """Read what is there, and make the file if it is not.
 
-        A last line that was cut off is taken out of the file and said in ``complaints``.
+        A last line that was cut off is taken out of the file and said in ``warnings``.
 
         Raises:
             InputError: the file cannot be read or written, or a line is malformed.
         """
         self.path = user_path(path)
-        self.complaints: list[str] = []
-        self._read = 0  # so many bytes are known
+        self.warnings: list[str] = []
+        self._journal = Journal(self.path)
+        self._journal.open(parents=False)
         try:
-            self._file: IO[bytes] = self.path.open('ab+', buffering=0)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise InputError(f'{self.path}: cannot be written ({reason}); give another '
-                             f'--out') from error
-        try:
-            self._labels = self._load()
+            with self._journal.locked():
+                self._labels = self._added()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
-
-    def _load(self) -> list[Label]:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            try:
-                self._file.seek(0)
-                data = self._file.read()
-                labels, torn = parse_labels(data, str(self.path))
-                if torn:
-                    self._file.truncate(len(data) - len(torn))
-                    self.complaints.append(f'{self.path}: its last line was cut off and is '
-                                           f'removed: {_excerpt(torn)}')
-                elif data and not data.endswith(b'\n'):
-                    self._file.write(b'\n')
-                self._read = self._file.seek(0, os.SEEK_END)
-                return labels
-            finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-        except OSError as error:
-            raise InputError(f'{self.path}: cannot be written ({error.strerror}); give another '
-                             f'--out') from error
 
     def of(self, who: str) -> list[Label]:
         """The lines of one person that were there when the file was opened, in order."""
@@ -415,59 +341,28 @@ class LabelFile:
 
         Args:
             decide: gets the labels that others have added since this file was opened, or since
-                it was last written to here, in order (lines that are malformed left out), and
-                returns what is to be written, which may be nothing.
+                it was last written to here, in order, and returns what is to be written, which
+                may be nothing.
 
         Raises:
+            InputError: a line that somebody added is malformed; names file, line and field.
             InfrastructureError: they cannot be written; then the file is as it was before.
         """
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            try:
-                self._check_place()
-                end = self._file.seek(0, os.SEEK_END)
-                data = ''.join(label.to_line() for label in decide(self._added(end))).encode()
-                if data:
-                    self._write(data, end)
-            finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-        except OSError as error:
-            raise InfrastructureError(f'{self.path}: a label cannot be written '
-                                      f'({error.strerror})') from error
+        if not self._journal.in_place:
+            raise InfrastructureError(f'{self.path}: was deleted, or another file took its place; '
+                                      f'start again')
+        with self._journal.locked():
+            labels = decide(self._added())
+            self._journal.append(*(label.to_json() for label in labels))
 
-    def _added(self, end: int) -> list[Label]:
-        """The labels of whole lines between what is known and the end of the file."""
-        start = self._read if self._read <= end else 0
-        data = os.pread(self._file.fileno(), end - start, start)
-        *whole, last = data.split(b'\n')
-        self._read = start + len(data) - len(last)
-        labels = []
-        for line in (*whole, last):
-            with contextlib.suppress(InputError):
-                labels.append(parse_label(_parse_json(line, str(self.path)), str(self.path)))
+    def _added(self) -> list[Label]:
+        content = self._journal.take_up()[1]
+        labels = [parse_label(line.data, line.where) for line in content.lines]
+        if content.truncated:
+            self.warnings.append(f'{self.path}: its last line was cut off and is removed: '
+                                   f'{_excerpt(content.truncated)}')
         return labels
-
-    def _write(self, data: bytes, end: int) -> None:
-        if end and os.pread(self._file.fileno(), 1, end - 1) != b'\n':
-            data = b'\n' + data  # somebody added a line by hand, without its end
-        try:
-            if self._file.write(data) != len(data):
-                raise OSError(0, 'not all could be written')
-            os.fsync(self._file.fileno())
-        except OSError:
-            self._file.truncate(end)
-            raise
-        self._read = end + len(data)
-
-    def _check_place(self) -> None:
-        own = os.fstat(self._file.fileno())
-        try:
-            there = self.path.stat()
-        except FileNotFoundError:
-            raise OSError(0, 'the file was deleted; start again') from None
-        if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
-            raise OSError(0, 'another file took its place; start again')
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._journal.close()

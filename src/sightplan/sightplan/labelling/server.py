@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sightplan.labelling.labels import parse_value
+from sightplan.labelling.labels import ValueField
 from sightplan.labelling.session import LabellingSession
 from sightplan.model import InputError, SightplanError
+from sightplan.model.reading import Record, validated
 
 HOST = '127.0.0.1'
 _PAGE = Path(__file__).parent / 'page'
@@ -40,6 +41,14 @@ class _RefusedError(Exception):
     def __init__(self, status: HTTPStatus, words: str) -> None:
         super().__init__(words)
         self.status = status
+
+
+class _LabelRequest(Record):
+    """What the page sends."""
+
+    image: str
+    atom: str
+    label: ValueField
 
 
 class LabelServer(ThreadingHTTPServer):
@@ -197,16 +206,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, path: str) -> tuple[bytes, str]:
         if path != 'label':
             raise _RefusedError(HTTPStatus.NOT_FOUND, 'no such page')
-        entry = self._body()
         try:
-            if not isinstance(entry, dict) or 'label' not in entry or not all(
-                    isinstance(entry.get(name), str) for name in ('image', 'atom')):
-                raise InputError('give {"image": id, "atom": atom, "label": label}')
-            value = parse_value(entry['label'], 'request')
+            entry = validated(_LabelRequest, self._body(), 'request')
         except InputError as error:
             raise _RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from error
         try:
-            reply = self.server.session.label(entry['image'], entry['atom'], value)
+            reply = self.server.session.label(entry.image, entry.atom, entry.label)
         except KeyError as error:
             raise _RefusedError(HTTPStatus.NOT_FOUND, 'this is not to be labelled') from error
         self.server.on_label()

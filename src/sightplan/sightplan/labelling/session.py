@@ -11,7 +11,7 @@ from typing import Any
 from sightplan.labelling.labels import Key, Label, LabelFile, LabelValue, printable
 from sightplan.labelling.tasks import Pictures, TaskImage, TaskQuestion, Tasks
 from sightplan.model import Atom, InfrastructureError, InputError
-from sightplan.report.failures_picture import encode_png
+from sightplan.records.failure_picture import encode_png
 
 
 class LabellingSession:

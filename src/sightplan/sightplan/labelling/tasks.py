@@ -73,11 +73,11 @@ class Tasks:
 
     Attributes:
         images: in the order of the bags.
-        complaints: what cannot be labelled, and why, in words.
+        warnings: what cannot be labelled, and why, in words.
     """
 
     images: tuple[TaskImage, ...]
-    complaints: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def questions(self) -> int:
@@ -89,7 +89,7 @@ class _Collector:
     """Gathers questions, each pair of picture and atom once."""
 
     def __init__(self) -> None:
-        self.complaints: list[str] = []
+        self.warnings: list[str] = []
         self._places: dict[str, tuple[Path, str, Observation]] = {}
         self._questions: dict[str, dict[Atom, TaskQuestion]] = {}
         self._without = 0
@@ -97,7 +97,7 @@ class _Collector:
     def add(self, episode: RecordedEpisode) -> None:
         """Take the questions of an episode."""
         name = episode.spec.episode_id
-        self.complaints += [f'{episode.bag}: {name}: {text}' for text in episode.complaints]
+        self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
         for event in episode.events:
             if isinstance(event, Asked) and self._has_picture(event.observation, episode):
                 own = self._questions[event.observation.image_id]
@@ -111,7 +111,7 @@ class _Collector:
             return True
         # Damaged bags may lack it; in whole ones, it is not decoded before somebody looks.
         if not _IMAGE_ID.match(image_id) or (
-                episode.complaints and episode.image(observation) is None):
+                episode.warnings and episode.image(observation) is None):
             self._without += 1
             return False
         self._places[image_id] = episode.bag, episode.spec.episode_id, observation
@@ -120,9 +120,9 @@ class _Collector:
 
     def tasks(self) -> Tasks:
         """What was gathered."""
-        complaints = list(self.complaints)
+        warnings = list(self.warnings)
         if self._without:
-            complaints.append(f'{self._without} batches of questions are left out: their pictures '
+            warnings.append(f'{self._without} batches of questions are left out: their pictures '
                               f'are not in the bags')
         images = []
         for image_id, (bag, episode, observation) in self._places.items():
@@ -130,7 +130,7 @@ class _Collector:
             order = {q.atom.predicate: n for n, q in reversed(list(enumerate(questions)))}
             questions.sort(key=lambda question: order[question.atom.predicate])
             images.append(TaskImage(image_id, bag, episode, observation, tuple(questions)))
-        return Tasks(tuple(images), tuple(complaints))
+        return Tasks(tuple(images), tuple(warnings))
 
 
 def _with(known: TaskQuestion | None, question: Question, answer: tuple[str, Verdict],
@@ -169,11 +169,11 @@ def collect_bags(paths: Sequence[Path | str],
             for episode in read_episodes(bag):
                 collector.add(episode)
         except InputError as error:
-            collector.complaints.append(str(error))
+            collector.warnings.append(str(error))
     progress(len(bags), len(bags))
     tasks = collector.tasks()
     if not tasks.images:
-        reasons = '; '.join(tasks.complaints[:3]) or 'was a method that asks questions recorded?'
+        reasons = '; '.join(tasks.warnings[:3]) or 'was a method that asks questions recorded?'
         raise InputError(f'{", ".join(map(str, paths))}: {len(bags)} bags hold no picture with '
                          f'questions ({reasons}); record with a method such as ground')
     return tasks

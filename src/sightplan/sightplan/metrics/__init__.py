@@ -11,9 +11,9 @@ from sightplan.metrics.failures import (
 )
 from sightplan.metrics.intervals import mean_sem, sem, wilson
 from sightplan.metrics.paired import (
-    Agreement,
+    Comparison,
     PairedDifference,
-    agreement,
+    compare,
     holm,
     mcnemar_exact,
     paired_bootstrap,
@@ -22,8 +22,9 @@ from sightplan.metrics.scorer import EpisodeScorer
 from sightplan.metrics.summary import belief_reliability, failure_counts, summarise_episodes
 
 __all__ = [
-    'Agreement', 'Bin', 'Cause', 'EpisodeScorer', 'Failure', 'PairedDifference', 'RULES',
-    'Reliability', 'agreement', 'belief_reliability', 'cause_of', 'failure_counts', 'failure_of',
-    'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap', 'reliability', 'reliability_of_sums',
-    'sem', 'summarise_episodes', 'wilson', 'without_truth',
+    'Bin', 'Cause', 'Comparison', 'EpisodeScorer', 'Failure', 'PairedDifference',
+    'RULES', 'Reliability', 'belief_reliability', 'cause_of', 'compare',
+    'failure_counts', 'failure_of', 'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap',
+    'reliability', 'reliability_of_sums', 'sem', 'summarise_episodes', 'wilson',
+    'without_truth',
 ]

@@ -10,9 +10,9 @@ from sightplan.model import AskPurpose
 
 
 def ratio(part: str, whole: str) -> Callable[[Columns], float]:
-    """The statistic: sum of one column over the sum of another, NaN if that is 0."""
+    """The statistic: sum of one column over the sum of another, NaN if that is 0 or not there."""
     def statistic(columns: Columns) -> float:
-        total = float(columns[whole].sum())
+        total = float(columns[whole].sum()) if whole in columns else 0.0
         return float(columns[part].sum()) / total if total else float('nan')
     return statistic
 

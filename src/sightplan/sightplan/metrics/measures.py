@@ -107,20 +107,28 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
         names = {name for line in lines for name in line['measures']}
         values = columns(lines, sorted(names))
         known = np.array([scored(line) for line in lines], bool)
-        statistic = measure.statistic
     else:
         values = columns(lines, (measure.name,))
         known = ~np.isnan(values[measure.name])
-        statistic = _mean_of(measure.name)
     values = {name: column[known] for name, column in values.items()}
     clusters = [line['cluster'] for line, there in zip(lines, known, strict=True) if there]
     n, distinct = len(clusters), len(set(clusters))
-    value = float(statistic(values)) if n else float('nan')
+    if not n:
+        return Aggregate(None, None, None, 0, 0)
+    statistic = measure.statistic or _mean_of(measure.name)
+    value = float(statistic(values))
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)
     if measure.kind == FRACTION:
         return Aggregate(value, *wilson(round(value * n), n), n, distinct)
-    return Aggregate(value, *_bootstrap(values, clusters, statistic, resamples, seed), n, distinct)
+    if distinct < 2 or not resamples:
+        return Aggregate(value, None, None, n, distinct)
+    members = _members(clusters)
+    drawn = np.random.default_rng(seed).integers(distinct, size=(resamples, distinct))
+    found = (_resampled_means(values[measure.name], members, drawn)
+             if measure.statistic is None else
+             _resampled(values, members, drawn, measure.statistic))
+    return Aggregate(value, *_percentiles(found), n, distinct)
 
 
 def aggregates(lines: Sequence[Mapping[str, Any]], measures: Iterable[Measure],
@@ -135,21 +143,35 @@ def _mean_of(name: str) -> Callable[[Columns], float]:
     return mean
 
 
-def _bootstrap(values: Columns, clusters: Sequence[str], statistic: Callable[[Columns], float],
-               resamples: int, seed: int) -> tuple[float | None, float | None]:
-    """Percentile interval over resampled clusters; undefined resamples are left out."""
+def _members(clusters: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Indices of the items of each cluster."""
     members: dict[str, list[int]] = {}
     for index, cluster in enumerate(clusters):
         members.setdefault(cluster, []).append(index)
-    if len(members) < 2 or not resamples:
-        return None, None
-    groups = [np.array(indices) for indices in members.values()]
-    random = np.random.default_rng(seed)
-    found = np.empty(resamples)
-    for number in range(resamples):
-        drawn = random.integers(len(groups), size=len(groups))
-        chosen = np.concatenate([groups[i] for i in drawn])
+    return [np.array(indices) for indices in members.values()]
+
+
+def _resampled_means(values: NDArray[np.float64], members: Sequence[NDArray[np.intp]],
+                     drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Mean of each resample: from sums and sizes of the clusters that were drawn."""
+    sums = np.array([values[indices].sum() for indices in members])
+    sizes = np.array([len(indices) for indices in members])
+    means: NDArray[np.float64] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    return means
+
+
+def _resampled(values: Columns, members: Sequence[NDArray[np.intp]], drawn: NDArray[np.int64],
+               statistic: Callable[[Columns], float]) -> NDArray[np.float64]:
+    """A statistic of each resample."""
+    found = np.empty(len(drawn))
+    for number, clusters in enumerate(drawn):
+        chosen = np.concatenate([members[cluster] for cluster in clusters])
         found[number] = statistic({name: column[chosen] for name, column in values.items()})
+    return found
+
+
+def _percentiles(found: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The 95 % interval; undefined resamples are left out."""
     if np.isnan(found).all():
         return None, None
     low, high = np.nanpercentile(found, [2.5, 97.5])

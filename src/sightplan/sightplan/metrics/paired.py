@@ -1,19 +1,31 @@
-"""Comparing two methods on the same episodes: exact McNemar, paired bootstrap, Holm."""
+"""Comparing two methods on the same items: exact McNemar, paired bootstrap, Holm."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sightplan.metrics.measures import (
+    FRACTION,
+    MEAN,
+    STATISTIC,
+    Columns,
+    Measure,
+    aggregate,
+    scored,
+)
 
 K = TypeVar('K', bound=Hashable)
 
 _MOST_CELLS = 4_000_000
 """Resampled counts that are held at once."""
+_FIRST, _SECOND = '1 ', '2 '
+"""Prefixes of columns of pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +48,31 @@ class PairedDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """What became of the episodes that two methods have in common.
+class Comparison:
+    """A measure of two methods over the items that both have scored.
 
     Attributes:
-        both: solved by both.
-        only_first: solved by the first alone.
-        only_second: solved by the second alone.
-        neither: solved by none.
-        p: of the two-sided exact McNemar test.
-        gain: the difference of the shares of solved episodes, first minus second.
+        first: the first method's value, None where a statistic is undefined.
+        second: the second's.
+        difference: first minus second.
+        low: lower end of its 95 % bootstrap interval over clusters; None with a single cluster.
+        high: upper end.
+        n: number of items.
+        clusters: number of clusters that they belong to.
+        counts: of a fraction: items in which both succeed, the first only, the second only,
+            neither; None of other measures.
+        p: of a fraction: of the two-sided exact McNemar test; None of other measures.
     """
 
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    p: float
-    gain: PairedDifference
-
-    @property
-    def n(self) -> int:
-        """Number of pairs."""
-        return self.both + self.only_first + self.only_second + self.neither
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n: int
+    clusters: int
+    counts: tuple[int, int, int, int] | None = None
+    p: float | None = None
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
@@ -158,31 +172,57 @@ def _picked(n: int, resamples: int, seed: int) -> NDArray[np.float64]:
     return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples).astype(np.float64)
 
 
-def agreement(first: Mapping[K, bool], second: Mapping[K, bool],
-              groups: Mapping[K, Hashable] | None = None, resamples: int = 2000,
-              seed: int = 0) -> Agreement | None:
-    """Compare two methods on the episodes that both have.
+def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str, Any]],
+            measure: Measure, resamples: int = 2000, seed: int = 0) -> Comparison | None:
+    """Compare two methods in a measure on the items that both have.
 
     Args:
-        first: episode to whether the first method solved it.
-        second: likewise the second.
-        groups: episode to what it belongs to (its problem); None: each by itself.
+        first: lines of results of the first method, by what makes them pairs (such as the id).
+        second: likewise of the second.
+        measure: what to compare.
         resamples: of the bootstrap.
         seed: of the bootstrap.
 
     Returns:
-        the comparison, None without a common episode.
+        the comparison, None without a common item that both have scored.
     """
-    common = [key for key in first if key in second]
-    if not common:
+    known = scored if measure.statistic is not None else (
+        lambda line: line['measures'].get(measure.name) is not None)
+    pairs = [(first[key], second[key]) for key in first
+             if key in second and known(first[key]) and known(second[key])]
+    if not pairs:
         return None
-    cells = [(bool(first[key]), bool(second[key])) for key in common]
-    only_first, only_second = cells.count((True, False)), cells.count((False, True))
-    gain = paired_bootstrap([float(a) for a, _ in cells], [float(b) for _, b in cells],
-                            None if groups is None else [groups[key] for key in common],
-                            resamples, seed)
-    return Agreement(cells.count((True, True)), only_first, only_second,
-                     cells.count((False, False)), mcnemar_exact(only_first, only_second), gain)
+    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+    one, other = (aggregate(lines, measure, resamples=0).value for lines in sides)
+    if measure.statistic is None:
+        joined = [{'cluster': a['cluster'], 'measures': {
+            measure.name: a['measures'][measure.name] - b['measures'][measure.name]}}
+            for a, b in pairs]
+        gain = aggregate(joined, Measure(measure.name, '', MEAN), resamples, seed)
+    else:
+        joined = [{'cluster': a['cluster'], 'measures': {
+            **{f'{_FIRST}{name}': value for name, value in a['measures'].items()},
+            **{f'{_SECOND}{name}': value for name, value in b['measures'].items()}}}
+            for a, b in pairs]
+        gain = aggregate(joined, Measure(measure.name, '', STATISTIC,
+                                         statistic=_difference(measure.statistic)),
+                         resamples, seed)
+    counts = p = None
+    if measure.kind == FRACTION:
+        cells = [tuple(line['measures'][measure.name] > 0.5 for line in pair) for pair in pairs]
+        counts = (cells.count((True, True)), cells.count((True, False)),
+                  cells.count((False, True)), cells.count((False, False)))
+        p = mcnemar_exact(counts[1], counts[2])
+    return Comparison(one, other, gain.value, gain.low, gain.high, len(pairs), gain.clusters,
+                      counts, p)
+
+
+def _difference(statistic: Callable[[Columns], float]) -> Callable[[Columns], float]:
+    """A statistic of the first method's columns minus that of the second's."""
+    def of(columns: Columns, side: str) -> float:
+        return statistic({name.removeprefix(side): values for name, values in columns.items()
+                          if name.startswith(side)})
+    return lambda columns: of(columns, _FIRST) - of(columns, _SECOND)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

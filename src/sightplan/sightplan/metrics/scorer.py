@@ -143,7 +143,7 @@ class EpisodeScorer:
         self._named = self._reply = ''
         self._line: dict[str, Any] = {
             'id': spec.id, 'suite': self._suite, 'kind': 'episode', 'cluster': spec.cluster,
-            'domain': spec.problem.domain,
+            'domain': spec.problem.domain_name,
             'split': spec.split,
             'problem': spec.problem.name,
             'method': spec.method,

@@ -28,8 +28,7 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     counted over scored episodes, too.
 
     Args:
-        lines: results of ``EpisodeScorer``, one per episode, of one method and one model; those of
-            earlier versions, which lack fields, are counted as far as they go.
+        lines: results of ``EpisodeScorer``, one per episode, of one method and one model.
 
     Returns:
         plain JSON data:
@@ -75,13 +74,13 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'first_exact': sum(bool(line['enumerations']) and bool(line['enumerations'][0])
                            for line in known),
     }
-    steps = {key: sum(line.get(key, 0) for line in known) for key in _STEPS}
+    steps = {key: sum(line[key] for line in known) for key in _STEPS}
     summary['actions'] = steps
     summary['executable'] = _ratio(steps['executed'],
                                    steps['executed'] + steps['rejected'] + steps['invalid'])
-    summary['proposals'] = _sums(line.get('proposals', {}) for line in known)
-    summary['repaired'] = sum(line.get('repaired', 0) for line in known)
-    summary['prompts'] = _sums(line.get('prompts', {}) for line in lines)
+    summary['proposals'] = _sums(line['proposals'] for line in known)
+    summary['repaired'] = sum(line['repaired'] for line in known)
+    summary['prompts'] = _sums(line['prompts'] for line in lines)
     summary['usage'] = _usage(lines)
     summary['failures'] = failure_counts(lines)
     summary['checks'] = {
@@ -95,8 +94,8 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
                               for counts in table.values())
     summary['looks'] = sum(line['looks'] for line in lines)
-    summary['told'] = sum(line.get('told', 0) for line in lines)
-    summary['told_per_episode'] = _mean(line.get('told', 0) for line in known)
+    summary['told'] = sum(line['told'] for line in lines)
+    summary['told_per_episode'] = _mean(line['told'] for line in known)
     believed = belief_reliability(known)
     summary['belief_reliability'] = None if believed is None else {
         'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}
@@ -122,7 +121,7 @@ def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """How often each cause made an episode fail.
 
     Args:
-        lines: results of ``EpisodeScorer``; where no cause was recorded, today's rules find it.
+        lines: results of ``EpisodeScorer``.
 
     Returns:
         ``episodes``: number of failed ones; ``causes``: cause to count, in the order of

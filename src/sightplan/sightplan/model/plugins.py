@@ -15,16 +15,62 @@ Groups: ``sightplan.domains``, ``.suites``, ``.backends``, ``.methods``, ``.answ
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from sightplan.model.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of files and modules, such as a domain.
+
+    Attributes:
+        name: what it is called.
+        path: where it is.
+        package: name of the Python package that it is, or is made one by.
+        reference: what finds it again from any working directory: its name, or its path if it
+            was found by that.
+    """
+
+    name: str
+    path: Path
+    package: str
+    reference: str
+
+    @classmethod
+    def at(cls, path: Path) -> Folder:
+        """A folder that no package declares."""
+        path = path.expanduser().resolve()
+        return cls(path.name, path, _made_up(path), str(path))
+
+    def module(self, name: str) -> ModuleType | None:
+        """A module of the folder; None if it has no such file.
+
+        Raises:
+            InputError: it is there, and cannot be imported; names the file.
+        """
+        file = self.path / f'{name}.py'
+        if not file.is_file():
+            return None
+        if self.package == _made_up(self.path):
+            package = ModuleType(self.package)
+            package.__path__ = [str(self.path)]
+            sys.modules.setdefault(self.package, package)
+        try:
+            return importlib.import_module(f'{self.package}.{name}')
+        except Exception as error:
+            raise InputError(f'{file}: cannot be imported: {type(error).__name__}: {error} '
+                             f'(correct it)') from error
 
 
 def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
@@ -43,7 +89,8 @@ def module_names(package: ModuleType, group: str) -> tuple[str, ...]:
     return tuple(sorted({*ours, *entry_points(group)}))
 
 
-def load_module(kind: str, name: str, package: ModuleType, group: str) -> Any:
+def load_module(kind: str, name: str, package: ModuleType, group: str,
+                parts: Mapping[str, Sequence[str]] | None = None) -> Any:
     """The module of a name.
 
     Args:
@@ -51,22 +98,25 @@ def load_module(kind: str, name: str, package: ModuleType, group: str) -> Any:
         name: of the module.
         package: where ours are.
         group: of entry points, whose values are modules.
+        parts: what a module of another package must have: names of its classes, and what each
+            of them must declare.
 
     Raises:
-        InputError: there is none, or one of another package cannot be imported.
+        InputError: there is none, or one of another package cannot be imported or lacks a part.
     """
-    if importlib.util.find_spec(f'{package.__name__}.{name}') is not None and (
-            name.isidentifier() and not name.startswith('_')):
+    if name.isidentifier() and not name.startswith('_') and (
+            importlib.util.find_spec(f'{package.__name__}.{name}') is not None):
         return importlib.import_module(f'{package.__name__}.{name}')
-    point = entry_points(group).get(name)
-    if point is None:
+    if name not in entry_points(group):
         raise unknown(kind, name, module_names(package, group))
-    try:
-        return point.load()
-    except Exception as error:
-        raise InputError(f'{kind} {name!r} of {_origin(point)} cannot be used: '
-                         f'{type(error).__name__}: {error}; reinstall or correct that package'
-                         ) from error
+    module = load_object(kind, name, group)
+    for part, names in (parts or {}).items():
+        missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
+        if not hasattr(module, part) or missing:
+            raise InputError(f'{kind} {name!r} of {_origin(entry_points(group)[name])} has no '
+                             f'class {part}{" with " + ", ".join(missing) if missing else ""}; '
+                             f'add it to {entry_points(group)[name].value}')
+    return module
 
 
 def folders(root: Path, marker: str, group: str) -> dict[str, Path]:
@@ -83,27 +133,45 @@ def folders(root: Path, marker: str, group: str) -> dict[str, Path]:
 
 
 def folder(kind: str, name: str, root: Path, marker: str, group: str) -> Path:
+    """The path of ``find_folder``'s folder."""
+    return find_folder(kind, name, root, marker, group).path
+
+
+def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Folder:
     """The folder of a name, or of a path (one with a separator, or an existing one with marker).
 
     Args:
         kind: what it is, for messages: ``domain``, ``suite``.
         name: a name or a path.
-        root: where ours are.
+        root: where ours are: the folder of the package whose name is ``group``.
         marker: file that such a folder holds.
         group: of entry points, whose values are packages or modules beside ``marker``.
 
     Raises:
-        InputError: there is none; names the file that is missing.
+        InputError: there is none; names the file that is missing. Or its name is that of
+            another one, so that results could not be told apart.
     """
     found = folders(root, marker, group)
-    if name in found:
-        return found[name]
-    path = Path(name).expanduser()
-    if '/' in name or path.is_dir():
+    if name not in found and ('/' in name or Path(name).expanduser().is_dir()):
+        path = Path(name).expanduser().resolve()
         if not (path / marker).is_file():
             raise InputError(f'{kind} {name!r}: {path / marker} is missing; give the folder that '
                              f'holds it')
-        return path.resolve()
+        ours = next((known for known, place in found.items() if place.resolve() == path), None)
+        if ours is None:
+            if path.name in found:
+                raise InputError(f'{kind} {name!r}: {path.name} is the name of another {kind}, '
+                                 f'in {found[path.name]}; rename the folder')
+            return Folder.at(path)
+        name = ours
+    if name in found:
+        path = found[name]
+        if path.parent == root:
+            return Folder(name, path, f'{group}.{name}', name)
+        module = entry_points(group)[name].module
+        spec = importlib.util.find_spec(module)
+        is_package = spec is not None and spec.submodule_search_locations
+        return Folder(name, path, module if is_package else module.rpartition('.')[0], name)
     point = entry_points(group).get(name)
     if point is not None:
         raise InputError(f'{kind} {name!r} of {_origin(point)} cannot be used: there is no '
@@ -111,11 +179,33 @@ def folder(kind: str, name: str, root: Path, marker: str, group: str) -> Path:
     raise unknown(kind, name, found)
 
 
+def load_object(kind: str, name: str, group: str) -> Any:
+    """What an entry point stands for.
+
+    Raises:
+        InputError: there is none of that name, or its package cannot be imported.
+    """
+    point = entry_points(group).get(name)
+    if point is None:
+        raise unknown(kind, name, entry_points(group))
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(f'{kind} {name!r} of {_origin(point)} cannot be used: '
+                         f'{type(error).__name__}: {error}; reinstall or correct that package'
+                         ) from error
+
+
 def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
     """The error of a name that is not known; names those that are."""
     known = tuple(names)
-    return InputError(f'{kind} {name!r} is unknown; choose one of {", ".join(known)}'
+    return InputError(f'{kind} {name!r} is unknown; choose one of {", ".join(known) or "none"}'
                       f'{did_you_mean(name, known)}')
+
+
+def _made_up(path: Path) -> str:
+    """Name of the package that a folder from outside is made: another one for each path."""
+    return f'sightplan_folder_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}'
 
 
 def _folder_of(point: importlib.metadata.EntryPoint) -> Path | None:

@@ -15,7 +15,8 @@ class Problem:
 
     Attributes:
         name: the file's stem (unique in its split), not the name inside the file.
-        domain: name of the domain folder, for example ``blocksworld``.
+        domain: what finds its domain: a name, for example ``blocksworld``, or, of a domain that is
+            not installed, the absolute path of its folder.
         objects: object name to type name, in the order of the file.
         init: atoms true at the start. The simulator's business: a policy that looks through
             a camera must not read it (``for_agent`` removes it).
@@ -40,6 +41,11 @@ class Problem:
     def __reduce__(self):  # type: ignore[no-untyped-def]  # MappingProxyType cannot be pickled
         return (Problem, (self.name, self.domain, dict(self.objects), self.init, self.goal,
                           self.domain_pddl, self.optimal_length, self.source))
+
+    @property
+    def domain_name(self) -> str:
+        """The domain's name, as results have it."""
+        return self.domain.rpartition('/')[2]
 
     def of_type(self, *types: str) -> tuple[str, ...]:
         """Objects whose type is one of ``types`` (no subtyping), in the order of the file."""

@@ -8,8 +8,6 @@ belong. The truth comes from the world, never from the agent.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from sightplan.model import (
     TruthSource,
     Verdict,
 )
-from sightplan.records.whole_files import replacing
+from sightplan.model.journal import Journal
 
 NAME = 'answers.jsonl'
 
@@ -50,7 +48,7 @@ class AnswersLog:
             reads_prompt: whether answers depend on the prompt around the questions; if not,
                 lines have prompt ''.
         """
-        self._path = folder / NAME
+        self._journal = Journal(folder / NAME)
         self._truth = truth
         self._questions = questions_sha256
         self._reads_prompt = reads_prompt
@@ -63,28 +61,15 @@ class AnswersLog:
         """Keep the lines of committed episodes, as far as they are there, and no others.
 
         Raises:
-            InfrastructureError: the file cannot be written.
+            InputError: the file cannot be written, or a line is damaged.
+            StorageError: the disk is full, or broken.
         """
-        if not self._path.exists():
-            return
-        whole, kept = self._path.read_bytes(), []
-        for line in whole.splitlines(keepends=True):
-            try:
-                entry = json.loads(line)
-            except ValueError:  # torn by a crash
-                continue
-            if (isinstance(entry, dict) and entry.get('episode') in done
-                    and line.endswith(b'\n')):
-                kept.append(line)
-        content = b''.join(kept)
-        if content == whole:
-            return
-        try:
-            with replacing(self._path) as temporary:
-                temporary.write_bytes(content)
-        except OSError as error:
-            raise InfrastructureError(f'{self._path}: cannot be written '
-                                      f'({error.strerror})') from error
+        self._journal.open()
+        with self._journal.locked():
+            lines = [line.data for line in self._journal.take_up()[1].lines]
+            kept = [line for line in lines if line.get('episode') in done]
+            if len(kept) < len(lines):
+                self._journal.replace(kept)
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of an episode that began with EpisodeStarted."""
@@ -103,18 +88,16 @@ class AnswersLog:
         """Append the lines of the episode that has ended.
 
         Raises:
-            InfrastructureError: they could not be written.
+            StorageError: they could not be written; nothing is left of them.
         """
-        content = ''.join(json.dumps(line, allow_nan=False) + '\n' for line in self._lines)
-        try:
-            with self._path.open('a', encoding='utf-8') as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise InfrastructureError(f'{self._path}: an episode could not be written '
-                                      f'({error.strerror})') from error
+        with self._journal.locked():
+            self._journal.take_up()
+            self._journal.append(*self._lines)
         self._lines = []
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._journal.close()
 
     def _asked(self, event: Asked) -> None:
         assert self._spec is not None

@@ -2,18 +2,68 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import pydantic
 
 from sightplan.grounding import parse_yes_no
 from sightplan.grounding.calibration import LoggedAction, LoggedAnswer
-from sightplan.model import Action, Atom, InputError, Verdict, user_path
+from sightplan.model import Action, Atom, Verdict, user_path
+from sightplan.model.journal import read_lines
+from sightplan.model.reading import Record, validated
 
 _LOG = logging.getLogger(__name__)
+
+
+def _atom(value: object) -> Atom:
+    try:
+        if isinstance(value, str):
+            return Atom.parse(value)
+    except ValueError:
+        pass
+    raise ValueError('is not an atom; write it as "on r,g"')
+
+
+def _text(value: object) -> object:
+    """Numbers and null may stand for texts."""
+    return '' if value is None else str(value) if type(value) is int else value
+
+
+AtomField = Annotated[Atom, pydantic.PlainValidator(_atom)]
+"""An atom such as "on r,g", in any case."""
+_Text = Annotated[str, pydantic.BeforeValidator(_text)]
+_Probability = Annotated[float, pydantic.Field(ge=0.0, le=1.0, allow_inf_nan=False)] | None
+
+
+class _Place(Record):
+    """Where answers and actions belong."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+    episode: _Text = ''
+    problem: _Text = ''
+    domain: _Text = ''
+
+
+class _Answer(_Place):
+    atom: AtomField
+    answer: str | None = None
+    truth: bool | None = None
+    p_yes: _Probability = None
+    p_no: _Probability = None
+    image: _Text = ''
+    model: _Text = ''
+    questions_sha256: _Text = ''
+    prompt: str | None = None
+
+
+class _Action(_Place):
+    action: Annotated[Action, pydantic.PlainValidator(lambda value: Action.parse(str(value)))]
+    status: Literal['executed', 'rejected']
+    before: list[AtomField]
+    after: list[AtomField]
 
 
 def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
@@ -28,60 +78,15 @@ def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedActio
     """
     path = user_path(path)
     answers, actions = [], []
-    for number, entry in json_lines(path, torn=True):
-        where = f'{path}:{number}'
-        if 'action' in entry:
-            actions.append(_parse_action(entry, where, str(path)))
-        else:
-            answers.append(parse_answer(entry, where, str(path)))
-    return answers, actions
-
-
-def json_lines(path: Path, torn: bool = False) -> list[tuple[int, Mapping[str, Any]]]:
-    """The objects in a file of JSON lines and their line numbers; empty lines are skipped.
-
-    Args:
-        path: the file.
-        torn: whether a last line may have been cut off.
-
-    Raises:
-        InputError: the file cannot be read, or a line is not a JSON object.
-    """
-    try:
-        raw = path.read_bytes()
-        whole, last = (raw, b'') if not torn else (raw[:raw.rfind(b'\n') + 1],
-                                                   raw[raw.rfind(b'\n') + 1:])
-        if last and _is_json(last):
-            whole, last = raw, b''
-        text = whole.decode('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f'{path}: cannot be read ({reason}); give a file of JSON '
-                         f'lines') from error
-    if last:
+    content = read_lines(path)
+    if content.truncated:
         _LOG.warning('%s: its last line was cut off and is left out', path)
-    entries: list[tuple[int, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.split('\n'), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f'{path}:{number}: is not JSON ({error}); write one object a '
-                             f'line') from error
-        if not isinstance(entry, dict):
-            raise InputError(f'{path}:{number}: is not a JSON object; write '
-                             f'{{"atom": "on a,b", "answer": "yes"}}')
-        entries.append((number, entry))
-    return entries
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    for line in content.lines:
+        if 'action' in line.data:
+            actions.append(_action(line.data, line.where, str(path)))
+        else:
+            answers.append(parse_answer(line.data, line.where, str(path)))
+    return answers, actions
 
 
 def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> LoggedAnswer:
@@ -96,78 +101,16 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
     Raises:
         InputError: a field is malformed; names it and the remedy.
     """
-    truth = entry.get('truth')
-    if truth is not None and not isinstance(truth, bool):
-        raise InputError(f'{where}: truth = {truth!r} must be true, false or null')
+    read = validated(_Answer, entry, where)
+    verdict = Verdict.UNPARSED if read.answer is None else parse_yes_no(read.answer)
     return LoggedAnswer(
-        parse_atom(entry.get('atom'), where), parse_verdict(entry.get('answer'), where), truth,
-        _probability(entry, 'p_yes', where), _probability(entry, 'p_no', where),
-        _text(entry, 'image', where), _text(entry, 'episode', where) or episode,
-        _text(entry, 'problem', where), _text(entry, 'domain', where),
-        _text(entry, 'model', where), _text(entry, 'questions_sha256', where),
-        _text(entry, 'prompt', where) if entry.get('prompt') is not None else None)
+        read.atom, verdict, read.truth, read.p_yes, read.p_no, read.image,
+        read.episode or episode, read.problem, read.domain, read.model, read.questions_sha256,
+        read.prompt)
 
 
-def parse_atom(text: object, where: str) -> Atom:
-    """Read an atom such as "on r,g", in any case.
-
-    Raises:
-        InputError: it is not one.
-    """
-    try:
-        if isinstance(text, str):
-            return Atom.parse(text)
-    except ValueError:
-        pass
-    raise InputError(f'{where}: {text!r} is not an atom; write it as "on r,g"')
-
-
-def parse_verdict(answer: object, where: str) -> Verdict:
-    """Read "yes", "no", another text or null (unreadable).
-
-    Raises:
-        InputError: it is neither text nor null.
-    """
-    if answer is None:
-        return Verdict.UNPARSED
-    if not isinstance(answer, str):
-        raise InputError(f'{where}: answer = {answer!r} must be "yes", "no" or null')
-    return parse_yes_no(answer)
-
-
-def _parse_action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:
-    try:
-        action = Action.parse(_text(entry, 'action', where))
-    except ValueError as error:
-        raise InputError(f'{where}: action: {error}') from error
-    status = entry.get('status')
-    if status not in ('executed', 'rejected'):
-        raise InputError(f'{where}: status = {status!r} must be "executed" or "rejected"')
-    states = []
-    for name in ('before', 'after'):
-        atoms = entry.get(name)
-        if not isinstance(atoms, list):
-            raise InputError(f'{where}: {name} must be the list of the true atoms')
-        states.append(frozenset(parse_atom(atom, f'{where}: {name}') for atom in atoms))
-    return LoggedAction(action, status == 'executed', states[0], states[1],
-                        _text(entry, 'episode', where) or episode,
-                        _text(entry, 'problem', where), _text(entry, 'domain', where))
-
-
-def _probability(entry: Mapping[str, Any], name: str, where: str) -> float | None:
-    value = entry.get(name)
-    if value is None:
-        return None
-    if (not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value)
-            or not 0.0 <= value <= 1.0):
-        raise InputError(f'{where}: {name} = {value!r} must be a number in [0, 1] or null')
-    return float(value)
-
-
-def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
-    value = entry.get(name)
-    if value is None:
-        return ''
-    if not isinstance(value, (str, int)) or isinstance(value, bool):
-        raise InputError(f'{where}: {name} = {value!r} must be text')
-    return str(value)
+def _action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:
+    read = validated(_Action, entry, where)
+    return LoggedAction(
+        read.action, read.status == 'executed', frozenset(read.before), frozenset(read.after),
+        read.episode or episode, read.problem, read.domain)

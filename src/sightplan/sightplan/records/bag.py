@@ -1,7 +1,7 @@
 """rosbag2 bags that stay readable when their writer is killed.
 
 A bag is a folder with one MCAP file and ``metadata.yaml`` (rosbag2, version 9). Both are complete
-after every ``flush``, so ``ros2 bag`` and ``rosbags`` read all that was flushed. ``repair`` mends
+after every ``flush``, so ``ros2 bag`` and ``rosbags`` read all that was flushed. ``repair`` fixes
 a bag whose writer was killed in the very middle of writing.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 
 from sightplan.model import InfrastructureError, InputError
-from sightplan.records.mcap import Channel, McapWriter, Message, Schema, is_complete
-from sightplan.records.mcap_reading import scan, zstd_module
+from sightplan.records.mcap import McapWriter, Message, Schema, is_complete
+from sightplan.records.mcap_reading import McapRecords, zstd_module
 
 VERSION = 9
 METADATA = 'metadata.yaml'
@@ -235,8 +235,8 @@ def repair(folder: Path) -> int:
     """Make a bag readable whose writer was killed while it was writing.
 
     Args:
-        folder: the bag. One that is whole is left as it is; of a torn one, all messages before
-            the tear are kept.
+        folder: the bag. One that is whole is left as it is; of a truncated one, all messages
+            before the cut are kept.
 
     Returns:
         Number of messages in a bag that was repaired; -1: nothing was wrong.
@@ -252,12 +252,10 @@ def repair(folder: Path) -> int:
     whole = path.with_suffix('.mcap.new')
     with contextlib.suppress(FileNotFoundError):
         whole.unlink()  # of an attempt that was itself cut short
-    writer = McapWriter(whole, _compressor())
-    topics: dict[int, _Topic] = {}
     try:
-        _copy(path, writer, topics)
-    finally:
-        writer.close()
+        _, writer, topics = copy_records(path, whole)
+    except InputError as error:
+        raise InfrastructureError(str(error)) from error
     os.replace(whole, path)
     writer.path = path
     (folder / METADATA).write_text(
@@ -265,24 +263,43 @@ def repair(folder: Path) -> int:
     return sum(writer.counts.values())
 
 
-def _copy(path: Path, writer: McapWriter, topics: dict[int, _Topic]) -> None:
+def copy_records(path: Path, target: Path) -> tuple[bool, McapWriter, dict[int, _Topic]]:
+    """Copy an MCAP file up to where it is truncated into a new one that has an index.
+
+    Returns:
+        whether nothing but the index was missing, the new file's writer, which is closed, and the
+        topics by number.
+
+    Raises:
+        InputError: it is no MCAP file.
+        InfrastructureError: the new file cannot be written.
+    """
+    records = McapRecords(path)
+    writer = McapWriter(target, _compressor())
+    topics: dict[int, _Topic] = {}
     schemas: dict[int, Schema] = {}
     numbers: dict[int, int] = {}
-    for item in scan(path):
-        if isinstance(item, Schema):
-            schemas[item.number] = item
-        elif isinstance(item, Channel):
-            schema = schemas[item.schema]
-            number = writer.add_channel(item.topic, schema.name, schema.definition,
-                                        schema.encoding, item.metadata)
-            numbers[item.number] = number
-            profile = yaml.safe_load(item.metadata.get('offered_qos_profiles', '')) or []
-            topics[number] = _Topic(item.topic, schema.name,
-                                    item.metadata.get('topic_type_hash', ''), profile)
-        elif isinstance(item, Message):
-            writer.write(numbers[item.channel], item.log_ns, item.payload, item.publish_ns)
-            if writer.pending > 2**22:
-                writer.flush()
+    try:
+        for record in records:
+            if isinstance(record, Schema):
+                schemas[record.number] = record
+            elif isinstance(record, Message):
+                if record.channel in numbers:
+                    writer.write(numbers[record.channel], record.log_ns, record.payload,
+                                 record.publish_ns)
+                if writer.pending > 2**22:
+                    writer.flush()
+            elif record.number not in numbers and record.schema in schemas:
+                schema = schemas[record.schema]
+                number = writer.add_channel(record.topic, schema.name, schema.definition,
+                                            schema.encoding, record.metadata, record.encoding)
+                numbers[record.number] = number
+                profile = yaml.safe_load(record.metadata.get('offered_qos_profiles', '')) or []
+                topics[number] = _Topic(record.topic, schema.name,
+                                        record.metadata.get('topic_type_hash', ''), profile)
+    finally:
+        writer.close()
+    return records.whole, writer, topics
 
 
 def _compressor() -> Callable[[bytes], bytes]:

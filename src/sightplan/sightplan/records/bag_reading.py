@@ -1,59 +1,54 @@
-"""Reading rosbag2 bags (MCAP and sqlite3) without ROS, damaged ones as far as they go.
+"""Reading rosbag2 bags (MCAP and sqlite3) without ROS, by the library ``rosbags``.
 
 Nothing is ever written beside a bag, and a bag is never held in memory: messages of files whose
-times overlap are merged chunk by chunk.
+times overlap are merged. An MCAP file whose recorder was killed is read up to where it is
+truncated, from a temporary copy that has an index. Any other damaged file is an error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import heapq
+import itertools
+import operator
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import tempfile
+import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
-import numpy as np
+import pydantic
 import yaml
-from numpy.typing import NDArray
 
 from sightplan.model import InfrastructureError, InputError
+from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.paths import user_path
-from sightplan.records import sqlite_reading
-from sightplan.records.bag import METADATA
-from sightplan.records.mcap import MAGIC
-from sightplan.records.mcap_reading import (
-    MOST_BYTES,
-    McapFile,
-    PieceCache,
-    clock_text,
-    unpack,
-    zstd_module,
-)
+from sightplan.records.bag import METADATA, copy_records
+from sightplan.records.mcap import is_complete
+from sightplan.records.mcap_reading import zstd_module
 from sightplan.records.messages import message_types
 
 SUFFIXES = ('.mcap', '.db3')
 CDR = 'cdr'
 
 _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
-_BLOCK = 2**20
 _SPLIT = re.compile(r'_\d+$')
 _INFORMATION = 'rosbag2_bagfile_information'
-_File = TypeVar('_File', bound=McapFile | sqlite_reading.SqliteFile)
-_QOS_NUMBERS = {
-    # before version 9 metadata have the numbers of rmw
-    'history': ('system_default', 'keep_last', 'keep_all', 'unknown'),
-    'reliability': ('system_default', 'reliable', 'best_effort', 'unknown', 'best_available'),
-    'durability': ('system_default', 'transient_local', 'volatile', 'unknown', 'best_available'),
-    'liveliness': ('system_default', 'automatic', 'manual_by_node', 'manual_by_topic', 'unknown',
-                   'best_available'),
-}
+_WAITING = ('-wal', '-journal')
+"""Endings of the files in which sqlite keeps what is not in the main file yet."""
+_RECOVER = {'.mcap': 'mcap recover {name} -o new.mcap',
+            '.db3': 'sqlite3 {name} .recover | sqlite3 new.db3'}
+
+Place = tuple[int, str, int, int]
+"""Where a message is: number of the file, topic, log time, how many of that time come before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +86,7 @@ class BagMessage:
     topic: str
     log_ns: int
     data: bytes
-    place: tuple[int, ...] = field(default=(), compare=False)
-
-
-Part = tuple[int, Callable[[], Iterator[BagMessage]]]
-"""Messages that are read together: log time of the first, and what reads them, in order."""
-
-
-class Storage(Protocol):
-    """One file of a bag."""
-
-    @property
-    def complaints(self) -> list[str]:
-        """What is wrong with it, in words; grows while it is read."""
-
-    @property
-    def topics(self) -> Sequence[BagTopic]:
-        """The topics that the file tells of."""
-
-    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
-        """Its messages of some topics, or of all.
-
-        Args:
-            number: of the file in its bag; places begin with it.
-            wanted: names of topics; None: all.
-        """
-
-    def data(self, place: tuple[int, ...]) -> bytes:
-        """A message's data again, by its place without the file's number."""
+    place: Place = field(default=(0, '', 0, 0), compare=False)
 
 
 class Bag:
@@ -128,44 +96,42 @@ class Bag:
         path: the folder, or the single file.
         topics: by name.
         custom: the notes in metadata.yaml.
+        warnings: what is missing or unusual, in words; may grow while it is read.
     """
 
-    def __init__(self, path: Path, storages: Sequence[Storage], metadata: Metadata,
-                 complaints: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, files: Collection[_File], metadata: Metadata,
+                 warnings: Collection[str] = ()) -> None:
         """See ``open_bag``."""
-        self.path, self.custom = path, dict(metadata.custom)
-        self._storages, self._metadata = tuple(storages), metadata
-        self._complaints = list(complaints)
+        self.path, self.custom = path, dict(metadata.custom_data)
+        self._files, self._metadata = tuple(files), metadata
+        self.warnings = list(warnings)
         self.topics: Mapping[str, BagTopic] = self._merge_topics()
 
-    @property
-    def complaints(self) -> list[str]:
-        """What is wrong with it, in words; grows while it is read."""
-        return [*self._complaints, *(text for s in self._storages for text in s.complaints)]
-
     def messages(self, topics: Collection[str] | None = None) -> Iterator[BagMessage]:
-        """The messages of some topics, or of all, in the order of their log times."""
-        wanted = None if topics is None else frozenset(topics)
-        count, last = 0, -1
-        for message in self._in_order(wanted):
-            data = self._unpacked(message)
-            if data is None:
-                continue
-            if message.log_ns < last:
-                self._complain('not all messages could be put in the order of their times')
-            count, last = count + 1, message.log_ns
-            if message.topic not in self.topics:  # it came to light while pieces were read
-                self.topics = self._merge_topics()
-            yield message if data is message.data else BagMessage(
-                message.topic, message.log_ns, data, message.place)
-        if wanted is None and count < self._metadata.messages:
-            self._complain(f'{METADATA} tells of {self._metadata.messages} messages, {count} '
-                           'could be read')
+        """The messages of some topics, or of all, in the order of their log times.
 
-    def data(self, place: tuple[int, ...]) -> bytes:
-        """The data of a message that was read before (``BagMessage.place``)."""
-        data = self._storages[place[0]].data(place[1:])
-        return unpack(data, 'zstd', MOST_BYTES) if data.startswith(_ZSTD) else data
+        Raises:
+            InputError: a file is damaged; names it and the remedy.
+        """
+        wanted = self.topics.keys() if topics is None else frozenset(topics)
+        count = 0
+        for _, message in heapq.merge(*(file.messages(number, wanted)
+                                        for number, file in enumerate(self._files)),
+                                      key=operator.itemgetter(0)):
+            if message is not None:
+                count += 1
+                yield message
+        if topics is None and count < self._metadata.message_count:
+            self._warn(f'{METADATA} speaks of {self._metadata.message_count} messages, {count} '
+                       'could be read')
+
+    def data(self, place: Place) -> bytes:
+        """The data of a message that was read before (``BagMessage.place``).
+
+        Raises:
+            InputError: its file is damaged.
+        """
+        return self._files[place[0]].data(place)
 
     def decode(self, message: BagMessage) -> Any:
         """A message as a dataclass of ``rosbags``, by the definition that the bag has of its type.
@@ -183,68 +149,31 @@ class Bag:
         except InputError as error:
             raise InputError(f'{self.path}: topic {topic.name}: {error}') from error
         except Exception as error:  # whatever a library makes of damaged bytes
-            raise InputError(f'{self.path}: the message of {clock_text(message.log_ns)} on '
-                             f'{topic.name} is no {topic.type}: {error}') from error
+            raise InputError(f'{self.path}: the message at {message.log_ns} ns on {topic.name} is '
+                             f'no {topic.type}: {error}') from error
 
-    def _complain(self, text: str) -> None:
+    def _warn(self, text: str) -> None:
         text = f'{self.path}: {text}'
-        if text not in self._complaints:
-            self._complaints.append(text)
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def _merge_topics(self) -> dict[str, BagTopic]:
-        """What the files and metadata.yaml tell of topics, together."""
+        """What the files and metadata.yaml say about topics, together."""
         found: dict[str, BagTopic] = {}
-        for topic in (*(t for s in self._storages for t in s.topics), *self._metadata.topics):
+        for topic in (*(t for file in self._files for t in file.topics), *self._metadata.topics):
             first = found.setdefault(topic.name, topic)
             if first.type and topic.type and first.type != topic.type:
-                self._complain(f'topic {topic.name} has more than one type: {first.type} is '
-                               f'taken, not {topic.type}')
+                self._warn(f'topic {topic.name} has more than one type: {first.type} is '
+                           f'taken, not {topic.type}')
                 continue
             if topic.definition and first.definition and topic.definition != first.definition:
-                self._complain(f'its files define {first.type} differently; the first definition '
-                               'is taken')
-            teller = first if first.definition or not topic.definition else topic
+                self._warn(f'its files define {first.type} differently; the first definition '
+                           'is taken')
+            source = first if first.definition or not topic.definition else topic
             found[topic.name] = replace(
-                first, type=first.type or topic.type, definition=teller.definition,
-                encoding=teller.encoding, qos=first.qos or topic.qos)
+                first, type=first.type or topic.type, definition=source.definition,
+                encoding=source.encoding, qos=first.qos or topic.qos)
         return found
-
-    def _in_order(self, wanted: frozenset[str] | None) -> Iterator[BagMessage]:
-        """Merge the parts of all files, each of which is opened when its time has come."""
-        parts = [(start_ns, (number, index), read)
-                 for number, storage in enumerate(self._storages)
-                 for index, (start_ns, read) in enumerate(storage.parts(number, wanted))]
-        parts.sort(key=lambda part: part[:2])
-        heap: list[tuple[int, tuple[int, int], BagMessage, Iterator[BagMessage]]] = []
-
-        def before(limit: tuple[int, tuple[int, int]] | None) -> Iterator[BagMessage]:
-            while heap and (limit is None or heap[0][:2] < limit):
-                _, order, message, rest = heap[0]
-                yield message
-                after = next(rest, None)
-                if after is None:
-                    heapq.heappop(heap)
-                else:
-                    heapq.heapreplace(heap, (after.log_ns, order, after, rest))
-
-        for start_ns, order, read in parts:
-            yield from before((start_ns, order))
-            rest = read()
-            first = next(rest, None)
-            if first is not None:
-                heapq.heappush(heap, (first.log_ns, order, first, rest))
-        yield from before(None)
-
-    def _unpacked(self, message: BagMessage) -> bytes | None:
-        """The data, unpacked where rosbag2 has compressed each message (CDR begins with 0)."""
-        if not message.data.startswith(_ZSTD):
-            return message.data
-        try:
-            return unpack(message.data, 'zstd', MOST_BYTES)
-        except ValueError as error:
-            self._complain(f'the message of {clock_text(message.log_ns)} on {message.topic} is '
-                           f'damaged ({error}) and left out')
-            return None
 
 
 # Types.
@@ -291,6 +220,17 @@ def type_store(name: str, definition: str = '', encoding: str = 'ros2msg') -> An
     return store
 
 
+@functools.lru_cache(maxsize=256)
+def outdated(name: str, definition: str, encoding: str) -> bool:
+    """Whether a recorded type differs from the one known here; unknown ones do not."""
+    try:
+        known = type_store(name)
+        recorded = type_store(name, definition, encoding)
+        return bool(known.hash_rihs01(name) != recorded.hash_rihs01(name))
+    except Exception:  # whatever a library makes of damaged text
+        return False
+
+
 def _missing(types: Mapping[str, Any]) -> list[str]:
     """Known types that are used, but not defined."""
     known, found, open_names = message_types().store.fielddefs, dict(types), list(types)
@@ -306,21 +246,43 @@ def _missing(types: Mapping[str, Any]) -> list[str]:
 
 # metadata.yaml.
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """What metadata.yaml tells of a bag.
+class _TopicMetadata(pydantic.BaseModel):
+    name: str
+    type: str
+    offered_qos_profiles: Any = None
 
-    Attributes:
-        files: names of the bag's files.
-        topics: without definitions.
-        messages: how many there are.
-        custom: notes.
-    """
 
-    files: tuple[str, ...] = ()
-    topics: tuple[BagTopic, ...] = ()
-    messages: int = 0
-    custom: Mapping[str, str] = field(default_factory=dict)
+class _CountedTopic(pydantic.BaseModel):
+    topic_metadata: _TopicMetadata
+
+
+class Metadata(pydantic.BaseModel):
+    """What metadata.yaml says about a bag; its fields as rosbag2 names them, of any version."""
+
+    relative_file_paths: list[str] = []
+    topics_with_message_count: list[_CountedTopic] = []
+    message_count: int = 0
+    custom_data: dict[str, str] = {}
+
+    @pydantic.field_validator('*', mode='before')
+    @classmethod
+    def _nothing(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+        """Null stands for what is not there."""
+        assert info.field_name is not None
+        default = cls.model_fields[info.field_name].default
+        return default if value is None else value
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files; before version 4 the paths have the bag's folder before them."""
+        return tuple(PurePosixPath(path).name for path in self.relative_file_paths)
+
+    @property
+    def topics(self) -> tuple[BagTopic, ...]:
+        """The topics, without definitions."""
+        return tuple(BagTopic(topic.name, _type_name(topic.type),
+                              qos=_profiles(topic.offered_qos_profiles))
+                     for topic in (item.topic_metadata for item in self.topics_with_message_count))
 
 
 def read_metadata(path: Path) -> Metadata:
@@ -331,20 +293,14 @@ def read_metadata(path: Path) -> Metadata:
     """
     try:
         with path.open('rb') as file:
-            content = _yaml(file)[_INFORMATION]
-        topics = tuple(
-            BagTopic(str(entry['name']), _type_name(str(entry['type'])),
-                     qos=profiles(entry.get('offered_qos_profiles')))
-            for entry in (item['topic_metadata']
-                          for item in content.get('topics_with_message_count') or ()))
-        # Before version 4 the paths have the bag's folder before them.
-        files = tuple(PurePosixPath(str(name)).name for name in content['relative_file_paths'])
-        return Metadata(files, topics, int(content.get('message_count') or 0),
-                        {str(k): str(v) for k, v in (content.get('custom_data') or {}).items()})
+            content = _yaml(file)
+        metadata = Metadata.model_validate(content[_INFORMATION])
+        _ = metadata.topics
     except (OSError, yaml.YAMLError, RecursionError, LookupError, TypeError, ValueError,
             AttributeError) as error:
         raise InputError(f'{path}: cannot be read: {type(error).__name__}: '
                          f'{str(error).splitlines()[0] if str(error) else ""}') from error
+    return metadata
 
 
 def _yaml(source: Any) -> Any:
@@ -355,28 +311,17 @@ def _yaml(source: Any) -> Any:
         loader.dispose()
 
 
-def profiles(given: Any) -> tuple[Mapping[str, Any], ...]:
-    """Profiles of quality of service as version 9 of metadata.yaml has them.
+@functools.lru_cache(maxsize=1024)
+def _parsed_qos(text: str) -> list[Any]:
+    """Profiles of quality of service as ``rosbags`` has them; its own YAML reader is slow."""
+    from rosbags.rosbag2.metadata import parse_qos
+    return list(parse_qos(_yaml(text) or []))
 
-    Args:
-        given: as metadata or storages of any version have them: YAML text, or a list of mappings.
 
-    Returns:
-        The profiles; none for what cannot be read.
-    """
-    try:
-        entries = _yaml(given) if isinstance(given, str) else given
-        found = []
-        for entry in entries or ():
-            profile = dict(entry)
-            for name, words in _QOS_NUMBERS.items():
-                value = profile.get(name)
-                if isinstance(value, int):
-                    profile[name] = words[value] if 0 <= value < len(words) else 'unknown'
-            found.append(profile)
-        return tuple(found)
-    except (yaml.YAMLError, RecursionError, TypeError, ValueError):
-        return ()
+def _profiles(qos: Any) -> tuple[Mapping[str, Any], ...]:
+    """Profiles of quality of service as version 9 of metadata.yaml has them, from any version."""
+    from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
+    return tuple(dump_qos_v9(_parsed_qos(qos) if isinstance(qos, str) else parse_qos(qos or [])))
 
 
 def _type_name(name: str) -> str:
@@ -385,145 +330,162 @@ def _type_name(name: str) -> str:
     return f'{package}/msg/{rest}' if separator and '/' not in rest else name
 
 
-# Storages.
+# Files.
 
-class Scratch:
-    """A temporary folder that goes when nobody refers to this any more."""
+class _File:
+    """One file of a bag, read by ``rosbags``."""
 
-    def __init__(self) -> None:
-        """Make it."""
-        self.folder = Path(tempfile.mkdtemp(prefix='sightplan-bag-'))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-
-class _FileStorage(Generic[_File]):
-    """A file of a bag, in whatever format."""
-
-    def __init__(self, file: _File, scratch: Scratch | None) -> None:
-        """Wrap a file.
-
-        Args:
-            file: the file.
-            scratch: where the file is, if it is a temporary one.
-        """
-        self._file, self._scratch = file, scratch
-
-    @property
-    def complaints(self) -> list[str]:
-        """What is wrong with it, in words; grows while it is read."""
-        return self._file.complaints
-
-
-class McapStorage(_FileStorage[McapFile]):
-    """An MCAP file of a bag."""
-
-    def __init__(self, file: McapFile, cache: PieceCache, scratch: Scratch | None = None,
-                 ) -> None:
-        """Wrap a file.
-
-        Args:
-            file: the file.
-            cache: of all files of the bag.
-            scratch: where the file is, if it is a temporary one.
-        """
-        super().__init__(file, scratch)
-        self._cache = cache
-
-    @property
-    def topics(self) -> Sequence[BagTopic]:
-        """The topics that the file tells of."""
-        found = []
-        for channel in self._file.channels.values():
-            schema = self._file.schemas.get(channel.schema)
-            topic = BagTopic(channel.topic, '' if schema is None else _type_name(schema.name),
-                             qos=profiles(channel.metadata.get('offered_qos_profiles', '')),
-                             coding=channel.encoding)
-            if schema is not None and schema.encoding in sqlite_reading.ENCODINGS:
-                topic = replace(topic, definition=schema.definition, encoding=schema.encoding)
-            found.append(topic)
-        return found
-
-    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
-        """Its pieces that hold messages of some topics, or of all."""
-        file = self._file
-        channels = {key for key, channel in file.channels.items()
-                    if wanted is None or channel.topic in wanted}
-        return [(piece.start_ns, functools.partial(self._read, number, index, wanted))
-                for index, piece in enumerate(file.pieces)
-                if not piece.channels or piece.channels & channels
-                or not piece.channels <= file.channels.keys()]
-
-    def data(self, place: tuple[int, ...]) -> bytes:
-        """A message's data again."""
-        piece, begin, end = place
-        return self._cache.get(self._file, piece)[begin:end]
-
-    def _read(self, number: int, index: int, wanted: Collection[str] | None,
-              ) -> Iterator[BagMessage]:
-        file = self._file
-        entries = file.entries(file.pieces[index], self._cache.get(file, index))
-        entries.sort(key=lambda entry: entry.log_ns)
-        for entry in entries:
-            channel = file.channels.get(entry.channel)
-            if channel is None:
-                file.complain('the description of a topic is lost, and its messages with it')
-            elif wanted is None or channel.topic in wanted:
-                yield BagMessage(channel.topic, entry.log_ns,
-                                 self._cache.get(file, index)[entry.begin:entry.end],
-                                 (number, index, entry.begin, entry.end))
-
-
-class SqliteStorage(_FileStorage[sqlite_reading.SqliteFile]):
-    """An sqlite3 file of a bag."""
-
-    def __init__(self, path: Path, label: str, scratch: Scratch | None = None) -> None:
-        """Open a file.
+    def __init__(self, path: Path, warnings: list[str]) -> None:
+        """Open it.
 
         Args:
             path: the file.
-            label: its name in complaints.
-            scratch: where the file is, if it is a temporary one.
+            warnings: what is missing is added here.
+
+        Raises:
+            InputError: it is damaged, may not be read, or is no file of a bag.
+            StorageError: there is no room for a temporary copy.
         """
-        copy = None
-        if sqlite_reading.waiting(path):
-            scratch = Scratch()
-            copy = scratch.folder
-        super().__init__(sqlite_reading.SqliteFile(path, label, copy), scratch)
+        self.path = path
+        self._lookup: Any = None
+        self._lock = threading.Lock()
+        with self._checked():
+            if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block for ever
+                raise _irregular(path)
+            if Path(path.name.removesuffix(_PACKED)).suffix not in SUFFIXES:
+                raise InputError(f'{path}: is neither an MCAP nor an sqlite3 file '
+                                 f'({", ".join(SUFFIXES)}); give another one')
+            place = path
+            if path.suffix == _PACKED:
+                place = self._scratch / path.stem
+                with zstd_module().open(path, 'rb') as packed, place.open('wb') as plain:
+                    shutil.copyfileobj(packed, plain)
+            self._place = (self._indexed(place, warnings) if place.suffix == '.mcap' else
+                           self._with_waiting(place, warnings))
+            self._reader = self._open(self._place)
+            self.topics = [_topic(connection) for connection in self._reader.connections]
 
-    @property
-    def topics(self) -> Sequence[BagTopic]:
-        """The topics that the file tells of."""
-        found = []
-        for topic in self._file.topics.values():
-            encoding, text = self._file.definitions.get(topic.type, ('', ''))
-            known = encoding in sqlite_reading.ENCODINGS
-            found.append(BagTopic(topic.name, _type_name(topic.type), text if known else '',
-                                  encoding if known else 'ros2msg', profiles(topic.qos),
-                                  topic.coding))
-        return found
+    @functools.cached_property
+    def _scratch(self) -> Path:
+        """A temporary folder that goes with this object."""
+        folder = Path(tempfile.mkdtemp(prefix='sightplan-bag-'))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
-    def parts(self, number: int, wanted: Collection[str] | None) -> list[Part]:
-        """Its messages of some topics, or of all, as one part."""
-        rows = self._file.rows
-        names = {key: topic.name for key, topic in self._file.topics.items()
-                 if wanted is None or topic.name in wanted}
-        rows = rows[np.isin(rows['topic'], list(names))]
-        return [(int(rows['ns'][0]), lambda: self._read(number, rows, names))] if len(rows) else []
+    def messages(self, number: int, wanted: Collection[str],
+                 ) -> Iterator[tuple[int, BagMessage | None]]:
+        """Messages of some topics in order, with their times; the first one stands for the start.
 
-    def data(self, place: tuple[int, ...]) -> bytes:
-        """A message's data again."""
-        key, log_ns = place
-        with self._file.reader() as read:
-            return read(key, log_ns) or b''
+        Args:
+            number: of the file in its bag.
+            wanted: names of topics.
+        """
+        connections = [c for c in self._reader.connections if c.topic in wanted]
+        if not connections:
+            return
+        yield self._reader.start_time, None  # nothing is read before its time has come
+        last: dict[str, Place] = {}
+        with self._checked():
+            for connection, log_ns, data in self._reader.messages(connections):
+                topic = connection.topic
+                before = last.get(topic)
+                again = before[3] + 1 if before is not None and before[2] == log_ns else 0
+                last[topic] = number, topic, log_ns, again
+                yield log_ns, BagMessage(topic, log_ns, _unpacked(data), last[topic])
 
-    def _read(self, number: int, rows: NDArray[np.void], names: Mapping[int, str],
-              ) -> Iterator[BagMessage]:
-        with self._file.reader() as read:
-            for row in rows:
-                _, topic, log_ns, key = row.tolist()
-                data = read(key, log_ns)
-                if data is not None:
-                    yield BagMessage(names[topic], log_ns, data, (number, key, log_ns))
+    def data(self, place: Place) -> bytes:
+        """A message's data again; may be called from several threads."""
+        _, topic, log_ns, again = place
+        with self._lock, self._checked():
+            if self._lookup is None:  # apart from the one that messages are being read from
+                self._lookup = self._open(self._place)
+            connections = [c for c in self._lookup.connections if c.topic == topic]
+            found = self._lookup.messages(connections, start=log_ns, stop=log_ns + 1)
+            return _unpacked(next(itertools.islice(found, again, None))[2])
+
+    def _open(self, place: Path) -> Any:
+        """A reader, closed when nobody refers to this any more."""
+        reader = _opened(place)
+        weakref.finalize(self, reader.close)
+        return reader
+
+    def _indexed(self, path: Path, warnings: list[str]) -> Path:
+        """The MCAP file, or an indexed copy of one that has no index."""
+        complete = is_complete(path)
+        if complete:
+            reader = _opened(path)
+            indexed = sum(sum(chunk.channel_count.values()) for chunk in reader.storage.chunks)
+            count = reader.message_count
+            reader.close()
+            if indexed == count:
+                return path
+        copy = self._scratch / f'indexed-{path.name}'
+        whole, writer, _ = copy_records(path, copy)
+        if not complete:
+            count = sum(writer.counts.values())
+            warnings.append(f'{self.path}: is truncated (its recorder was stopped hard, or the '
+                            f'file was cut off): ' + (
+                                'its index is lost, and no message' if whole else
+                                f'{count} messages before that are read'))
+        return copy
+
+    def _with_waiting(self, path: Path, warnings: list[str]) -> Path:
+        """The sqlite3 file, or a copy in which sqlite has put what waits beside the file."""
+        waiting = [ending for ending in _WAITING
+                   if (beside := Path(f'{path}{ending}')).is_file() and beside.stat().st_size]
+        if not waiting:
+            return path
+        copy = self._scratch / 'copy.db3'
+        for ending in ('', *waiting):
+            shutil.copyfile(f'{path}{ending}', f'{copy}{ending}')
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            connection.execute('PRAGMA journal_mode = DELETE').fetchone()
+        warnings.append(f'{self.path}: its recorder was stopped hard; what it had put beside the '
+                        f'file ({", ".join(waiting)}) is read, too')
+        return copy
+
+    @contextlib.contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Whatever a library makes of a damaged file becomes an error that names it."""
+        try:
+            yield
+        except (InputError, InfrastructureError):
+            raise
+        except OSError as error:
+            if error.errno in STORAGE_ERRORS:
+                raise StorageError.about(tempfile.gettempdir(), error) from error
+            raise _unreadable(self.path, error) from error
+        except Exception as error:
+            recover = next((command for suffix, command in _RECOVER.items()
+                            if suffix in self.path.suffixes), '')
+            raise InputError(
+                f'{self.path}: cannot be read ({type(error).__name__}: {error}); if it is damaged '
+                f'record it again, or recover what is left of it '
+                f'("{recover.format(name=self.path.name)}") and give that') from error
+
+
+def _opened(path: Path) -> Any:
+    from rosbags.rosbag2 import Reader, storage_mcap
+    # Each topic has its profiles as YAML: 10 ms to open a bag for each, were it not for this.
+    storage_mcap.parse_qos = _parsed_qos
+    reader = Reader(path)
+    reader.open()
+    return reader
+
+
+def _topic(connection: Any) -> BagTopic:
+    from rosbags.interfaces import MessageDefinitionFormat
+    from rosbags.rosbag2.metadata import dump_qos_v9
+    idl = connection.msgdef.format is MessageDefinitionFormat.IDL
+    return BagTopic(connection.topic, _type_name(connection.msgtype), connection.msgdef.data,
+                    'ros2idl' if idl else 'ros2msg',
+                    tuple(dump_qos_v9(connection.ext.offered_qos_profiles)),
+                    connection.ext.serialization_format)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The data, unpacked where rosbag2 has compressed each message (CDR begins with 0)."""
+    return bytes(zstd_module().decompress(data)) if data.startswith(_ZSTD) else data
 
 
 # Finding and opening.
@@ -585,10 +547,11 @@ def open_bag(path: Path | str) -> Bag:
     """Open a bag: a folder with or without ``metadata.yaml``, or a single .mcap or .db3 file.
 
     Raises:
-        InputError: it is not there, or nothing of it can be read.
+        InputError: it is not there, or a file of it is damaged; names file and remedy.
+        StorageError: there is no room for a temporary copy that it needs.
     """
     path = _existing(path)
-    complaints: list[str] = []
+    warnings: list[str] = []
     metadata = Metadata()
     try:
         if path.is_file():
@@ -598,22 +561,15 @@ def open_bag(path: Path | str) -> Bag:
                 try:
                     metadata = read_metadata(path / METADATA)
                 except InputError as error:
-                    complaints.append(f'{error}; the files of the bag are read without it')
-            files = _files_of(path, metadata, complaints)
+                    warnings.append(f'{error}; the files of the bag are read without it')
+            files = _files_of(path, metadata, warnings)
     except OSError as error:
         raise _unreadable(path, error) from error
-    cache, storages, reasons = PieceCache(), [], []
-    for file in files:
-        try:
-            storages.append(_open_storage(file, cache, complaints))
-        except (InfrastructureError, InputError) as error:
-            reasons.append(str(error))
-    if not storages:
-        told = '; '.join([*complaints, *reasons])
-        raise InputError(f'{path}: nothing of it can be read: {told}' if files else
-                         f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in it'
-                         + (f' ({told})' if told else ''))
-    return Bag(path, storages, metadata, [*complaints, *reasons])
+    if not files:
+        why = f' ({"; ".join(warnings)})' if warnings else ''
+        raise InputError(f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in '
+                         f'it{why}')
+    return Bag(path, [_File(file, warnings) for file in files], metadata, warnings)
 
 
 def _existing(given: Path | str) -> Path:
@@ -667,8 +623,8 @@ def _describes_a_bag(path: Path) -> bool:
         return False
 
 
-def _files_of(folder: Path, metadata: Metadata, complaints: list[str]) -> list[Path]:
-    """The files of a bag, with complaints of those that are missing or not listed."""
+def _files_of(folder: Path, metadata: Metadata, warnings: list[str]) -> list[Path]:
+    """The files of a bag, with warnings of those that are missing or not listed."""
     there = _bag_files([entry.name for entry in folder.iterdir()])
     if not metadata.files:
         return [folder / name for name in there]
@@ -678,75 +634,15 @@ def _files_of(folder: Path, metadata: Metadata, complaints: list[str]) -> list[P
         near = next((n for n in (name, name.removesuffix(_PACKED), name + _PACKED)
                      if (folder / n).is_file()), None)
         if near is None:
-            complaints.append(f'{folder / name}: is missing, though {METADATA} lists it')
+            warnings.append(f'{folder / name}: is missing, though {METADATA} lists it')
         else:
             listed.append(near)
     stems = {_SPLIT.sub('', _stem(name)) for name in metadata.files}
     for name in there:
         if name not in listed:
             ours = _SPLIT.sub('', _stem(name)) in stems
-            complaints.append(f'{folder / name}: {METADATA} does not list it; it is '
+            warnings.append(f'{folder / name}: {METADATA} does not list it; it is '
                               f'{"read, too" if ours else "left out"}')
             if ours:
                 listed.append(name)
     return [folder / name for name in sorted(listed, key=_natural)]
-
-
-def _open_storage(path: Path, cache: PieceCache, complaints: list[str]) -> Storage:
-    """Open a file of a bag, by what is in it, or else by its name.
-
-    Args:
-        path: the file.
-        cache: of all files of the bag.
-        complaints: what is wrong with it as a whole is added here.
-
-    Raises:
-        InputError, InfrastructureError: nothing of it can be read.
-    """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block for ever
-            raise _irregular(path)
-        with path.open('rb') as file:
-            head = file.read(16)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    label, suffixes = str(path), path.suffixes
-    scratch = None
-    if head.startswith(_ZSTD):
-        scratch = Scratch()
-        path = _unpacked_file(path, scratch.folder, complaints)
-        with path.open('rb') as file:
-            head = file.read(16)
-    if head.startswith(MAGIC) or '.mcap' in suffixes[-2:]:
-        storage: Storage = McapStorage(McapFile(path, label), cache, scratch)
-    elif head.startswith(sqlite_reading.MAGIC) or '.db3' in suffixes[-2:]:
-        storage = SqliteStorage(path, label, scratch)
-    else:
-        raise InputError(f'{label}: is neither an MCAP nor an sqlite3 file')
-    return storage
-
-
-def _unpacked_file(path: Path, folder: Path, complaints: list[str]) -> Path:
-    """Unpack a file that rosbag2 has compressed as a whole, as far as it goes.
-
-    Raises:
-        InfrastructureError: there is no room for it.
-    """
-    target = folder / path.name.removesuffix(_PACKED)
-    zstd = zstd_module()
-    unpacker = zstd.ZstdDecompressor()
-    try:
-        with path.open('rb') as source, target.open('wb') as sink:
-            while not unpacker.eof:
-                block = source.read(_BLOCK) if unpacker.needs_input else b''
-                if unpacker.needs_input and not block:
-                    complaints.append(f'{path}: is cut off; {sink.tell()} bytes of what it held '
-                                      'could be unpacked')
-                    break
-                sink.write(unpacker.decompress(block, _BLOCK))
-    except zstd.ZstdError as error:
-        complaints.append(f'{path}: is damaged ({error}); what comes before the damage is read')
-    except OSError as error:
-        raise InfrastructureError(f'{path}: cannot be unpacked in {folder}: '
-                                  f'{error.strerror}') from error
-    return target

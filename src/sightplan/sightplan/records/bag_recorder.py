@@ -38,7 +38,7 @@ from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
-from sightplan.records.truth import NotedTruth, Told
+from sightplan.records.truth import NotedTruth, TruthReply
 
 FOLDER = 'bags'
 NONE, FAILED, ALL = 'none', 'failed', 'all'
@@ -151,7 +151,7 @@ class BagRecorder:
             self._write(topic, self._messages.image_to_msg(image, seen.stamp_ns, seen.frame_id))
         bag.images += 1
 
-    def _told(self, told: Told) -> None:
+    def _told(self, told: TruthReply) -> None:
         if self._bag is not None:
             self._write(topics.TRUTH,
                         self._messages.truth_to_msg(told, self._bag.episode_id))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sightplan.model import InputError
-from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, type_store
+from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, outdated
 from sightplan.records.topics import RECORDED, TRUTH
 
 CLOCK_TOPIC = '/clock'
@@ -207,18 +206,7 @@ def _unplayable(topic: BagTopic, truth: bool) -> str:
         return f'it is serialized as {topic.coding!r}, not as {CDR!r}'
     if topic.type == RECORDED[TRUTH] and not truth:
         return 'it is ground truth, which the agent must not see (truth:=true plays it)'
-    if _outdated(topic.type, topic.definition, topic.encoding):
+    if outdated(topic.type, topic.definition, topic.encoding):
         return (f'{topic.type} was recorded in another version than the one known here, so '
                 'subscribers would misread it')
     return ''
-
-
-@functools.lru_cache(maxsize=256)
-def _outdated(name: str, definition: str, encoding: str) -> bool:
-    """Whether a recorded type differs from the one known here; unknown ones do not."""
-    try:
-        known = type_store(name)
-        recorded = type_store(name, definition, encoding)
-        return bool(known.hash_rihs01(name) != recorded.hash_rihs01(name))
-    except Exception:  # whatever a library makes of damaged text
-        return False

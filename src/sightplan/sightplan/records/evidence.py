@@ -58,7 +58,7 @@ class FailureImages:
         failure = line.get('failure')
         if not failure or failure['image_id'] not in self._looks:
             return
-        from sightplan.report.failures_picture import captioned
+        from sightplan.records.failure_picture import captioned
         path = Path(FOLDER) / f'{file_name(line["id"])}.png'
         picture = captioned(self._looks[failure['image_id']], line)
         try:
@@ -117,5 +117,5 @@ def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
     image = bag_image(folder / str(line['bag']), stamp_ns, failure['image_id'])
     if image is None:
         return None
-    from sightplan.report.failures_picture import captioned
+    from sightplan.records.failure_picture import captioned
     return captioned(image, line)

@@ -33,6 +33,7 @@ MESSAGE_HEAD = struct.Struct('<HIQQ')
 FOOTER_SIZE = 20
 CHUNK_HEAD = struct.Struct('<QQQI')
 """First and last log time, size and CRC-32 of the unpacked bytes; compression and bytes follow."""
+_FOOTER = struct.Struct('<BQQQI')
 _NEVER = 2**64 - 1
 
 
@@ -130,14 +131,23 @@ class McapWriter:
         self._write(head + self._tail(self._position), 0)
 
     def add_channel(self, topic: str, type_name: str, definition: str, encoding: str = 'ros2msg',
-                    metadata: Mapping[str, str] | None = None) -> int:
-        """Add a topic and, once, its type; returns the channel's number."""
+                    metadata: Mapping[str, str] | None = None, coding: str = 'cdr') -> int:
+        """Add a topic and, once, its type; returns the channel's number.
+
+        Args:
+            topic: its name.
+            type_name: its type.
+            definition: text of the type.
+            encoding: of the text, ``ros2msg`` or ``ros2idl``.
+            metadata: of the channel.
+            coding: how its messages are serialized.
+        """
         schema = self._schemas.get(type_name)
         if schema is None:
             schema = Schema(len(self._schemas) + 1, type_name, encoding, definition)
             self._schemas[type_name] = schema
             self._chunk.data.write(schema.record())
-        channel = Channel(len(self._channels) + 1, schema.number, topic, 'cdr', metadata or {})
+        channel = Channel(len(self._channels) + 1, schema.number, topic, coding, metadata or {})
         self._channels[channel.number] = channel
         self._chunk.data.write(channel.record())
         self.counts[channel.number] = 0
@@ -259,10 +269,27 @@ class Message:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether a file ends as an MCAP file must."""
+    """Whether a file ends as an MCAP file must, with an index that fits its checksum.
+
+    A writer that was killed may have written over the beginning of the index, and not its end.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     with path.open('rb') as file:
         size = file.seek(0, os.SEEK_END)
-        if size < 2 * len(MAGIC):
+        end = size - len(MAGIC)
+        footer = end - FOOTER_SIZE - 9
+        if footer < len(MAGIC):
             return False
-        file.seek(-len(MAGIC), os.SEEK_END)
-        return file.read() == MAGIC
+        file.seek(footer)
+        tail = file.read()
+        opcode, length, start, _, checksum = _FOOTER.unpack_from(tail)
+        if not tail.endswith(MAGIC) or opcode != FOOTER or length != FOOTER_SIZE:
+            return False
+        if start > footer:
+            return False
+        if not checksum or not start:  # an index without a checksum, or none
+            return True
+        file.seek(start)
+        return bool(zlib.crc32(file.read(end - start - 4)) == checksum)

@@ -60,7 +60,7 @@ from sightplan.model import (
 )
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
-from sightplan.records.truth import Told
+from sightplan.records.truth import TruthReply
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -484,7 +484,7 @@ def step_from_msg(message: Any) -> Stepped:
                    float(message.seconds))
 
 
-def truth_from_msg(message: Any) -> Told:
+def truth_from_msg(message: Any) -> TruthReply:
     """What was told of ground truth.
 
     Raises:
@@ -492,9 +492,9 @@ def truth_from_msg(message: Any) -> Told:
     """
     stamp_ns = time_from_msg(message.header.stamp)
     if message.kind == STATE:
-        return Told(stamp_ns, state=state_from_msg(message.state), error=message.error)
+        return TruthReply(stamp_ns, state=state_from_msg(message.state), error=message.error)
     if message.kind == OUTCOME:
-        return Told(stamp_ns, outcome=message.last_outcome, error=message.error)
+        return TruthReply(stamp_ns, outcome=message.last_outcome, error=message.error)
     raise InputError(f'truth: kind = {message.kind} is neither {STATE} nor {OUTCOME}')
 
 
@@ -741,7 +741,7 @@ class Messages:
             status=STATUSES[event.feedback.status], message=text(event.feedback.message),
             after=self.time_to_msg(event.feedback.stamp_ns), seconds=event.seconds)
 
-    def truth_to_msg(self, told: Told, episode_id: str) -> Any:
+    def truth_to_msg(self, told: TruthReply, episode_id: str) -> Any:
         """What was told of ground truth, as a message."""
         return self._own(
             'Truth', header=self.header(told.stamp_ns), episode_id=episode_id,
@@ -849,35 +849,11 @@ class BagMessages:
         except (SerdeError, ValueError, struct.error) as error:
             raise InputError(f'{name}: its bytes cannot be read ({error})') from error
 
-    def completed(self, message: Any, name: str) -> Any:
-        """A message of another version as one of this: fields that it lacks have their defaults.
-
-        Args:
-            message: decoded by its own definition.
-            name: of its type.
-
-        Raises:
-            InputError: an unknown type.
-        """
-        values = {}
-        for field, kind in self._fields(name).items():
-            own = getattr(message, field, None)
-            values[field] = self._default(kind) if own is None else self._complete(own, kind)
-        return self.types.store.types[name](**values)
-
     def _fields(self, name: str) -> dict[str, Any]:
         try:
             return dict(self.types.store.get_msgdef(name).fields)
         except KeyError as error:
             raise InputError(f'message type {name!r} is unknown') from error
-
-    def _complete(self, value: Any, kind: Any) -> Any:
-        node, detail = kind
-        if _is_name(node):
-            return self.completed(value, detail)
-        if _is_base(node) or _is_base(detail[0][0]):
-            return value
-        return [self._complete(item, detail[0]) for item in value]
 
     def _default(self, kind: Any) -> Any:
         node, detail = kind

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import InfrastructureError, InputError, Observation
 from sightplan.records import topics
-from sightplan.records.bag_reading import Bag, BagMessage, open_bag
+from sightplan.records.bag_reading import Bag, BagMessage, Place, open_bag
 from sightplan.records.messages import image_from_msg, raw_stamp_ns
 
 _ORDER = (topics.CAMERA_LABELLED, topics.CAMERA_IMAGE)
@@ -26,7 +26,7 @@ class _Place:
     rank: int
     topic: str
     log_ns: int
-    place: tuple[int, ...]
+    place: Place
 
 
 class Pictures:
@@ -46,7 +46,7 @@ class Pictures:
         """
         self._bag, self._most = bag, most
         self._index: dict[int, list[_Place]] | None = None
-        self._decoded: OrderedDict[tuple[int, ...], tuple[NDArray[np.uint8], str]] = OrderedDict()
+        self._decoded: OrderedDict[Place, tuple[NDArray[np.uint8], str]] = OrderedDict()
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
              ) -> NDArray[np.uint8] | None:

@@ -1,4 +1,4 @@
-"""Episodes as their bags tell them: the events of the loop, the truth, and the pictures.
+"""Episodes as bags hold them: the events of the loop, the truth, and the pictures.
 
 Any bag with the agent's topics will do: one of the recorder's, or one that ``ros2 bag record -a``
 wrote beside a real arm, with many other topics, several episodes, and names in a namespace.
@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,33 +20,27 @@ from sightplan.model import (
     EpisodeEvent,
     EpisodeSpec,
     EpisodeStarted,
-    FeedbackStatus,
     InputError,
     Observation,
     SightplanError,
-    Stepped,
 )
 from sightplan.records import topics
-from sightplan.records.assembly import Arrival, Assembly
-from sightplan.records.bag_reading import Bag, BagMessage, open_bag, type_store
+from sightplan.records.bag_reading import Bag, BagMessage, open_bag, outdated
 from sightplan.records.messages import (
-    BagMessages,
     EventReader,
-    message_types,
     read_problem,
     spec_from_msg,
     truth_from_msg,
 )
 from sightplan.records.pictures import Pictures
-from sightplan.records.truth import RecordedTruth, Told
+from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
+from sightplan.records.truth import RecordedTruth, TruthReply
 
 __all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 
 _MOST_NAMED = 5
 _MOST_LOST = 10_000
 """A number that is so far beyond the one before is damaged."""
-_TRIED = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED)
-"""Of these actions the world tells what became of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +52,10 @@ class RecordedEpisode:
         spec: what identified it; its problem has no initial state if the recorder had none.
         domain: of the problem, with the PDDL text of the bag.
         events: in order, EpisodeStarted first; their observations have ids and stamps and what was
-            known about the look, and no image (see ``image``). Without EpisodeEnded as the last
+            known about them, and no image (see ``image``). Without EpisodeEnded as the last
             one it was cut off.
         truth: None if none was recorded (a real robot).
-        complaints: what is missing or damaged, in words; empty for a whole episode.
+        warnings: what is missing or damaged, in words; empty for a whole episode.
         lost: numbers of the events that are missing from ``events`` (EpisodeStarted is 0).
         received_ns: when each event was recorded [ns since 1970].
         namespace: of the topics it was recorded from, for example ``/arm_1``; '' for none.
@@ -74,20 +67,20 @@ class RecordedEpisode:
     domain: Domain
     events: tuple[EpisodeEvent, ...]
     truth: RecordedTruth | None
-    complaints: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     lost: tuple[int, ...] = ()
     received_ns: tuple[int, ...] = ()
     namespace: str = ''
     pictures: Pictures | None = field(default=None, repr=False)
 
     def image(self, observation: Observation) -> NDArray[np.uint8] | None:
-        """The picture of a look, as models saw it: (H, W, 3) uint8 RGB; None if absent."""
+        """The picture of an observation, as models saw it: (H, W, 3) uint8 RGB; None if absent."""
         if self.pictures is None or not observation.image_id:
             return None
         return self.pictures.find(observation.stamp_ns, observation.image_id, self.namespace)
 
     def with_image(self, observation: Observation) -> Observation:
-        """The look with its picture (as it is if that is absent)."""
+        """The observation with its picture (as it is if that is absent)."""
         image = self.image(observation)
         return observation if image is None else dataclasses.replace(observation, image=image)
 
@@ -99,24 +92,24 @@ def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
         InputError: it is no bag, or nothing of it can be read.
     """
     opened = open_bag(bag)
-    attempts, complaints = _Collector(opened).collect()
+    attempts, warnings = _Collector(opened).collect()
     pictures = Pictures(opened)
     episodes = []
     for attempt in attempts:
         try:
             episodes.append(attempt.episode(opened.path, pictures))
         except SightplanError as error:
-            complaints.append(f'episode {attempt.episode_id!r} cannot be read: {error}')
-    complaints = [*opened.complaints, *complaints]
+            warnings.append(f'episode {attempt.episode_id!r} cannot be read: {error}')
+    warnings = [*opened.warnings, *warnings]
     if not episodes:
-        what = '; '.join(complaints) or ('it holds no message on a topic '
+        what = '; '.join(warnings) or ('it holds no message on a topic '
                                          f'{topics.AGENT_EPISODE}, in whatever namespace')
         raise InputError(f'{opened.path}: holds no episode ({what}); give a bag of a run of '
                          "sightplan's, or one that recorded the topics of the node agent")
-    torn = [episode for episode in episodes if episode.complaints] or episodes[-1:]
+    damaged = [episode for episode in episodes if episode.warnings] or episodes[-1:]
     for episode in episodes:
-        yield episode if episode not in torn else dataclasses.replace(
-            episode, complaints=tuple(dict.fromkeys((*complaints, *episode.complaints))))
+        yield episode if episode not in damaged else dataclasses.replace(
+            episode, warnings=tuple(dict.fromkeys((*warnings, *episode.warnings))))
 
 
 @dataclass
@@ -126,8 +119,8 @@ class _Attempt:
     namespace: str
     episode_id: str
     arrivals: list[Arrival] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    truth: list[TruthReply] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def episode(self, bag: Path, pictures: Pictures) -> RecordedEpisode:
         """What they tell.
@@ -144,7 +137,7 @@ class _Attempt:
         for arrival in self.arrivals[1:]:
             sequence = int(arrival.message.sequence)
             if sequence - number > _MOST_LOST:
-                self.complaints.append(f'event {sequence} on {arrival.topic} cannot follow event '
+                self.warnings.append(f'event {sequence} on {arrival.topic} cannot follow event '
                                        f'{number - 1}; it is left out')
                 continue
             lost += range(number, sequence)
@@ -152,7 +145,7 @@ class _Attempt:
             try:
                 event = reader.event(arrival.topic, arrival.message)
             except (SightplanError, ValueError, TypeError, AttributeError) as error:
-                self.complaints.append(f'event {sequence} on {arrival.topic} makes no sense: '
+                self.warnings.append(f'event {sequence} on {arrival.topic} makes no sense: '
                                        f'{error}')
                 lost.append(sequence)
                 continue
@@ -161,19 +154,14 @@ class _Attempt:
         if lost:
             named = ', '.join(map(str, lost[:_MOST_NAMED]))
             more = f' and {len(lost) - _MOST_NAMED} more' if len(lost) > _MOST_NAMED else ''
-            self.complaints.append(f'event {named}{more} of {number} is missing')
+            self.warnings.append(f'event {named}{more} of {number} is missing')
         if not isinstance(events[-1], EpisodeEnded):
-            self.complaints.append(f'the recording ends before the episode does, after '
+            self.warnings.append(f'the recording ends before the episode does, after '
                                    f'{len(events)} events')
-        truth = RecordedTruth(self.told) if self.told else None
-        if truth is not None and truth.outcomes_missing and any(
-                isinstance(event, Stepped) and event.feedback.status in _TRIED
-                for event in events):
-            self.complaints.append('an earlier version recorded it, which did not record what '
-                                   'became of actions')
+        truth = RecordedTruth(self.truth) if self.truth else None
         return RecordedEpisode(
             bag, spec, domain, tuple(events), truth,
-            tuple(f'episode {self.episode_id!r}: {text}' for text in self.complaints),
+            tuple(f'episode {self.episode_id!r}: {text}' for text in self.warnings),
             tuple(lost), tuple(received_ns), self.namespace, pictures)
 
 
@@ -188,13 +176,14 @@ class _Collector:
             known = topics.relative(name, wanted)
             if known is not None and topic.type in ('', topics.RECORDED[known[1]]):
                 self._topics[name] = known
-        self._make = BagMessages()
-        self._current: dict[str, bool] = {}  # topic to whether its type is of this version
-        self._assemblies: dict[str, Assembly] = {}
+                if outdated(topic.type, topic.definition, topic.encoding):
+                    raise InputError(f'{bag.path}: topic {name} was recorded by another version '
+                                     f'of sightplan, whose {topic.type} differs; record it again')
+        self._buffers: dict[str, ReorderBuffer] = {}
         self._attempts: list[_Attempt] = []
         self._open: dict[tuple[str, str], _Attempt] = {}
-        self._early: dict[tuple[str, str], list[Told]] = {}
-        self._complaints: list[str] = []
+        self._early: dict[tuple[str, str], list[TruthReply]] = {}
+        self._warnings: list[str] = []
 
     def collect(self) -> tuple[list[_Attempt], list[str]]:
         """The attempts, in order, and what belongs to none of them, in words."""
@@ -202,49 +191,38 @@ class _Collector:
             try:
                 self._take(message)
             except (InputError, ValueError, TypeError, AttributeError) as error:
-                self._complaints.append(str(error))
-        for namespace, assembly in self._assemblies.items():
-            for episode_id in assembly.unfinished:
+                self._warnings.append(str(error))
+        for namespace, buffer in self._buffers.items():
+            for episode_id in buffer.unfinished:
                 self._finish(namespace, episode_id)
-        return self._attempts, self._complaints
+        return self._attempts, self._warnings
 
     def _take(self, raw: BagMessage) -> None:
         namespace, topic = self._topics[raw.topic]
-        message = self._decode(raw)
+        message = self._bag.decode(raw)
         key = namespace, str(message.episode_id)
         if topic == topics.TRUTH:
-            told = truth_from_msg(message)
             attempt = self._open.get(key)
-            (self._early.setdefault(key, []) if attempt is None else attempt.told).append(told)
+            (self._early.setdefault(key, []) if attempt is None else attempt.truth).append(
+                truth_from_msg(message))
             return
-        assembly = self._assemblies.setdefault(namespace, Assembly())
+        buffer = self._buffers.setdefault(namespace, ReorderBuffer())
         arrival = Arrival(topic, message, b'', raw.log_ns)
-        if assembly.repeats(arrival):
+        if buffer.repeats(arrival):
             self._finish(namespace, key[1])
-        for ready in assembly.add(arrival):
+        for ready in buffer.add(arrival):
             if ready.starts:
-                self._open[key] = _Attempt(namespace, key[1], told=self._early.pop(key, []))
+                self._open[key] = _Attempt(namespace, key[1], truth=self._early.pop(key, []))
                 self._attempts.append(self._open[key])
             self._open[key].arrivals.append(ready)
 
     def _finish(self, namespace: str, episode_id: str) -> None:
         """Give an attempt what still waits for messages that are lost."""
-        waiting = self._assemblies[namespace].finish(episode_id)
+        waiting = self._buffers[namespace].finish(episode_id)
         attempt = self._open.get((namespace, episode_id))
         if attempt is not None and attempt.arrivals[0].starts and not any(
                 arrival.ends for arrival in attempt.arrivals):
             attempt.arrivals += waiting
         elif waiting:
-            self._complaints.append(f'{len(waiting)} messages of episode {episode_id!r} are left '
+            self._warnings.append(f'{len(waiting)} messages of episode {episode_id!r} are left '
                                     'out, because its start is missing')
-
-    def _decode(self, raw: BagMessage) -> Any:
-        """A message as this version has it."""
-        message = self._bag.decode(raw)
-        if raw.topic not in self._current:
-            topic, known = self._bag.topics[raw.topic], message_types().store
-            own = type_store(topic.type, topic.definition, topic.encoding)
-            self._current[raw.topic] = own.hash_rihs01(topic.type) == known.hash_rihs01(topic.type)
-        if self._current[raw.topic]:
-            return message
-        return self._make.completed(message, self._bag.topics[raw.topic].type)

@@ -16,40 +16,22 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
-import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from sightplan.metrics import measures
 from sightplan.metrics.failures import without_truth
-from sightplan.model import InfrastructureError, InputError, user_path
-from sightplan.records.whole_files import replacing
+from sightplan.model import InputError, user_path
+from sightplan.model.journal import Journal, Line, StorageError
+from sightplan.model.whole_files import replacing
 
 FORMAT = 1
-STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-"""What the system says where nothing can be written, by whomever: other runs would fail, too."""
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
 _OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')
 """Mappings of an identity whose keys are the user's."""
-_PATIENCE_S = 30.0
-"""How long one of several processes waits for the others."""
-_POLL_S = 0.002
-
-
-class StorageError(InfrastructureError):
-    """A file could not be written, as on a full disk; what was there before is as it was."""
-
-    @classmethod
-    def about(cls, path: Path | str, error: OSError) -> StorageError:
-        """The error of a file or directory; names the remedy."""
-        return cls(f'{path}: cannot be written ({error.strerror or error}); make room there, or '
-                   f'choose another --out; the same command then goes on')
 
 
 class RunStore:
@@ -66,9 +48,8 @@ class RunStore:
             InputError: ``~name`` names no user.
         """
         self.folder = user_path(folder).resolve()
-        self._file: int | None = None
+        self._journal = Journal(self.folder / 'episodes.jsonl')
         self._done: set[str] = set()
-        self._known = 0  # bytes of the file whose lines are in _done
         self._shared = False
         self._depth = 0
         self._fence: Callable[[], None] = _no_fence
@@ -102,18 +83,11 @@ class RunStore:
                 by another process, or cannot be written.
             StorageError: the disk is full, or broken.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = self._opened()
-        except OSError as error:
-            if error.errno in STORAGE_ERRORS:
-                raise StorageError.about(self.folder, error) from error
-            raise InputError(f'{self.folder}: cannot be written ({error.strerror}); '
-                             f'choose another --out') from error
+        self._journal.open()
         self._shared, self._fence = bool(command), fence or _no_fence
         try:
             if not self._shared:
-                self._lock()
+                self._journal.lock()
             with self.locked():
                 self._take_up(_plain(identity), _plain(session or {}), resume, retry_errors,
                               command)
@@ -124,9 +98,7 @@ class RunStore:
 
     def close(self) -> None:
         """Let go of the directory."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self._journal.close()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[set[str]]:
@@ -136,20 +108,19 @@ class RunStore:
             ValueError: the run is not open.
             InputError: another command has the run open.
         """
-        if self._file is None:
+        if not self._journal.is_open:
             raise ValueError('the run is not open')
         if not self._shared or self._depth:
             yield self._done
             return
-        self._lock()
-        self._depth += 1
-        try:
-            self._fence()
-            self._catch_up()
-            yield self._done
-        finally:
-            self._depth -= 1
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        with self._journal.locked():
+            self._depth += 1
+            try:
+                self._fence()
+                self._catch_up()
+                yield self._done
+            finally:
+                self._depth -= 1
 
     def append(self, line: Mapping[str, Any],
                before: Callable[[], None] | None = None) -> bool:
@@ -171,21 +142,11 @@ class RunStore:
         if episode_id in self._done and not self._shared:
             raise ValueError(f'episode {episode_id!r} is committed already')
         with self.locked() as done:
-            assert self._file is not None
             if episode_id in done:
                 return False
             if before is not None:
                 before()
-            content = _encode(line)
-            size = os.fstat(self._file).st_size
-            try:
-                if os.write(self._file, content) < len(content):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(self._file)
-            except OSError as error:
-                os.ftruncate(self._file, size)
-                raise StorageError.about(self._path, error) from error
-            self._known = size + len(content)
+            self._journal.append(line)
             done.add(episode_id)
         return True
 
@@ -195,14 +156,7 @@ class RunStore:
         Raises:
             InputError: a line in the middle is not readable; names file and line.
         """
-        try:
-            raw = self._path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise InputError(f'{self._path}: cannot be read ({error.strerror})') from error
-        lines, _ = _parse(raw, self._path)
-        return lines
+        return [_checked(line) for line in self._journal.read()]
 
     def done(self) -> set[str]:
         """Ids of the committed episodes."""
@@ -218,17 +172,11 @@ class RunStore:
             ValueError: the run is not open.
         """
         with self.locked():
-            assert self._file is not None
             lines = self.lines()
             kept = [line for line in lines if measures.scored(line) or without_truth(line)]
             if len(kept) < len(lines):
-                content = b''.join(map(_encode, kept))
-                _replace(self._path, content)
-                os.close(self._file)
-                self._file = self._opened()
-                self._lock()  # who waits for the old file sees that it was replaced
+                self._journal.replace(kept)
                 self._done = {line['id'] for line in kept}
-                self._known = len(content)
         return len(lines) - len(kept)
 
     def run_info(self) -> dict[str, Any]:
@@ -252,7 +200,7 @@ class RunStore:
 
     def note(self, key: str, value: object) -> None:
         """Set one top-level field of ``run.json`` (for example skipped problems)."""
-        with contextlib.nullcontext() if self._file is None else self.locked():
+        with self.locked() if self._journal.is_open else contextlib.nullcontext():
             info = self.run_info()
             if key not in info or info[key] != value:
                 self._write_json('run.json', {**info, key: value})
@@ -293,61 +241,24 @@ class RunStore:
             if commit != last.get('commit')]
         return found
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / 'episodes.jsonl'
-
-    def _opened(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-
-    def _lock(self) -> None:
-        """Lock the file that has the name now; of several processes one waits for its turn."""
-        assert self._file is not None
-        deadline = time.monotonic() + (_PATIENCE_S if self._shared else 0.0)
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise InputError(f'{self.folder}: another process is writing this run; wait '
-                                     f'for it, or choose another --out') from error
-                time.sleep(_POLL_S)
-                continue
-            try:
-                if os.fstat(self._file).st_ino == os.stat(self._path).st_ino:
-                    return
-            except FileNotFoundError:
-                pass
-            os.close(self._file)  # replaced meanwhile
-            self._file, self._known, self._done = self._opened(), 0, set()
-
     def _catch_up(self) -> None:
-        """Take in what other processes have committed, and remove a line that one left torn."""
-        assert self._file is not None
-        size = os.fstat(self._file).st_size
-        if size == self._known:
-            return
-        if size < self._known:  # cut from outside
-            self._known, self._done = 0, set()
-        raw = os.pread(self._file, size - self._known, self._known)
-        lines, good = _parse(raw, self._path)
-        if good < len(raw):
-            os.ftruncate(self._file, self._known + good)
-            os.fsync(self._file)
-        self._known += good
-        self._done |= {line['id'] for line in lines}
+        """Take in what other processes have committed."""
+        anew, content = self._journal.take_up()
+        if anew:
+            self._done.clear()
+        self._done.update(_checked(line)['id'] for line in content.lines)
 
     def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool,
                  retry_errors: bool, command: str) -> None:
-        assert self._file is not None
         if (self.folder / 'run.json').exists():
             info = self.run_info()
             if not resume:
                 raise InputError(f'{self.folder}: holds a run already; resume it or choose '
                                  f'another --out')
             self._check_identity(info['identity'], identity)
-        elif os.fstat(self._file).st_size:
-            raise InputError(f'{self._path}: exists without run.json; choose another --out')
+        elif not self._journal.empty:
+            raise InputError(f'{self._journal.path}: exists without run.json; choose another '
+                             f'--out')
         else:
             info = {'format': FORMAT, 'identity': identity, 'sessions': []}
         self._catch_up()
@@ -376,26 +287,15 @@ class RunStore:
         _replace(self.folder / name, text.encode())
 
 
-def _parse(raw: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Committed lines, and the number of bytes they take; a torn last line is not committed."""
-    lines: list[dict[str, Any]] = []
-    good = 0
-    pieces = raw.split(b'\n')
-    for number, piece in enumerate(pieces[:-1], start=1):
-        line = None
-        with contextlib.suppress(ValueError):
-            line = json.loads(piece)
-        if not isinstance(line, dict) or 'id' not in line:
-            if number == len(pieces) - 1 and not pieces[-1]:
-                break
-            raise InputError(f'{path}:{number}: is not a line of results; remove it by hand')
-        lines.append(line)
-        good += len(piece) + 1
-    return lines, good
+def _checked(line: Line) -> dict[str, Any]:
+    """A line of results.
 
-
-def _encode(line: Mapping[str, Any]) -> bytes:
-    return (json.dumps(line, allow_nan=False) + '\n').encode()
+    Raises:
+        InputError: it is not one.
+    """
+    if 'id' not in line.data:
+        raise InputError(f'{line.where}: is not a line of results; remove it by hand')
+    return line.data
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Ground truth as it was told while an episode was scored: noted, and told again."""
+"""Ground truth as it was given while an episode was scored: recorded, and given again."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sightplan.model import Atom, InfrastructureError, State, TruthSource, World
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TruthReply:
     """One answer of a TruthSource: a state, an outcome, or why there is none.
 
     Attributes:
         stamp_ns: world time it is of [ns]; 0: the time when it was asked.
         state: what was true; None for an outcome.
         outcome: what became of the action that ended then; None for a state.
-        error: why it could not be told; then ``state`` is empty, or ``outcome`` ''.
+        error: why it could not be had; then ``state`` is empty, or ``outcome`` ''.
     """
 
     stamp_ns: int
@@ -26,9 +26,9 @@ class Told:
 
 
 class NotedTruth:
-    """A TruthSource that notes what another one tells, failures included."""
+    """A TruthSource that passes on each reply of another one, failures included."""
 
-    def __init__(self, truth: TruthSource, note: Callable[[Told], None]) -> None:
+    def __init__(self, truth: TruthSource, note: Callable[[TruthReply], None]) -> None:
         """Ask ``truth``; ``note`` takes each answer."""
         self._truth, self._note = truth, note
         self._outcome_ns = 0
@@ -48,9 +48,9 @@ class NotedTruth:
         try:
             state = self._truth.state(stamp_ns)
         except InfrastructureError as error:
-            self._note(Told(stamp_ns or 0, state=frozenset(), error=str(error)))
+            self._note(TruthReply(stamp_ns or 0, state=frozenset(), error=str(error)))
             raise
-        self._note(Told(stamp_ns or 0, state=state))
+        self._note(TruthReply(stamp_ns or 0, state=state))
         return state
 
     def last_outcome(self) -> str:
@@ -58,34 +58,24 @@ class NotedTruth:
         try:
             outcome = self._truth.last_outcome()
         except InfrastructureError as error:
-            self._note(Told(self._outcome_ns, outcome='', error=str(error)))
+            self._note(TruthReply(self._outcome_ns, outcome='', error=str(error)))
             raise
-        self._note(Told(self._outcome_ns, outcome=outcome))
+        self._note(TruthReply(self._outcome_ns, outcome=outcome))
         return outcome
 
 
 class RecordedTruth:
-    """A TruthSource out of a bag: the states and outcomes that the live scorer was told."""
+    """A TruthSource out of a bag: the states and outcomes that the live scorer had."""
 
-    def __init__(self, told: Iterable[Told]) -> None:
-        """Keep what was told, in order."""
-        self._told = tuple(told)
-        self._states: dict[int, Told] = {}
-        for item in self._told:
+    def __init__(self, replies: Iterable[TruthReply]) -> None:
+        """Keep the replies, in order."""
+        self.replies = tuple(replies)
+        self._states: dict[int, TruthReply] = {}
+        for item in self.replies:
             known = self._states.get(item.stamp_ns)
             if item.state is not None and (known is None or not item.error):
                 self._states[item.stamp_ns] = item
         self._outcome_ns = 0
-
-    @property
-    def told(self) -> tuple[Told, ...]:
-        """All that was told, in order, failures included."""
-        return self._told
-
-    @property
-    def outcomes_missing(self) -> bool:
-        """Whether no outcome of an action is known: nobody asked, or an old recorder wrote it."""
-        return all(item.outcome is None for item in self._told)
 
     def look_back_to(self, stamp_ns: int) -> None:
         """Make ``last_outcome`` tell of the action that ended at this world time."""
@@ -112,35 +102,33 @@ class RecordedTruth:
     def last_outcome(self) -> str:
         """What became of the action that ``look_back_to`` names.
 
-        Bags of before November 2026 hold no outcomes: ''.
-
         Raises:
-            WorldError: the bag has outcomes, but not this one.
+            WorldError: the bag does not have it.
         """
-        return self.retold().outcome_at(self._outcome_ns)
+        return self.repeated().outcome_at(self._outcome_ns)
 
     def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
         """Whether an atom held at a world time; None where that is not known."""
         found = self._states.get(stamp_ns)
         return None if found is None or found.error or found.state is None else atom in found.state
 
-    def retold(self) -> Retold:
-        """The same answers once more, in the order in which they were given."""
-        return Retold(self._told)
+    def repeated(self) -> RepeatedTruth:
+        """The same replies once more, in the order in which they were given."""
+        return RepeatedTruth(self.replies)
 
 
-class Retold:
+class RepeatedTruth:
     """A TruthSource that repeats recorded answers, each to the question that had it.
 
     The same question may have had several answers (the first may have failed, two actions may
     have ended at the same time): they come in their order, the last one for ever.
     """
 
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, replies: Iterable[TruthReply]) -> None:
         """Begin at the first."""
-        self._states: dict[int, list[Told]] = {}
-        self._outcomes: dict[int, list[Told]] = {}
-        for item in told:
+        self._states: dict[int, list[TruthReply]] = {}
+        self._outcomes: dict[int, list[TruthReply]] = {}
+        for item in replies:
             table = self._states if item.state is not None else self._outcomes
             table.setdefault(item.stamp_ns, []).append(item)
         self._outcome_ns = 0
@@ -161,17 +149,15 @@ class Retold:
         return self.outcome_at(self._outcome_ns)
 
     def outcome_at(self, stamp_ns: int) -> str:
-        """What became of the action that ended at a world time; '' where none are recorded.
+        """What became of the action that ended at a world time.
 
         Raises:
-            WorldError: others are recorded, but not this one.
+            WorldError: it was not recorded.
         """
-        if not self._outcomes:
-            return ''
         return self._next(self._outcomes, stamp_ns, f'no outcome at {stamp_ns} ns').outcome or ''
 
     @staticmethod
-    def _next(table: dict[int, list[Told]], stamp_ns: int, missing: str) -> Told:
+    def _next(table: dict[int, list[TruthReply]], stamp_ns: int, missing: str) -> TruthReply:
         waiting = table.get(stamp_ns)
         if not waiting:
             raise WorldError(f'{missing} was recorded')

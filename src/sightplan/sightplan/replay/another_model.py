@@ -102,7 +102,7 @@ class AnotherModel:
                 known = episode
         if not self._domains:
             raise InfrastructureError('nothing could be read: ' + '; '.join(
-                f'{name}: {text}' for name, texts in sources.complaints.items()
+                f'{name}: {text}' for name, texts in sources.warnings.items()
                 for text in texts))
         if len(self._domains) > 1 and hasattr(self._settings, 'domain'):
             raise InputError(f'the bags are of domains {", ".join(self._domains)}, and backend '

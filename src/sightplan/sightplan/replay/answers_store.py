@@ -10,10 +10,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,15 +19,15 @@ from typing import Any, Self
 from sightplan.grounding.observation_model import problem_key
 from sightplan.model import (
     Answer,
-    InfrastructureError,
     InputError,
     Question,
     Verdict,
     user_path,
 )
+from sightplan.model.journal import Journal, Line, StorageError
+from sightplan.model.whole_files import replacing
 from sightplan.records.answers_reading import parse_answer
 from sightplan.records.bag_reading import SUFFIXES
-from sightplan.records.whole_files import replacing
 from sightplan.replay.batches import Batch
 
 FORMAT = 2
@@ -72,16 +69,14 @@ class AnswersStore:
             InputError: see ``check_folder``.
         """
         self.folder = check_folder(folder)
-        self._file: int | None = None
+        self._journal = Journal(self.folder / ANSWERS)
         self._info: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self._journal.close()
 
     def open(self, identity: Mapping[str, Any], session: Mapping[str, Any] | None = None,
              ) -> dict[Key, tuple[Answer, ...]]:
@@ -98,34 +93,22 @@ class AnswersStore:
             InputError: the directory holds another replay (names what differs), is in use, cannot
                 be written, or a line is damaged.
         """
-        path = self.folder / ANSWERS
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(os.fstat(self._file), path.stat()):
-                raise BlockingIOError  # it has just been replaced
-        except BlockingIOError as error:
-            raise InputError(f'{self.folder}: another process is writing this replay; wait for '
-                             f'it, or choose another --out') from error
-        except OSError as error:
-            raise InputError(f'{self.folder}: cannot be written ({error.strerror}); choose '
-                             f'another --out') from error
-        raw = path.read_bytes()
+        self._journal.open()
+        self._journal.lock()
         identity = json.loads(json.dumps(identity))
         if (self.folder / NAME).exists():
             self._info = self._read_info()
             self._check(self._info.get('identity') or {}, identity)
-        elif raw:
-            raise InputError(f'{path}: exists without {NAME}; choose another --out')
+        elif not self._journal.empty:
+            raise InputError(f'{self._journal.path}: exists without {NAME}; choose another --out')
         else:
             self._info = {'format': FORMAT, 'identity': identity, 'sessions': []}
         self._info['sessions'] = [*self._info['sessions'], dict(session or {})]
         self._write_info()
-        done, good = _read(raw, path)
-        if good < len(raw):
-            os.ftruncate(self._file, good)
-            os.fsync(self._file)
+        _, content = self._journal.take_up()
+        done, whole = _batches(content.lines)
+        if whole < len(content.lines):
+            self._journal.replace(line.data for line in content.lines[:whole])
         return done
 
     @property
@@ -152,21 +135,9 @@ class AnswersStore:
             seconds: wall-clock time of the batch [s].
 
         Raises:
-            InfrastructureError: they could not be written; nothing is left of them.
+            StorageError: they could not be written; nothing is left of them.
         """
-        if self._file is None:
-            raise ValueError('the replay is not open')
-        content = ''.join(json.dumps(line, allow_nan=False) + '\n' for line in _lines(
-            batch, questions, answers, truths, model, prompt, seconds)).encode()
-        size = os.fstat(self._file).st_size
-        try:
-            if os.write(self._file, content) < len(content):
-                raise OSError(28, os.strerror(28))
-            os.fsync(self._file)
-        except OSError as error:
-            os.ftruncate(self._file, size)
-            raise InfrastructureError(f'{self.folder}: answers could not be written '
-                                      f'({error.strerror})') from error
+        self._journal.append(*_lines(batch, questions, answers, truths, model, prompt, seconds))
 
     def retell(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
         """Write what is known by now to be true beside answers that are there already.
@@ -178,31 +149,16 @@ class AnswersStore:
             the number of lines that were changed.
 
         Raises:
-            InfrastructureError: they could not be written; the old ones are still there.
+            StorageError: they could not be written; the old ones are still there.
         """
-        path = self.folder / ANSWERS
-        lines, changed = path.read_bytes().split(b'\n')[:-1], 0
-        for place, line in enumerate(lines):
-            entry = json.loads(line)
+        lines, changed = [line.data for line in self._journal.read()], 0
+        for entry in lines:
             known = truths.get(_key(entry), ())
             if entry['number'] < len(known) and entry.get('truth') != known[entry['number']]:
                 entry['truth'] = known[entry['number']]
-                lines[place] = json.dumps(entry, allow_nan=False).encode()
                 changed += 1
-        if not changed:
-            return 0
-        try:
-            with replacing(path, synced=True) as temporary:
-                file = os.open(temporary, os.O_RDWR | os.O_APPEND)
-                # Locked before it is the file of answers.
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with open(file, 'wb', closefd=False) as content:
-                    content.write(b''.join(line + b'\n' for line in lines))
-        except OSError as error:
-            raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
-        if self._file is not None:
-            os.close(self._file)
-        self._file = file
+        if changed:
+            self._journal.replace(lines)
         return changed
 
     def _read_info(self) -> dict[str, Any]:
@@ -233,7 +189,7 @@ class AnswersStore:
                 temporary.write_text(
                     json.dumps(self._info, indent=2, allow_nan=False) + '\n', 'utf-8')
         except OSError as error:
-            raise InfrastructureError(f'{path}: cannot be written ({error.strerror})') from error
+            raise StorageError.about(path, error) from error
 
 
 def _lines(batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
@@ -276,33 +232,26 @@ def _said(answer: Answer) -> str | None:
     return None if answer.verdict is Verdict.UNPARSED else answer.verdict.value
 
 
-def _read(raw: bytes, path: Path) -> tuple[dict[Key, tuple[Answer, ...]], int]:
-    """The complete batches, and the number of bytes up to the end of the last one."""
+def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]:
+    """The complete batches, and the number of lines up to the end of the last one."""
     done: dict[Key, tuple[Answer, ...]] = {}
     batch: list[Answer] = []
-    good = end = 0
-    pieces = raw.split(b'\n')[:-1]
-    for number, piece in enumerate(pieces, 1):
-        end += len(piece) + 1
-        entry: Any = None
-        with contextlib.suppress(ValueError):
-            entry = json.loads(piece)
+    whole = 0
+    for number, (where, entry, _) in enumerate(lines, 1):
         try:
             key = _key(entry)
-            answer = parse_answer(entry, f'{path}:{number}')
+            answer = parse_answer(entry, where)
             place, of = int(entry['number']), int(entry['of'])
         except (TypeError, KeyError, ValueError) as error:
-            if number == len(pieces):
-                break  # torn by a crash
-            raise InputError(f'{path}:{number}: is not an answer of a replay; remove the lines '
-                             f'from there on by hand') from error
+            raise InputError(f'{where}: is not an answer of a replay; remove the lines from '
+                             f'there on by hand') from error
         if place != len(batch):
             batch = []
         if place == len(batch):
             batch.append(Answer(answer.atom, answer.verdict, answer.p_yes, answer.p_no))
         if len(batch) == of:
-            done[key], batch, good = tuple(batch), [], end
-    return done, good
+            done[key], batch, whole = tuple(batch), [], number
+    return done, whole
 
 
 def _key(entry: Mapping[str, Any]) -> Key:

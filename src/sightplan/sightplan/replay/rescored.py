@@ -82,7 +82,7 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
             live = sources.live(source)
             if live is not None:
                 seen.add(live['id'])
-                if not source.episode.complaints:
+                if not source.episode.warnings:
                     again.compared += 1
                     found = differences(live, line)
                     if found:

@@ -31,7 +31,7 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
-    truth = None if episode.truth is None else episode.truth.retold()
+    truth = None if episode.truth is None else episode.truth.repeated()
     scorer = episode_scorer(truth, suite)
     for event in _whole(episode):
         if isinstance(event, Stepped) and truth is not None:

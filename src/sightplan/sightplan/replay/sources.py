@@ -40,14 +40,14 @@ class Sources:
         bags: in order.
         left_out: bags of runs that no line of results names: of episodes that were broken off, or
             repeated later.
-        complaints: name of a bag to what is wrong with it, in words; grows while they are read.
+        warnings: name of a bag to what is wrong with it, in words; grows while they are read.
         unreadable: names of the bags of which nothing could be read.
         whole: runs whose every bag was asked for, not some of them.
     """
 
     bags: tuple[BagPlace, ...]
     left_out: tuple[Path, ...] = ()
-    complaints: dict[str, list[str]] = field(default_factory=dict)
+    warnings: dict[str, list[str]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
     whole: frozenset[Path] = frozenset()
     _lines: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
@@ -108,26 +108,26 @@ class Sources:
         return self._live.get((source.name, source.episode.spec.episode_id))
 
     def read(self, bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
-        """The episodes, bag by bag; what is wrong with them is noted in ``complaints``."""
+        """The episodes, bag by bag; what is wrong with them is noted in ``warnings``."""
         for bag in self.bags if bags is None else bags:
-            complaints: list[str] = []
-            self.complaints.pop(bag.name, None)
+            warnings: list[str] = []
+            self.warnings.pop(bag.name, None)
             self.unreadable.discard(bag.name)
             found = 0
             try:
                 for source in _attempts(bag.name, list(read_episodes(bag.path))):
                     found += 1
-                    complaints += _complaints(source.episode)
+                    warnings += _warnings(source.episode)
                     yield source
             except InputError as error:
-                complaints.append(str(error))
+                warnings.append(str(error))
                 if not found:
                     self.unreadable.add(bag.name)
-            if not found and not complaints:
-                complaints.append('holds no episode')
+            if not found and not warnings:
+                warnings.append('holds no episode')
                 self.unreadable.add(bag.name)
-            if complaints:
-                self.complaints[bag.name] = list(dict.fromkeys(complaints))
+            if warnings:
+                self.warnings[bag.name] = list(dict.fromkeys(warnings))
 
     def digests(self) -> dict[str, str]:
         """SHA-256 over the content of each bag, first 16 hex digits, by name.
@@ -150,11 +150,11 @@ def _attempts(name: str, episodes: Sequence[RecordedEpisode]) -> Iterator[Source
         yield Source(name, episode, number, number == len(own) - 1 and len(set(own)) == 1)
 
 
-def _complaints(episode: RecordedEpisode) -> tuple[str, ...]:
+def _warnings(episode: RecordedEpisode) -> tuple[str, ...]:
     cut = episode.events and not isinstance(episode.events[-1], EpisodeEnded)
-    if cut and not episode.complaints:
+    if cut and not episode.warnings:
         return ('the end of the episode is missing',)
-    return episode.complaints
+    return episode.warnings
 
 
 def _run_of(bag: Path) -> Path | None:
@@ -209,7 +209,7 @@ def describe(source: Source) -> dict[str, Any]:
         ``split``, ``method``, ``model`` ('' if none answered), ``steps``, ``questions``,
         ``looks``, ``images`` (distinct ones), ``pictures`` (whether that of the first look is
         there), ``truth`` (whether the bag has any), ``ended`` (why; '' if the end is missing),
-        ``complaints``.
+        ``warnings``.
     """
     episode = source.episode
     events = episode.events
@@ -228,4 +228,4 @@ def describe(source: Source) -> dict[str, Any]:
         'pictures': any(episode.image(look) is not None for look in looks[:1]),
         'truth': episode.truth is not None,
         'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
-        'complaints': list(_complaints(episode))}
+        'warnings': list(_warnings(episode))}

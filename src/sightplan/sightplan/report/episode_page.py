@@ -34,8 +34,8 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.report.failures_picture import for_page
 from sightplan.report.html import jpeg_uri, render, seconds, words
 
 HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '
@@ -244,7 +244,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         notes += [] if line.get('bag') and complaint else [HINT]
     else:
         steps = _steps_of_bag(recorded, line)
-        notes = list(recorded.complaints)
+        notes = list(recorded.warnings)
     if failure:
         here = min(failure['step'], len(steps) - 1)
         steps = [replace(step, here=number == here) for number, step in enumerate(steps)]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import sightplan
 from sightplan.metrics import cause_of
 from sightplan.model import InputError
-from sightplan.records.whole_files import replacing
+from sightplan.model.whole_files import replacing
 from sightplan.report.results import Results, RunResults, completed
 from sightplan.report.tables import Column, Kind, Table, make_tables
 

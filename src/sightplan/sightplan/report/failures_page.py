@@ -7,8 +7,8 @@ from typing import Any
 
 from sightplan.metrics import RULES, Cause, wilson
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.report.failures import Column, FailedEpisode, history
-from sightplan.report.failures_picture import for_page
 from sightplan.report.html import jpeg_uri, render
 
 

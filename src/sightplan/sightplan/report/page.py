@@ -18,9 +18,9 @@ from sightplan.metrics.calibration import Bin, Reliability
 from sightplan.metrics.failures import cause_of
 from sightplan.model import InputError
 from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.report import episode_page, plots
-from sightplan.report.failures_picture import for_page
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan.report.labels import KEYS, labels, words_apart
 from sightplan.report.results import (

@@ -230,7 +230,7 @@ class RerunLog:
         goal = ', '.join(map(str, spec.problem.goal))
         self._about = [
             f'**{_plain(spec.episode_id)}**', '',
-            (f'{_plain(spec.problem.domain)}, problem {_plain(spec.problem.name)}, method '
+            (f'{_plain(spec.problem.domain_name)}, problem {_plain(spec.problem.name)}, method '
              f'{_plain(spec.method)}, at most {spec.max_actions} actions'), '',
             f'Goal: {_plain(goal)}', '']
         self._text(EPISODE, [*self._about, 'Under way.'])

@@ -175,7 +175,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
 }
 _NEEDED: Mapping[str, Callable[[Any], bool]] = {
     'id': lambda value: isinstance(value, str) and bool(value),
-    'measures': _mapping(_optional(_is_number)), 'stop': _is_text}
+    'cluster': _is_text, 'measures': _mapping(_optional(_is_number)), 'stop': _is_text}
 
 
 def wrong_field(line: object) -> str:

@@ -177,7 +177,7 @@ class EpisodeWork:
         policy_settings(settings.method, settings.method_options)
         with ExitStack() as stack:
             self._world = world or _made(stack, worlds.make_world(
-                self._domain.name, settings.world_options))
+                self._domain.reference, settings.world_options))
             if not isinstance(self._world, TruthSource):
                 raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
                                  f'truth, so that episodes cannot be scored in process')
@@ -235,8 +235,9 @@ class EpisodeWork:
         self._scorer = episode_scorer(self._bags.truth if self._bags else self._truth, self.plan.suite)
         self._log: AnswersLog | None = None
         if settings.answers_log:
-            self._log = AnswersLog(store.folder, self._truth, self._domain.question_hash,
-                                   backend_reads_prompt(settings.backend))
+            self._log = _made(stack, AnswersLog(
+                store.folder, self._truth, self._domain.question_hash,
+                backend_reads_prompt(settings.backend)))
             with store.locked() as done:
                 self._log.open(done)
         self._images = FailureImages(store.folder) if settings.failure_images else None

@@ -67,7 +67,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),
-        'world': world_identity(domain.name, settings.world_options),
+        'world': world_identity(domain, settings.world_options),
     }
 
 

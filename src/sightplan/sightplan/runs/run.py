@@ -230,7 +230,7 @@ def default_out(settings: RunSettings) -> str:
     """A fresh run directory below ``runs/``, named by time and content."""
     now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
     what = Path(settings.problems).name if settings.problems else settings.split
-    suite = Path(settings.suite).name if settings.suite else settings.domain
+    suite = Path(settings.suite).name if settings.suite else Path(settings.domain).name
     first = Path('runs') / f'{now}-{suite}-{what}-{settings.method}'
     names = itertools.chain((first,), (first.with_name(f'{first.name}-{n}')
                                        for n in itertools.count(2)))

@@ -28,7 +28,7 @@ class RunSettings:
 
     suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split belong '
                        'to, if any')
-    domain: str = param('blocksworld', 'Domain: a folder of sightplan.domains')
+    domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its folder')
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
     problems: str = param('', 'Folder of problem files to use instead of a split')
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')

@@ -1,56 +1,91 @@
-"""Worlds by the domain that they show."""
+"""Worlds by the domain that they show.
+
+What shows a domain's problems is, in this order: the installed world that its ``domain.yaml``
+names under ``world``; ``make_world(**options)`` of a ``world.py`` in its folder; the installed
+world of the domain's own name; else a ``SymbolicWorld`` that draws nothing. Installed worlds are
+entry points of the group ``sightplan.worlds``, functions like ``make_world``.
+"""
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-from collections.abc import Mapping
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
-from sightplan.model import InputError, World
+from sightplan.domains import Domain, SymbolicWorld, load_domain
+from sightplan.model import InputError, World, plugins
 
 WORLDS = 'sightplan.worlds'
-
+"""Entry points of installed worlds: functions that make one from named options."""
 
 def world_names() -> tuple[str, ...]:
-    """Domains for which a world is installed (entry points of the group sightplan.worlds)."""
-    return tuple(sorted({p.name for p in importlib.metadata.entry_points(group=WORLDS)}))
+    """Names of the installed worlds."""
+    return tuple(plugins.entry_points(WORLDS))
 
 
 def make_world(domain: str, options: Mapping[str, Any] | None = None) -> World:
     """Make the world that shows a domain's problems.
 
     Args:
-        domain: name of the domain.
+        domain: name of the domain, or path of its folder.
         options: settings of the world.
 
     Raises:
-        InputError: no world for this domain is installed, or the options are wrong.
+        InputError: there is no such domain, its world is not installed, or the options are wrong.
         WorldError: the world could not be started.
     """
-    found = importlib.metadata.entry_points(group=WORLDS, name=domain)
-    if not found:
-        raise InputError(f'no world for domain {domain!r} is installed (installed: '
-                         f'{", ".join(world_names()) or "none"}); build the workspace, or install '
-                         f'the package that has it')
-    return cast(World, next(iter(found)).load()(**(options or {})))
+    make, where = _maker(load_domain(domain))
+    try:
+        inspect.signature(make).bind(**(options or {}))
+    except TypeError as error:
+        raise InputError(f'{where}: options {dict(options or {})!r}: {error} (its parameters: '
+                         f'{inspect.signature(make)})') from error
+    return cast(World, make(**(options or {})))
 
 
-def world_identity(domain: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A world's settings, and what they refer to by its content, where the world says so.
+def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A world's settings, what they refer to by its content, and the world itself by its own.
 
-    The module of a world's entry point may have a function ``world_identity(options)``, which
-    gives what is to be noted besides the options.
+    The last holds for a ``world.py`` of a domain's folder (``sha256``: first 12 hex digits).
+
+    The module of the world may have a function ``world_identity(options)``, which gives what is
+    to be noted besides the options.
 
     Args:
-        domain: name of the domain.
+        domain: the domain, its name, or the path of its folder.
         options: settings of the world.
 
     Raises:
         InputError: what the options refer to cannot be read.
     """
+    loaded = domain if isinstance(domain, Domain) else load_domain(domain)
+    own = None if loaded.world else loaded.part('world')
     found = {**options}
-    for entry in importlib.metadata.entry_points(group=WORLDS, name=domain) if options else ():
-        more = getattr(importlib.import_module(entry.module), 'world_identity', None)
+    if own is not None:
+        found['sha256'] = hashlib.sha256(Path(str(own.__file__)).read_bytes()).hexdigest()[:12]
+    if options:
+        module = own or inspect.getmodule(_maker(loaded)[0])
+        more = getattr(module, 'world_identity', None)
         found.update(more(options) if more is not None else {})
     return found
+
+
+def _maker(domain: Domain) -> tuple[Callable[..., Any], str]:
+    """What makes a domain's world, and what to call it in messages."""
+    if domain.world and domain.world not in world_names():
+        raise InputError(f'{domain.folder / "domain.yaml"}: world = {domain.world!r} is not '
+                         f'installed (installed: {", ".join(world_names()) or "none"}); build the '
+                         f'workspace, or install the package that has it')
+    own: ModuleType | None = None if domain.world else domain.part('world')
+    if own is not None:
+        make, where = getattr(own, 'make_world', None), str(domain.folder / 'world.py')
+    elif (name := domain.world or domain.name) in world_names():
+        make, where = plugins.load_object('world', name, WORLDS), f'world {name}'
+    else:
+        return SymbolicWorld, f'the world without pictures of domain {domain.name}'
+    if not callable(make):
+        raise InputError(f'{where}: has no function make_world(**options); add it')
+    return make, where

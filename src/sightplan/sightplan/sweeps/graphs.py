@@ -17,8 +17,10 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from sightplan.graphs.graph import find_graph
+from sightplan.graphs.up import run_graph
 from sightplan.metrics import measures
-from sightplan.model import InputError
+from sightplan.model import InputError, SightplanError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings
 from sightplan.sweeps.work import Chunk, Outcome
@@ -97,8 +99,13 @@ def main(arguments: list[str]) -> int:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != int(parent):
         return 1
-    from sightplan import cli
-    return cli.main(['up', 'experiment', *rest])
+    try:
+        graph = find_graph('experiment')
+        values = graph.values(rest)
+        return run_graph(graph.chosen(values), values).code
+    except SightplanError as error:
+        print(f'sightplan up: {error}', file=sys.stderr)
+        return _USAGE if isinstance(error, InputError) else 1
 
 
 if __name__ == '__main__':

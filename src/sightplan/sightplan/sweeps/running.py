@@ -27,9 +27,9 @@ from typing import Any, Protocol
 
 from sightplan.metrics import measures
 from sightplan.model import CancelledError, InputError, SightplanError, Usage
+from sightplan.model.journal import StorageError
+from sightplan.model.whole_files import replacing
 from sightplan.records import RunStore
-from sightplan.records.run_store import StorageError
-from sightplan.records.whole_files import replacing
 from sightplan.runs import (
     RunSettings,
     Walked,

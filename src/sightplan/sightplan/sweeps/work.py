@@ -19,7 +19,7 @@ from typing import Any
 from sightplan.agent import needs_model, needs_planner
 from sightplan.metrics import measures
 from sightplan.model import InputError, SightplanError
-from sightplan.records.run_store import STORAGE_ERRORS, StorageError
+from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.runs import (
     Line,
     OpenRun,

@@ -4,7 +4,8 @@ There are two kinds of request: many yes/no questions about one image, which a b
 one batch and, where it can, from probabilities without generating text; and a prompt of texts and
 images to which the model replies in free text.
 
-A backend is one module, ``sightplan.vlm.backends.<name>``, holding a frozen settings dataclass
+A backend is one module, ``sightplan.vlm.backends.<name>`` or an entry point of another package in
+the group ``sightplan.backends``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
 searching a model's name. Heavy libraries are imported only inside the module. A backend whose
 answers do not depend on the prompt around the questions has ``reads_prompt = False``.
@@ -12,8 +13,6 @@ answers do not depend on the prompt around the questions has ``reads_prompt = Fa
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,8 +30,15 @@ from sightplan.model import (
     TruthSource,
     Usage,
     check_settings,
+    plugins,
     settings_fields,
 )
+from sightplan.vlm import backends
+
+GROUP = 'sightplan.backends'
+"""Entry points of other packages' backends."""
+
+_PARTS = {'Settings': (), 'Backend': ('needs_truth', 'needs_pixels', 'generates')}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +177,11 @@ class BackendUser:
 
 def backend_names() -> tuple[str, ...]:
     """Names of the installed backends."""
-    from sightplan.vlm import backends
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(backends.__path__)
-                        if not m.name.startswith('_')))
+    return plugins.module_names(backends, GROUP)
 
 
 def _module(name: str) -> Any:
-    if name not in backend_names():
-        raise InputError(f'backend {name!r} is unknown; '
-                         f'choose one of {", ".join(backend_names())}')
-    return importlib.import_module(f'sightplan.vlm.backends.{name}')
+    return plugins.load_module('backend', name, backends, GROUP, _PARTS)
 
 
 def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:

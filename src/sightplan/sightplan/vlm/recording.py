@@ -22,13 +22,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
-import fcntl
 import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -45,6 +43,7 @@ from sightplan.model import (
     used_between,
     user_path,
 )
+from sightplan.model.journal import Journal, Line, read_lines
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import (
     Backend,
@@ -59,6 +58,8 @@ from sightplan.vlm.api import (
 FORMAT = 1
 NAME = 'replies.jsonl'
 """Name of the recording in a run directory."""
+_NO_RECORDING = ('this is no recording of replies (made with "sightplan run --record"); name '
+                 'another file')
 IMAGES = 'images'
 """Folder of the images beside a recording, as ``<image_id>.png``."""
 
@@ -134,7 +135,7 @@ class RecordingBackend(BackendUser):
         self._drawn: set[str] = set()
         self._lock = threading.Lock()
         self.path = user_path(path).resolve()
-        self._file = _Appended(self.path, {
+        self._journal = _taken_up(self.path, {
             'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
             'settings': dict(settings or {}), 'counted': backend.usage is not None},
             identity or {})
@@ -142,7 +143,7 @@ class RecordingBackend(BackendUser):
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
         self._episode = episode_id
-        self._file.write([{'kind': 'episode', 'episode': episode_id, 'split': split}])
+        self._journal.append({'kind': 'episode', 'episode': episode_id, 'split': split})
         super().start_episode(episode_id, split)
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
@@ -191,7 +192,7 @@ class RecordingBackend(BackendUser):
 
     def close(self) -> None:
         """Close the file, and the wrapped backend if it can be closed."""
-        self._file.close()
+        self._journal.close()
         close = getattr(self._backend, 'close', None)
         if close is not None:
             close()
@@ -225,7 +226,7 @@ class RecordingBackend(BackendUser):
             lines[-1]['usage'] = dataclasses.asdict(spent)
         if self._images:
             self._draw(parts)
-        self._file.write(lines)
+        self._journal.append(*lines)
 
     def _draw(self, parts: Sequence[Part | None]) -> None:
         from sightplan.vlm.backends._images import encode
@@ -247,74 +248,27 @@ class RecordingBackend(BackendUser):
                                           f'({error.strerror})') from error
 
 
-class _Appended:
-    """The file being written: one process at a time, whole lines only."""
-
-    def __init__(self, path: Path, header: Mapping[str, Any],
-                 identity: Mapping[str, Any]) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        except OSError as error:
-            raise InputError(f'{path}: cannot be written ({error.strerror}); record to another '
-                             f'file') from error
-        try:
-            self._take_up(header, identity)
-        except BaseException:
-            self.close()
-            raise
-
-    def _take_up(self, header: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        assert self._fd is not None
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f'{self._path}: another process is recording to it; record to '
-                             f'another file') from error
-        whole, first = 0, b''
-        with open(self._path, 'rb') as file:
-            for line in file:
-                if line.endswith(b'\n'):
-                    first = first or line
-                    whole += len(line)
-        if first:
-            there = _header(first, self._path)
-            if there['model'] != header['model']:
-                raise InputError(f'{self._path}: holds replies of {there["model"]!r}, not of '
-                                 f'{header["model"]!r}; record to another file')
-            if other := _difference(there, header, identity):
-                raise InputError(f'{self._path}: was recorded with {other}; set that again, or '
-                                 f'record to another file')
-        os.ftruncate(self._fd, whole)
-        if not first:
-            self.write([header])
-
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Append lines with one call.
-
-        Raises:
-            InfrastructureError: they could not be written; nothing is left of them.
-        """
-        content = ''.join(json.dumps(line) + '\n' for line in lines).encode()
-        with self._lock:
-            if self._fd is None:
-                raise InfrastructureError(f'{self._path}: is closed, nothing more is recorded')
-            size = os.fstat(self._fd).st_size
-            try:
-                if os.write(self._fd, content) < len(content):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(self._fd, size)
-                raise InfrastructureError(f'{self._path}: a reply could not be recorded '
-                                          f'({error.strerror})') from error
-
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+def _taken_up(path: Path, header: Mapping[str, Any], identity: Mapping[str, Any]) -> Journal:
+    """The file, open for this process alone."""
+    journal = Journal(path, synced=False)
+    journal.open()
+    try:
+        journal.lock()
+        lines = journal.take_up()[1].lines
+        if not lines:
+            journal.append(header)
+            return journal
+        there = _header(lines[0])
+        if there['model'] != header['model']:
+            raise InputError(f'{path}: holds replies of {there["model"]!r}, not of '
+                             f'{header["model"]!r}; record to another file')
+        if other := _difference(there, header, identity):
+            raise InputError(f'{path}: was recorded with {other}; set that again, or '
+                             f'record to another file')
+    except BaseException:
+        journal.close()
+        raise
+    return journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,15 +315,11 @@ def read_recording(path: Path) -> Recording:
     Raises:
         InputError: there is no such file, or it is no recording; names file and line.
     """
-    try:
-        with open(path, 'rb') as file:
-            lines = _whole_lines(file, path)
-            header = _header(next(lines, b''), path)
-            episodes = _entries(lines, path)
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror}); name a recording, made with '
-                         f'"sightplan run --record"') from error
-    return Recording(path, header['model'], bool(header.get('counted')), episodes)
+    lines = read_lines(path).lines
+    if not lines:
+        raise InputError(f'{path}:1: {_NO_RECORDING}')
+    header = _header(lines[0])
+    return Recording(path, header['model'], bool(header.get('counted')), _entries(lines[1:]))
 
 
 def _difference(there: Mapping[str, Any], header: Mapping[str, Any],
@@ -385,31 +335,20 @@ def _difference(there: Mapping[str, Any], header: Mapping[str, Any],
     return ''
 
 
-def _whole_lines(file: Any, path: Path) -> Iterator[bytes]:
-    for line in file:
-        if line.endswith(b'\n'):
-            yield line
-
-
-def _header(line: bytes, path: Path) -> dict[str, Any]:
-    try:
-        header = json.loads(line)
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict) or header.get('kind') != 'recording':
-        raise InputError(f'{path}:1: this is no recording of replies (made with "sightplan run '
-                         f'--record"); name another file')
+def _header(line: Line) -> dict[str, Any]:
+    header = line.data
+    if header.get('kind') != 'recording':
+        raise InputError(f'{line.where}: {_NO_RECORDING}')
     if header.get('format') != FORMAT or not isinstance(header.get('model'), str):
-        raise InputError(f'{path}:1: is a recording of format {header.get("format")!r}; this '
+        raise InputError(f'{line.where}: is a recording of format {header.get("format")!r}; this '
                          f'version reads format {FORMAT}')
     return header
 
 
-def _entries(lines: Iterator[bytes], path: Path) -> dict[str, list[Entry]]:
+def _entries(lines: Iterable[Line]) -> dict[str, list[Entry]]:
     episodes: dict[str, list[Entry]] = {'': []}
-    for number, line in enumerate(lines, start=2):
+    for where, data, _ in lines:
         try:
-            data = json.loads(line)
             kind = data['kind']
             if kind == 'episode':
                 episodes[_typed(data, 'episode', str)] = []
@@ -421,8 +360,8 @@ def _entries(lines: Iterator[bytes], path: Path) -> dict[str, list[Entry]]:
                 episodes.setdefault(_typed(data, 'episode', str), []).extend(_failed(data))
             elif kind != 'prompt':
                 raise ValueError(f'unknown kind {kind!r}')
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f'{path}:{number}: is not a line of a recording '
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f'{where}: is not a line of a recording '
                              f'({type(error).__name__}: {error}); remove it by hand') from error
     return episodes
 

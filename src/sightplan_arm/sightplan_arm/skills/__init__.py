@@ -7,10 +7,9 @@ its domain; the entry point is a function ``make_skills(robot, arm, camera, gate
 
 from __future__ import annotations
 
-import importlib.metadata
 from typing import Any, Protocol, cast
 
-from sightplan.model import Action, Belief, InputError, Problem
+from sightplan.model import Action, Belief, InputError, Problem, plugins
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Arm, Camera
 from sightplan_arm.skills.report import CAUSES, SkillReport, SkillResult
@@ -64,7 +63,7 @@ def load_skills(domain: str, robot: RobotConfig, arm: Arm, camera: Camera, gate:
     """Make the installed skills of a domain.
 
     Args:
-        domain: its name.
+        domain: its name, or the path of its folder.
         robot: configuration of the robot.
         arm: what moves; only the gate commands it.
         camera: what looks.
@@ -75,11 +74,10 @@ def load_skills(domain: str, robot: RobotConfig, arm: Arm, camera: Camera, gate:
     Raises:
         InputError: none are installed for this domain, or a setting is wrong.
     """
-    found = importlib.metadata.entry_points(group=GROUP, name=domain)
-    if not found:
-        names = sorted({point.name for point in importlib.metadata.entry_points(group=GROUP)})
-        raise InputError(f'no skills for domain {domain!r} are installed (installed: '
-                         f'{", ".join(names) or "none"}); choose another domain, or install the '
-                         f'package that has them')
-    make = next(iter(found)).load()
+    name = domain.rpartition('/')[2]
+    if name not in plugins.entry_points(GROUP):
+        raise InputError(f'no skills for domain {name!r} are installed (installed: '
+                         f'{", ".join(plugins.entry_points(GROUP)) or "none"}); choose another '
+                         f'domain, or install the package that has them')
+    make = plugins.load_object('skills', name, GROUP)
     return cast(Skills, make(robot, arm, camera, gate, kinematics, **settings))

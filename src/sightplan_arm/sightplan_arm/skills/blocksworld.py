@@ -35,6 +35,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan_arm.columns import column_order
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
@@ -42,9 +43,9 @@ from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.motions import (
     Motion,
+    MotionSequence,
     NoRoomError,
-    Route,
-    Ways,
+    PathPlanner,
     first_that_works,
 )
 from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
@@ -56,10 +57,10 @@ if TYPE_CHECKING:
 
 ACTION = 'moveblock'
 
-_ANYWHERE = ('missing', 'twice', 'not_a_cube')  # complaints that tell of obstacles nobody knows
-_ASIDE = ('between_columns', 'out_of_row')  # complaints about a block that may be fetched yet
-_LOOK_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
-_LOOK_AGAIN_S = 0.3
+_ANYWHERE = ('missing', 'twice', 'not_a_cube')  # warnings that tell of obstacles nobody knows
+_ASIDE = ('between_columns', 'out_of_row')  # warnings about a block that may be fetched yet
+_OBSERVE_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
+_OBSERVE_AGAIN_S = 0.3
 _OPEN_SLACK_M = 0.005  # fingers that opened to within this are open
 _SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
 
@@ -70,8 +71,8 @@ class SkillSettings:
 
     regrasps: int = param(1, 'How often a missed grasp is tried again, after a new look', low=0,
                           high=5)
-    looks: int = param(2, 'How often to look before it is believed that a block is missing, or '
-                       'that something cannot be', low=1, high=10)
+    observations: int = param(2, 'Pictures to take before it is believed that a block is missing, '
+                                 'or that something cannot be', low=1, high=10)
     verify: bool = param(True, 'Whether to look at the block after it was put down')
     check_table: bool = param(True, 'Whether an episode begins only when every block of the '
                               'problem is seen in a column')
@@ -161,7 +162,7 @@ class MovePlanner:
     def __init__(self, robot: RobotConfig, kinematics: Kinematics,
                  settings: SkillSettings) -> None:
         self._robot, self._settings = robot, settings
-        self.ways = Ways(robot, kinematics, settings.speed)
+        self.paths = PathPlanner(robot, kinematics, settings.speed)
 
     def plan(self, task: Task) -> Moves:
         """All motions of a move.
@@ -195,36 +196,36 @@ class MovePlanner:
         Raises:
             UnreachableError: they cannot be made.
         """
-        ways, others = self.ways, task.others
-        sources = ways.rise(at_source, over_source, others)
-        targets = ways.rise(at_target, over_target, others)
+        paths, others = self.paths, task.others
+        sources = paths.rise(at_source, over_source, others)
+        targets = paths.rise(at_target, over_target, others)
         return first_that_works([
             functools.partial(self._join, task, source, target)
             for source in sources for target in targets], 'no way is found over the table')
 
     def _join(self, task: Task, source: Vector, target: Vector) -> Moves:
-        """The motions of a move from the ways up from both places.
+        """The motions of a move from the paths up from both places.
 
         Raises:
             UnreachableError: they cannot be joined.
         """
         slow, block, column = self._settings.carry_speed, task.block, task.column
         room, blocks = self._settings.clearance_m, (*task.others, task.cube)
-        route = Route(self.ways, self._robot.arm.park)
-        route.out('approach', f'to above {block}', source[-1], blocks, room)
-        route.along('approach', f'down to {block}', source[::-1], slow)
-        fetch = route.take()
-        escape = route.branch()
+        sequence = MotionSequence(self.paths, self._robot.arm.park)
+        sequence.out('approach', f'to above {block}', source[-1], blocks, room)
+        sequence.along('approach', f'down to {block}', source[::-1], slow)
+        fetch = sequence.take()
+        escape = sequence.branch()
         escape.along('retreat', f'up from {block}', source, slow)
         escape.home('retreat', blocks, room)
-        route.along('lift', f'up with {block}', source, slow)
-        route.along('transfer', f'{block} to above {column}',
-                    self.ways.across(source[-1], target[-1]), slow)
-        route.along('place', f'{block} down on {column}', target[::-1], slow)
-        bring = route.take()
-        route.along('retreat', f'up from {block}', target, slow)
-        route.home('retreat', (*task.others, task.placed), room)
-        return Moves(fetch, bring, route.take(), escape.take())
+        sequence.along('lift', f'up with {block}', source, slow)
+        sequence.along('transfer', f'{block} to above {column}',
+                    self.paths.across(source[-1], target[-1]), slow)
+        sequence.along('place', f'{block} down on {column}', target[::-1], slow)
+        bring = sequence.take()
+        sequence.along('retreat', f'up from {block}', target, slow)
+        sequence.home('retreat', (*task.others, task.placed), room)
+        return Moves(fetch, bring, sequence.take(), escape.take())
 
 
 class BlocksworldSkills:
@@ -354,14 +355,14 @@ class BlocksworldSkills:
         Raises:
             _Refused: the action makes no sense, or contradicts what the agent is sure of.
         """
-        for left in range(self._settings.looks - 1, -1, -1):
-            seen = self._look()
+        for left in range(self._settings.observations - 1, -1, -1):
+            seen = self._observe()
             try:
                 task = self._task(block, column, seen)
             except _Refused as error:
-                if error.cause not in _LOOK_AGAIN or not left:
+                if error.cause not in _OBSERVE_AGAIN or not left:
                     raise
-                self._arm.wait(_LOOK_AGAIN_S)
+                self._arm.wait(_OBSERVE_AGAIN_S)
             else:
                 break
         self._check_belief(task, seen)
@@ -395,9 +396,9 @@ class BlocksworldSkills:
             raise _Refused(causes.UNCLEAR, f'{block} stands in no column')
         matter = {*seen.stacks[source], *seen.stacks[target]}
         near = abs(cube.centre_m[1]) <= table.spacing_m / 2
-        aside = [c for c in seen.complaints if near and block in c.blocks
+        aside = [c for c in seen.warnings if near and block in c.blocks
                  and (c.kind in _ASIDE or c.kind == 'crossed')]
-        wrong = [c for c in seen.complaints if c not in aside
+        wrong = [c for c in seen.warnings if c not in aside
                  and (not c.blocks or c.kind in _ANYWHERE or matter & set(c.blocks))]
         if wrong:
             raise _Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
@@ -470,7 +471,7 @@ class BlocksworldSkills:
         return causes.DONE, ''
 
     def _verify(self, task: Task) -> tuple[str, str]:
-        seen = self._look()
+        seen = self._observe()
         target = self._columns.index(task.column)
         cube = seen.cubes.get(task.block)
         if cube is None:
@@ -488,8 +489,8 @@ class BlocksworldSkills:
         """What is not as it was besides the block that was moved; '' if all is."""
         if task.seen is None:
             return ''
-        before = {(c.kind, c.blocks) for c in task.seen.complaints}
-        news = [c for c in seen.complaints if (c.kind, c.blocks) not in before]
+        before = {(c.kind, c.blocks) for c in task.seen.warnings}
+        news = [c for c in seen.warnings if (c.kind, c.blocks) not in before]
         if news:
             return f'something else has changed: {news[0]}'
         for column, old, new in zip(self._columns, task.seen.stacks, seen.stacks, strict=True):
@@ -548,29 +549,29 @@ class BlocksworldSkills:
     def _park(self, watch: Stopwatch) -> None:
         """Get out of the camera's view, straight up first, with open fingers; if need be."""
         with watch.phase('park'):
-            route = Route(self._planner.ways, self._arm_state().positions)
-            away = float(np.abs(route.posture - self._robot.arm.park).max())
+            sequence = MotionSequence(self._planner.paths, self._arm_state().positions)
+            away = float(np.abs(sequence.posture - self._robot.arm.park).max())
             if away > 0.5 * self._robot.safety.start_tolerance_rad:  # all else begins there
-                self._rise(route)
-                route.joints('park', 'park', self._robot.arm.park)
+                self._rise(sequence)
+                sequence.joints('park', 'park', self._robot.arm.park)
         gripper = self._robot.gripper
         closed = self._opening() < gripper.open_m - _OPEN_SLACK_M
-        if closed or route.motions:
+        if closed or sequence.motions:
             with self._gate.skill('park'):
                 if closed:
                     self._open(watch)
-                self._follow(route.motions, watch)
+                self._follow(sequence.motions, watch)
 
-    def _rise(self, route: Route) -> None:
+    def _rise(self, sequence: MotionSequence) -> None:
         """Lift the hand above all that can stand on the table, as far as it goes."""
-        table, pose = self._robot.table, self._planner.ways.pose(route.posture)
+        table, pose = self._robot.table, self._planner.paths.pose(sequence.posture)
         top = table.max_level * table.block_m + table.block_m + self._settings.clearance_m
         top = min(top, float(self._robot.safety.box_max_m[2]) - 0.02)
         while top - pose[2, 3] > 0.02:
             higher = pose.copy()
             higher[2, 3] = top
             try:
-                route.straight('park', 'up', higher)
+                sequence.straight('park', 'up', higher)
             except UnreachableError:
                 top = (top + float(pose[2, 3])) / 2  # at least some of the way
             else:
@@ -578,8 +579,8 @@ class BlocksworldSkills:
 
     # --- seeing -------------------------------------------------------------------------------
 
-    def _look(self) -> Arrangement:
-        return see_table(self._camera.look(), self._robot.camera.pose, self._colours,
+    def _observe(self) -> Arrangement:
+        return see_table(self._camera.observe(), self._robot.camera.pose, self._colours,
                          self._robot.table.block_m, self._column_x_m)
 
     def _check_table(self, problem: Problem, columns: Sequence[str]) -> None:
@@ -588,10 +589,10 @@ class BlocksworldSkills:
         Raises:
             WorldError: one does not.
         """
-        seen = self._look()
-        complaints = [str(c) for c in seen.complaints]
-        if complaints:
-            raise WorldError(f'{problem.name}: the table is not ready: {"; ".join(complaints)}. '
+        seen = self._observe()
+        warnings = [str(c) for c in seen.warnings]
+        if warnings:
+            raise WorldError(f'{problem.name}: the table is not ready: {"; ".join(warnings)}. '
                              f'Put {", ".join(self._colours)} in the columns '
                              f'{", ".join(columns)}, and reset')
 
@@ -614,31 +615,6 @@ def _covers(upper: Cube, lower: Cube, side_m: float) -> bool:
     """Whether a block is above another one, at whatever height."""
     x, y, z = upper.centre_m - lower.centre_m
     return bool(z > 0.5 * side_m and math.hypot(x, y) < side_m)
-
-
-def column_order(problem: Problem) -> tuple[str, ...]:
-    """Names of the columns from left to right.
-
-    As ``leftof`` and ``rightof`` facts say; columns they leave open as the problem lists them.
-
-    Raises:
-        InputError: the facts run in a circle.
-    """
-    columns = problem.of_type('column')
-    left_of: dict[str, set[str]] = {column: set() for column in columns}
-    for atom in problem.init:
-        if atom.predicate in ('leftof', 'rightof'):
-            left, right = atom.args if atom.predicate == 'leftof' else atom.args[::-1]
-            if left in left_of and right in left_of:
-                left_of[right].add(left)
-    order: list[str] = []
-    while len(order) < len(columns):
-        ready = next((c for c in columns if c not in order and left_of[c] <= set(order)), None)
-        if ready is None:
-            stuck = ', '.join(c for c in columns if c not in order)
-            raise InputError(f'{problem.name}: leftof and rightof run in a circle among {stuck}')
-        order.append(ready)
-    return tuple(order)
 
 
 def facts(seen: Arrangement, columns: Sequence[str]) -> frozenset[Atom]:

@@ -55,15 +55,15 @@ class Motion:
     trajectory: JointTrajectory
 
 
-class Ways:
-    """Finds ways of the arm among blocks. Poses are (4, 4) of the tip in the table's frame.
+class PathPlanner:
+    """Finds paths of the arm among blocks. Poses are (4, 4) of the tip in the table's frame.
 
     Args:
         robot: its configuration.
         kinematics: of the robot.
         speed: part of the greatest velocities and accelerations that is used, in (0, 1].
         room_m: distance to blocks that is enough for every link.
-        least_m: distance below which a way is not taken.
+        least_m: distance below which a path is not taken.
     """
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics, speed: float,
@@ -77,7 +77,7 @@ class Ways:
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
 
     def rise(self, low: Vector, high: Vector, blocks: Sequence[Cube]) -> list[Vector]:
-        """Straight ways (K, N) up from a pose among blocks, the roomiest first.
+        """Straight paths (K, N) up from a pose among blocks, the roomiest first.
 
         Raises:
             NoRoomError: all come too near to a block.
@@ -86,11 +86,11 @@ class Ways:
         found = []
         for posture in self._postures(low, blocks):
             try:
-                way = self.straight(posture, high)
+                path = self.straight(posture, high)
             except UnreachableError:
                 continue
-            room = self.clearance.least_m(way, blocks, self._room_m)
-            found.append((room, way))
+            room = self.clearance.least_m(path, blocks, self._room_m)
+            found.append((room, path))
             if room >= self._room_m:
                 break
         if not found:
@@ -99,7 +99,7 @@ class Ways:
         found.sort(key=lambda item: -item[0])
         if found[0][0] < self._least_m:
             raise NoRoomError(f'the arm would come to {1e3 * found[0][0]:.0f} mm from a block')
-        return [way for room, way in found if room >= self._least_m]
+        return [path for room, path in found if room >= self._least_m]
 
     def _postures(self, pose: Vector, blocks: Sequence[Cube]) -> list[Vector]:
         """Postures with the tip at a pose, the roomiest first, as many as had to be tried."""
@@ -119,7 +119,7 @@ class Ways:
         return [posture for _, posture in sorted(found, key=lambda item: -item[0])]
 
     def straight(self, start: Vector, pose: Vector) -> Vector:
-        """(K, N) way along which the tip moves straight from a posture to a pose.
+        """(K, N) path along which the tip moves straight from a posture to a pose.
 
         Raises:
             UnreachableError: the arm cannot follow the line.
@@ -128,7 +128,7 @@ class Ways:
                          self.robot.table.pose @ pose, STEP_M)
 
     def across(self, start: Vector, end: Vector) -> Vector:
-        """(K, N) way along which the tip moves straight while the elbow goes to where it ends.
+        """(K, N) path along which the tip moves straight while the elbow goes to where it ends.
 
         Raises:
             UnreachableError: the arm cannot follow the line.
@@ -137,60 +137,60 @@ class Ways:
         metres, radians = distance(first, last)
         steps = max(1, math.ceil(metres / (2 * STEP_M)), math.ceil(radians / 0.1),
                     math.ceil(float(np.abs(end - start).max()) / (0.5 * _JUMP_RAD)))
-        way = [start]
+        path = [start]
         for number in range(1, steps):
-            seed = way[-1] + (end - way[-1]) / (steps - number + 1)
+            seed = path[-1] + (end - path[-1]) / (steps - number + 1)
             posture = self.kinematics.ik(between(first, last, number / steps), seed)
             if posture is None:
                 raise UnreachableError('the arm cannot go straight over the table')
-            way.append(posture)
-        way.append(end)
-        jump = float(np.abs(np.diff(way, axis=0)).max())
+            path.append(posture)
+        path.append(end)
+        jump = float(np.abs(np.diff(path, axis=0)).max())
         if jump > _JUMP_RAD:
             raise UnreachableError(f'the arm cannot go straight over the table: its joints would '
                                    f'jump by {jump:.1f} rad')
-        return np.stack(way)
+        return np.stack(path)
 
-    def is_clear(self, way: Vector, blocks: Sequence[Cube], room_m: float) -> bool:
+    def is_clear(self, path: Vector, blocks: Sequence[Cube], room_m: float) -> bool:
         """Whether the whole hand, fingers included, keeps a distance from blocks and table."""
         heights = self.kinematics.fk_many(
-            np.linspace(way[0], way[-1], 20) if len(way) == 2 else way,
+            np.linspace(path[0], path[-1], 20) if len(path) == 2 else path,
             (self.robot.tip_frame,))[:, 0, 2]
         wanted = room_m + self.robot.gripper.hand.fingers_m  # ``Clearance`` knows no fingers
         return (float(heights.min()) > _LOW_M
-                and self.clearance.least_m(way, blocks, wanted) >= wanted)
+                and self.clearance.least_m(path, blocks, wanted) >= wanted)
 
 
-class Route:
+class MotionSequence:
     """Motions one after the other, from a posture.
 
     Args:
-        ways: of the arm.
+        paths: of the arm.
         start: (N,) posture where the first motion begins.
     """
 
-    def __init__(self, ways: Ways, start: Vector) -> None:
-        self._ways = ways
+    def __init__(self, paths: PathPlanner, start: Vector) -> None:
+        self._paths = paths
         self.motions: list[Motion] = []
         self.posture = np.asarray(start, dtype=np.float64)
 
-    def branch(self) -> Route:
-        """Another route from here on, without the motions so far."""
-        return Route(self._ways, self.posture)
+    def branch(self) -> MotionSequence:
+        """Another sequence from here on, without the motions so far."""
+        return MotionSequence(self._paths, self.posture)
 
     def take(self) -> tuple[Motion, ...]:
         """The motions since the last call."""
         taken, self.motions = tuple(self.motions), []
         return taken
 
-    def along(self, phase: str, what: str, way: Vector, speed: float = 1.0) -> None:
-        """Follow a way (K, N) that begins where the last motion ends."""
-        if len(way) < 2 or float(np.abs(way - way[0]).max()) < 1e-6:
+    def along(self, phase: str, what: str, path: Vector, speed: float = 1.0) -> None:
+        """Follow a path (K, N) that begins where the last motion ends."""
+        if len(path) < 2 or float(np.abs(path - path[0]).max()) < 1e-6:
             return  # there already
-        arm, part = self._ways.robot.arm, self._ways.speed * speed
+        arm, part = self._paths.robot.arm, self._paths.speed * speed
         self.motions.append(Motion(phase, what, timed(
-            way, part * arm.max_velocity, part * part * arm.max_acceleration)))
-        self.posture = np.asarray(way[-1], dtype=np.float64)
+            path, part * arm.max_velocity, part * part * arm.max_acceleration)))
+        self.posture = np.asarray(path[-1], dtype=np.float64)
 
     def straight(self, phase: str, what: str, pose: Vector, speed: float = 1.0) -> None:
         """Move the tip along a straight line to a pose.
@@ -198,7 +198,7 @@ class Route:
         Raises:
             UnreachableError: the arm cannot follow the line.
         """
-        self.along(phase, what, self._ways.straight(self.posture, pose), speed)
+        self.along(phase, what, self._paths.straight(self.posture, pose), speed)
 
     def joints(self, phase: str, what: str, posture: Vector) -> None:
         """Move all joints to a posture along a straight line in joint space."""
@@ -212,12 +212,12 @@ class Route:
             UnreachableError: the arm cannot follow the line from there.
         """
         line = joint_line(self.posture, posture)
-        if self._ways.is_clear(line, blocks, room_m):
+        if self._paths.is_clear(line, blocks, room_m):
             self.along(phase, what, line)
             return
-        ready = self._ways.robot.arm.ready
+        ready = self._paths.robot.arm.ready
         self.joints(phase, 'to above the table', ready)
-        self.along(phase, what, self._ways.across(ready, posture))
+        self.along(phase, what, self._paths.across(ready, posture))
 
     def home(self, phase: str, blocks: Sequence[Cube], room_m: float) -> None:
         """To ``park`` from above the table: at once if nothing is in the way, else via ``ready``.
@@ -225,9 +225,9 @@ class Route:
         Raises:
             UnreachableError: the arm cannot follow the line to there.
         """
-        arm = self._ways.robot.arm
-        if not self._ways.is_clear(joint_line(self.posture, arm.park), blocks, room_m):
-            self.along(phase, 'to above the table', self._ways.across(self.posture, arm.ready))
+        arm = self._paths.robot.arm
+        if not self._paths.is_clear(joint_line(self.posture, arm.park), blocks, room_m):
+            self.along(phase, 'to above the table', self._paths.across(self.posture, arm.ready))
         self.joints(phase, 'park', arm.park)
 
 

@@ -27,7 +27,7 @@ class HardwareSettings:
         0.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
         low=0.0, high=50.0)
     depth_dropout: float = param(
-        0.0, 'share of the pixels whose depth is unknown (0)', low=0.0, high=1.0)
+        0.0, 'fraction of the pixels whose depth is unknown (0)', low=0.0, high=1.0)
     depth_step_mm: float = param(
         0.0, 'smallest difference of depth, as of a 16 bit depth image; 0: none', low=0.0,
         high=20.0)

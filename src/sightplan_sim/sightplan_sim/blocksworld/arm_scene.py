@@ -222,7 +222,7 @@ class SimulatedCamera:
         with self._lock:
             self._decor = decor
 
-    def look(self, timeout_s: float = 5.0) -> Rgbd:
+    def observe(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture of now.
 
         Raises:
@@ -291,7 +291,7 @@ def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
 
     Args:
         depth_m: (H, W).
-        settings: noise at 1 m (growing with the square of the distance, as of stereo), share of
+        settings: noise at 1 m (growing with the square of the distance, as of stereo), fraction of
             pixels without depth, and step.
         key: the same one gives the same noise.
 

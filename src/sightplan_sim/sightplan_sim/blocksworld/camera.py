@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan_sim.pinhole import Pinhole
+
 BLOCK_M = 0.05
 """Side of every block [m]."""
 
@@ -33,12 +35,10 @@ _INSIDE = 0.97  # part of the half picture that everything stays in, in every lo
 
 
 @dataclass(frozen=True)
-class Optics:
+class Optics(Pinhole):
     """What does not change while the camera is mounted.
 
     Attributes:
-        width, height: size of the picture [px].
-        fov_deg: vertical field of view.
         elevation_deg: how far the camera looks down.
         margin: part of the half picture kept free on every side.
         distance_m: camera to scene centre; 0 fits the distance to the scene.
@@ -50,18 +50,6 @@ class Optics:
     elevation_deg: float = 16.0
     margin: float = 0.10
     distance_m: float = 0.0
-
-    @property
-    def focal_px(self) -> float:
-        """Focal length [px], the same in both directions."""
-        return self.height / 2 / math.tan(math.radians(self.fov_deg) / 2)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """(3, 3) pinhole matrix K; pixel (0, 0) is the centre of the top-left pixel."""
-        f = self.focal_px
-        return np.array([[f, 0.0, (self.width - 1) / 2],
-                         [0.0, f, (self.height - 1) / 2],
-                         [0.0, 0.0, 1.0]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +71,8 @@ class Camera:
         return np.asarray((points_m - self.position_m) @ self.rotation.T)
 
     def project(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Project world points: pinhole model.
-
-        Args:
-            points_m: (N, 3) float64, metres, world frame.
-
-        Returns:
-            (N, 2) float64, pixels from the top-left pixel's centre; NaN behind the camera.
-        """
-        local = self.to_optical(np.asarray(points_m, dtype=np.float64))
-        depth = np.where(local[:, 2] > 0, local[:, 2], np.nan)
-        k = self.optics.matrix()
-        return np.asarray(local[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
-                          + (k[0, 2], k[1, 2]))
+        """Pixels (N, 2) of points (N, 3) of the world [m]; see ``Pinhole.pixels``."""
+        return self.optics.pixels(self.to_optical(np.asarray(points_m, dtype=np.float64)))
 
     def sees_all(self, n_columns: int, n_blocks: int) -> bool:
         """Whether everything a problem of this size can show is in the picture."""

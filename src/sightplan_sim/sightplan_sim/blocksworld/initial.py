@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, State, WorldError
+from sightplan_arm.columns import column_order
 from sightplan_sim.blocksworld.camera import MAX_COLUMNS
 
 
@@ -61,7 +62,10 @@ def read_scenario(problem: Problem) -> Scenario:
     except InputError as error:
         raise WorldError(f'problem {problem.name}: {error}') from error  # names the file
     _check_objects(where, problem)
-    order = _order_columns(where, columns, problem.init)
+    try:
+        order = column_order(problem)
+    except InputError as error:
+        raise WorldError(str(error)) from error
     below = _supports(where, problem.init)
     column_of = _columns_of(where, blocks, below, problem.init)
     piles: dict[str, list[str]] = {column: [] for column in order}
@@ -98,24 +102,6 @@ def _check_objects(where: str, problem: Problem) -> None:
         if tuple(problem.objects.get(name) for name in atom.args) != kinds:
             raise WorldError(f'{where}: ({atom}) must name {" and ".join(kinds)} objects of the '
                              'problem')
-
-
-def _order_columns(where: str, columns: tuple[str, ...], init: State) -> tuple[str, ...]:
-    """Left to right as the facts say; columns they leave open in the order of the file."""
-    left_of: dict[str, set[str]] = {column: set() for column in columns}
-    for atom in init:
-        if atom.predicate == 'leftof':
-            left_of[atom.args[1]].add(atom.args[0])
-        elif atom.predicate == 'rightof':
-            left_of[atom.args[0]].add(atom.args[1])
-    order: list[str] = []
-    while len(order) < len(columns):
-        ready = [c for c in columns if c not in order and left_of[c] <= set(order)]
-        if not ready:
-            stuck = ', '.join(c for c in columns if c not in order)
-            raise WorldError(f'{where}: leftof and rightof run in a circle among {stuck}')
-        order.append(ready[0])
-    return tuple(order)
 
 
 def _supports(where: str, init: State) -> dict[str, str]:

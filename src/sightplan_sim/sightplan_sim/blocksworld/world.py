@@ -1,4 +1,4 @@
-"""The blocksworld world: coloured cubes, a camera, and a hand that sometimes bungles."""
+"""The blocksworld world: coloured cubes, a camera, and a hand that sometimes fails."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 depth_m=frame.depth_m)
 
     def execute(self, action: Action) -> Feedback:
-        """Move a block, or bungle it; the feedback never tells which.
+        """Move a block, or let the move fail; the feedback never tells which.
 
         An unknown action or object and an illegal move are REJECTED, and nothing moves.
 

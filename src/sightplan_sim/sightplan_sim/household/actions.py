@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sightplan.model import Action, Atom, Problem, State
 from sightplan_sim.household.placing import OPEN_ENOUGH, Placing, Spot
 from sightplan_sim.household.predicates import (
-    OPEN_SHARE,
+    OPEN_FRACTION,
     contents,
     inside,
     reachable,
@@ -26,13 +26,14 @@ from sightplan_sim.household.predicates import (
     true_atoms,
 )
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Floats, Scene, Snapshot
+from sightplan_sim.household.scene import Scene, Snapshot
 from sightplan_sim.household.shapes import Home
 from sightplan_sim.household.stations import ANKLE_M, Stations
+from sightplan_sim.household.turns import Floats
 
 RELEASES = 5
 """How many spots are tried physically before a placement is given up."""
-LOOKS = 8
+VIEWS = 8
 """How many stations are tried with a picture before a navigation is given up."""
 STEP_ASIDE_M = 0.7
 """How far the robot steps aside to open, to close, or to see what it opened [m]."""
@@ -41,9 +42,9 @@ SWEEP = 24
 SWEEP_DEPTH_M = 0.01
 """A leaf that is deeper in something than this is stopped by it."""
 WIDE = (0.80, 1.0)
-"""Share of its range to which a joint is opened."""
+"""Fraction of its range to which a joint is opened."""
 AJAR = OPEN_ENOUGH + 0.05
-"""Share of its range that an open joint keeps: the least to which one is opened, or left open."""
+"""Fraction of its range to which an open joint is opened, or left open, at least."""
 FLOOR_M = ((0.45, 1.0), (0.3, 2.5))
 """How far from the robot a thing falls, and how far if there is no free place [m]."""
 RELEASE_M_S = 0.03
@@ -97,7 +98,7 @@ class Actions:
             'navigate-to': self._navigate, 'grasp': self._grasp, 'place-on': self._place_on,
             'place-next-to': self._place_next_to, 'place-inside': self._place_inside,
             'open-container': self._open, 'close-container': self._close}
-        self._bungles: Mapping[str, Callable[..., tuple[Robot, str]]] = {
+        self._failures: Mapping[str, Callable[..., tuple[Robot, str]]] = {
             'navigate-to': self._stray, 'grasp': self._knock, 'place-on': self._drop,
             'place-next-to': self._drop, 'place-inside': self._drop,
             'open-container': self._hardly_open, 'close-container': self._leave_ajar}
@@ -120,10 +121,10 @@ class Actions:
         with self._undone_by_errors():
             return self._perform(action, robot, expected, rng)
 
-    def bungle(self, action: Action, robot: Robot, rng: np.random.Generator) -> Outcome:
+    def fail(self, action: Action, robot: Robot, rng: np.random.Generator) -> Outcome:
         """Let a legal action go wrong; ``no_op`` where there is no room for it to."""
         with self._undone_by_errors():
-            after, what = self._bungles[action.name](robot, rng, *action.args)
+            after, what = self._failures[action.name](robot, rng, *action.args)
         return Outcome(after, f'bungled:{what}' if what else 'no_op')
 
     @contextlib.contextmanager
@@ -183,14 +184,14 @@ class Actions:
             yield replace(robot, zone=frozenset({target}))
             return
         zone = self._zone(target, robot)
-        looks = 0
+        views = 0
         for faced in (target, *self._overhead(robot, target)):
             for view in self._stations.facing(robot, faced, rng):
                 there = replace(robot, station=view.station, zone=zone)
                 if self._reference or reachable(self._scene, there, target):
                     yield there
-                    looks += 1
-                    if looks >= LOOKS:
+                    views += 1
+                    if views >= VIEWS:
                         return
 
     def _grasp(self, robot: Robot, rng: np.random.Generator, thing: str) -> Iterator[Robot]:
@@ -220,8 +221,8 @@ class Actions:
             return
         scene = self._scene
         held = contents(scene, container, scene.things)
-        drawers = [link for link, share in enumerate(scene.openings(container))
-                   if OPEN_SHARE < share < WIDE[0]
+        drawers = [link for link, opening in enumerate(scene.openings(container))
+                   if OPEN_FRACTION < opening < WIDE[0]
                    and any(room.link == link for room in scene.cavities(container))]
         if not drawers:
             return
@@ -238,8 +239,8 @@ class Actions:
         goals = {link: float(rng.uniform(*WIDE)) for link in links}
         robot = replace(robot, zone=robot.zone.union(held))
         for scale in (1.0, 0.75, 0.5, 0.3):
-            shares = {link: max(AJAR, scale * goal) for link, goal in goals.items()}
-            for after in self._swing(robot, container, shares, held, rng):
+            openings = {link: max(AJAR, scale * goal) for link, goal in goals.items()}
+            for after in self._swing(robot, container, openings, held, rng):
                 self._blocked = ''
                 yield after
             if not self._blocked.startswith('in its way'):
@@ -249,11 +250,11 @@ class Actions:
         self._blocked = ''
         scene = self._scene
         held = contents(scene, container, scene.things)
-        goals = {link: 0.0 for link, share in enumerate(scene.openings(container)) if share > 0.0}
+        goals = {link: 0.0 for link, opening in enumerate(scene.openings(container)) if opening}
         robot = replace(robot, zone=robot.zone.difference(held))
         yield from self._swing(robot, container, goals, held, rng)
 
-    # --- bungles ------------------------------------------------------------------------------
+    # --- execution failures ---
 
     def _stray(self, robot: Robot, rng: np.random.Generator, target: str) -> tuple[Robot, str]:
         del target
@@ -285,7 +286,7 @@ class Actions:
                      ) -> tuple[Robot, str]:
         held = contents(self._scene, container, self._scene.things)
         self._push(robot, container, {
-            link: float(rng.uniform(0.1, 0.9)) * OPEN_SHARE
+            link: float(rng.uniform(0.1, 0.9)) * OPEN_FRACTION
             for link in self._links_to_open(container, held, rng)}, held)
         return robot, 'stayed shut'
 
@@ -293,9 +294,9 @@ class Actions:
                     ) -> tuple[Robot, str]:
         held = contents(self._scene, container, self._scene.things)
         self._push(robot, container, {
-            link: min(share, max(AJAR, float(rng.uniform(0.3, 0.7)) * share))
-            for link, share in enumerate(self._scene.openings(container)) if share > OPEN_SHARE},
-            held)
+            link: min(opening, max(AJAR, float(rng.uniform(0.3, 0.7)) * opening))
+            for link, opening in enumerate(self._scene.openings(container))
+            if opening > OPEN_FRACTION}, held)
         return robot, 'left ajar'
 
     # --- inside -------------------------------------------------------------------------------
@@ -304,7 +305,7 @@ class Actions:
         """The work zone after navigating to something."""
         scene = self._scene
         zone = {target}
-        if any(share > OPEN_SHARE for share in scene.openings(target)):
+        if any(opening > OPEN_FRACTION for opening in scene.openings(target)):
             zone.update(contents(scene, target, scene.things))
         return frozenset(zone)
 
@@ -397,7 +398,7 @@ class Actions:
 
     def _swing(self, robot: Robot, container: str, goals: Mapping[int, float],
                held: list[str], rng: np.random.Generator) -> Iterator[Robot]:
-        """Move links to shares of their ranges, from where the robot stands or a step aside.
+        """Move links to fractions of their ranges, from where the robot stands or a step aside.
 
         Stops without an end state, with the reason in ``_blocked``, if something is in the way.
         """
@@ -433,13 +434,13 @@ class Actions:
                 self._blocked = ''
                 yield there
                 tries += 1
-            if tries >= LOOKS:
+            if tries >= VIEWS:
                 break
         scene.restore(start)
 
     def _push(self, robot: Robot, container: str, goals: Mapping[int, float],
               held: list[str]) -> None:
-        """Move links towards shares of their ranges until something, or the robot, stops them."""
+        """Move links towards fractions of their ranges, as far as nothing stops them."""
         scene = self._scene
         carried = {link: self._carried(container, link, held) for link in goals}
         here = np.array([(robot.station.x, robot.station.y)])
@@ -458,13 +459,13 @@ class Actions:
 
     def _sweep(self, container: str, goals: Mapping[int, float],
                carried: Mapping[int, list[str]]) -> Iterator[int]:
-        """Bring links to shares of their ranges in small steps."""
+        """Bring links to fractions of their ranges in small steps."""
         scene = self._scene
         begin = scene.openings(container)
         for step in range(1, SWEEP + 1):
             for link, goal in goals.items():
-                share = begin[link] + step / SWEEP * (goal - begin[link])
-                scene.set_opening(container, link, share, carried[link])
+                opening = begin[link] + step / SWEEP * (goal - begin[link])
+                scene.set_opening(container, link, opening, carried[link])
             yield step
 
     def _hits(self, robot: Robot, container: str, links: Iterable[int], points: Floats,

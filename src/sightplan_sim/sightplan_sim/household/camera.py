@@ -6,41 +6,22 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sightplan_sim.pinhole import Floats, Pinhole
 
 
 @dataclass(frozen=True)
-class Camera:
-    """What does not change while the robot moves.
-
-    Attributes:
-        width: of the picture [px].
-        height: of the picture [px].
-        fov_deg: vertical field of view.
-    """
+class Camera(Pinhole):
+    """What does not change while the robot moves."""
 
     width: int = 480
     height: int = 480
     fov_deg: float = 90.0
 
     @property
-    def focal_px(self) -> float:
-        """Focal length [px], the same in both directions."""
-        return self.height / 2 / math.tan(math.radians(self.fov_deg) / 2)
-
-    @property
     def half_fov(self) -> float:
         """Half the field of view in the direction in which the picture is narrower [rad]."""
         return math.atan(min(self.width, self.height) / 2 / self.focal_px)
-
-    def matrix(self) -> Floats:
-        """(3, 3) pinhole matrix K; pixel (0, 0) is the centre of the top-left pixel."""
-        f = self.focal_px
-        return np.array([[f, 0.0, (self.width - 1) / 2],
-                         [0.0, f, (self.height - 1) / 2],
-                         [0.0, 0.0, 1.0]])
 
     def sized(self, width: int, height: int) -> Camera:
         """The same field of view in another number of pixels."""
@@ -91,19 +72,8 @@ class View:
         return np.asarray((np.asarray(points_m, dtype=np.float64) - self.position) @ self.axes)
 
     def project(self, points_m: Floats) -> Floats:
-        """Project points of the home: pinhole model.
-
-        Args:
-            points_m: (N, 3) float64, metres.
-
-        Returns:
-            (N, 2) float64, pixels from the top-left pixel's centre; NaN behind the camera.
-        """
-        local = self.to_optical(points_m)
-        depth = np.where(local[:, 2] > 0, local[:, 2], np.nan)
-        k = self.camera.matrix()
-        return np.asarray(local[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
-                          + (k[0, 2], k[1, 2]))
+        """Pixels (N, 2) of points (N, 3) of the home [m]; see ``Pinhole.pixels``."""
+        return self.camera.pixels(self.to_optical(points_m))
 
     def view_matrix(self) -> list[float]:
         """PyBullet's view matrix (OpenGL: x right, y up, z backward), column by column."""

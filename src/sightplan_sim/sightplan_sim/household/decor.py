@@ -20,11 +20,13 @@ from sightplan_sim.household.parts import (
     lying,
     mesh,
     mix,
+    ornament,
     pick,
     shade,
     span,
     still,
     surface,
+    trim,
     vary,
 )
 from sightplan_sim.household.shapes import Model, Part, Rgb
@@ -68,9 +70,9 @@ def rug(category: str, rng: np.random.Generator) -> Model:
     """A rug with a border, too flat to stumble over."""
     w, d = span(rng, 1.5, 2.1), span(rng, 1.0, 1.4)
     rgb, other = pick(rng, FABRICS), pick(rng, (WHITE, (0.90, 0.82, 0.66), DARK))
-    parts = [box((w, d, 0.004), (0, 0, 0.002), rgb, solid=False),
-             box((w - 0.16, d - 0.16, 0.002), (0, 0, 0.005), mix(other, rgb, 0.2), solid=False),
-             box((w - 0.26, d - 0.26, 0.002), (0, 0, 0.007), shade(rgb, 1.1), solid=False)]
+    parts = [ornament((w, d, 0.004), (0, 0, 0.002), rgb),
+             ornament((w - 0.16, d - 0.16, 0.002), (0, 0, 0.005), mix(other, rgb, 0.2)),
+             ornament((w - 0.26, d - 0.26, 0.002), (0, 0, 0.007), shade(rgb, 1.1))]
     return still(category, parts, (w, d, 0.008))
 
 
@@ -79,10 +81,10 @@ def picture(category: str, rng: np.random.Generator) -> Model:
     w, h = (span(rng, 0.45, 0.75), span(rng, 0.40, 0.55))
     frame = pick(rng, (DARK, WHITE, WOODS[1], WOODS[4]))
     sky, land, sun = vary(rng, (0.72, 0.84, 0.92), 0.08), pick(rng, VIVID), pick(rng, VIVID)
-    parts = [box((w, 0.02, h), (0, -0.01, h / 2), frame, solid=False),
-             box((w - 0.07, 0.004, h - 0.07), (0, -0.022, h / 2), sky, solid=False),
-             box((w - 0.07, 0.004, 0.3 * h), (0, -0.024, 0.035 + 0.15 * h),
-                 shade(mix(land, (0.4, 0.4, 0.35), 0.5), 0.9), solid=False),
+    parts = [ornament((w, 0.02, h), (0, -0.01, h / 2), frame),
+             ornament((w - 0.07, 0.004, h - 0.07), (0, -0.022, h / 2), sky),
+             ornament((w - 0.07, 0.004, 0.3 * h), (0, -0.024, 0.035 + 0.15 * h),
+                      shade(mix(land, (0.4, 0.4, 0.35), 0.5), 0.9)),
              mesh('cylinder', (0.22 * h, 0.22 * h, 0.004), (0.2 * w, -0.024, 0.68 * h), sun,
                   rpy=lying('y'))]
     return still(category, parts, (w, 0.03, h))
@@ -96,8 +98,9 @@ def curtain(category: str, rng: np.random.Generator) -> Model:
     for side in (-1, 1):
         for k in range(5):
             x = side * (w / 2 - 0.04 - 0.062 * k)
-            parts.append(box((0.062, 0.05, h - 0.05), (x, -0.06 - 0.012 * (k % 2), h / 2 - 0.02),
-                             shade(rgb, 1.0 + 0.10 * (k % 2)), solid=False))
+            parts.append(ornament((0.062, 0.05, h - 0.05),
+                                  (x, -0.06 - 0.012 * (k % 2), h / 2 - 0.02),
+                                  shade(rgb, 1.0 + 0.10 * (k % 2))))
     return still(category, parts, (w, 0.1, h))
 
 
@@ -107,22 +110,20 @@ def bookcase(category: str, rng: np.random.Generator) -> Model:
     wood = pick(rng, WOODS)
     t = 0.025
     hw, front, back = w / 2, -d / 2, d / 2
-    parts = [between((-hw, -hw + t), (front, back), (0, h), wood, solid=False),
-             between((hw - t, hw), (front, back), (0, h), wood, solid=False),
-             between((-hw + t, hw - t), (back - 0.01, back), (0, h), shade(wood, 0.7),
-                     solid=False),
+    parts = [trim((-hw, -hw + t), (front, back), (0, h), wood),
+             trim((hw - t, hw), (front, back), (0, h), wood),
+             trim((-hw + t, hw - t), (back - 0.01, back), (0, h), shade(wood, 0.7)),
              box((w, d, h), (0, 0, h / 2), wood, seen=False)]
     levels = [0.06, 0.42, 0.78, 1.14, 1.50]
     for z in [*[v for v in levels if v < h - 0.2], h - t]:
-        parts.append(between((-hw + t, hw - t), (front, back), (z, z + t), wood, solid=False))
+        parts.append(trim((-hw + t, hw - t), (front, back), (z, z + t), wood))
     for z in [v for v in levels if v < h - 0.3]:
         at, end = -hw + t + 0.01, hw - t - float(rng.uniform(0.02, 0.35))
         while at < end - 0.07:
             thick = span(rng, 0.04, 0.09)
             tall = span(rng, 0.18, 0.27)
-            parts.append(between((at, at + thick - 0.003), (front + 0.05, back - 0.02),
-                                 (z + t, z + t + tall), shade(pick(rng, VIVID, 0.15), 0.72),
-                                 solid=False))
+            parts.append(trim((at, at + thick - 0.003), (front + 0.05, back - 0.02),
+                              (z + t, z + t + tall), shade(pick(rng, VIVID, 0.15), 0.72)))
             at += thick
     return still(category, parts, (w, d, h))
 
@@ -135,9 +136,8 @@ def wardrobe(category: str, rng: np.random.Generator) -> Model:
     parts = [box((w, d - 0.02, h), (0, 0.01, h / 2), wood)]
     for k in range(n):
         x0, x1 = -w / 2 + k * w / n + 0.006, -w / 2 + (k + 1) * w / n - 0.006
-        parts += [between((x0, x1), (-d / 2, -d / 2 + 0.02), (0.08, h - 0.02), shade(wood, 1.1),
-                          solid=False),
-                  box((0.02, 0.03, 0.2), (x1 - 0.06, -d / 2 - 0.012, 1.0), DARK, solid=False)]
+        parts += [trim((x0, x1), (-d / 2, -d / 2 + 0.02), (0.08, h - 0.02), shade(wood, 1.1)),
+                  ornament((0.02, 0.03, 0.2), (x1 - 0.06, -d / 2 - 0.012, 1.0), DARK)]
     return still(category, parts, (w, d, h))
 
 
@@ -164,18 +164,16 @@ def desk(category: str, rng: np.random.Generator) -> Model:
                  shade(wood, 0.85)),
              box((0.40, d - 0.06, h - 0.035), (w / 2 - 0.21, 0, (h - 0.035) / 2),
                  shade(wood, 0.85)),
-             box((0.54, 0.03, 0.33), (-0.15, d / 2 - 0.16, h + 0.24), DARK, solid=False),
-             box((0.50, 0.004, 0.29), (-0.15, d / 2 - 0.177, h + 0.24), (0.30, 0.45, 0.62),
-                 solid=False),
-             box((0.06, 0.05, 0.12), (-0.15, d / 2 - 0.14, h + 0.05), DARK, solid=False),
-             box((0.22, 0.16, 0.012), (-0.15, d / 2 - 0.15, h + 0.006), DARK, solid=False),
-             box((0.42, 0.14, 0.015), (-0.15, -0.06, h + 0.008), (0.25, 0.25, 0.27), solid=False)]
+             ornament((0.54, 0.03, 0.33), (-0.15, d / 2 - 0.16, h + 0.24), DARK),
+             ornament((0.50, 0.004, 0.29), (-0.15, d / 2 - 0.177, h + 0.24), (0.30, 0.45, 0.62)),
+             ornament((0.06, 0.05, 0.12), (-0.15, d / 2 - 0.14, h + 0.05), DARK),
+             ornament((0.22, 0.16, 0.012), (-0.15, d / 2 - 0.15, h + 0.006), DARK),
+             ornament((0.42, 0.14, 0.015), (-0.15, -0.06, h + 0.008), (0.25, 0.25, 0.27))]
     for k in range(3):
         z = 0.08 + 0.215 * k
-        parts += [between((w / 2 - 0.40, w / 2 - 0.02), (-d / 2 + 0.018, -d / 2 + 0.03),
-                          (z, z + 0.20), shade(wood, 1.08), solid=False),
-                  box((0.12, 0.03, 0.016), (w / 2 - 0.21, -d / 2 + 0.006, z + 0.13), DARK,
-                      solid=False)]
+        parts += [trim((w / 2 - 0.40, w / 2 - 0.02), (-d / 2 + 0.018, -d / 2 + 0.03),
+                       (z, z + 0.20), shade(wood, 1.08)),
+                  ornament((0.12, 0.03, 0.016), (w / 2 - 0.21, -d / 2 + 0.006, z + 0.13), DARK)]
     return still(category, parts, (w, d, h))
 
 
@@ -186,11 +184,11 @@ def rack(category: str, rng: np.random.Generator) -> Model:
     parts = [box((w, d, h), (0, 0, h / 2), metal, seen=False)]
     for sx in (-1, 1):
         for sy in (-1, 1):
-            parts.append(box((0.04, 0.04, h), (sx * (w / 2 - 0.02), sy * (d / 2 - 0.02), h / 2),
-                             metal, solid=False))
+            parts.append(ornament((0.04, 0.04, h),
+                                  (sx * (w / 2 - 0.02), sy * (d / 2 - 0.02), h / 2), metal))
     for k in range(4):
         z = 0.12 + (h - 0.2) * k / 3
-        parts.append(box((w, d, 0.03), (0, 0, z), shade(metal, 0.9), solid=False))
+        parts.append(ornament((w, d, 0.03), (0, 0, z), shade(metal, 0.9)))
         at = -w / 2 + 0.08
         while k < 3 and at < w / 2 - 0.36:
             wide, tall = span(rng, 0.16, 0.30), span(rng, 0.14, 0.30)
@@ -199,9 +197,9 @@ def rack(category: str, rng: np.random.Generator) -> Model:
                                   pick(rng, VIVID)))
                 wide = 0.18
             elif rng.random() < 0.7:
-                parts.append(box((wide, 0.28, tall), (at + wide / 2, 0, z + 0.015 + tall / 2),
-                                 vary(rng, CARDBOARD if rng.random() < 0.5 else FABRICS[0], 0.1),
-                                 solid=False))
+                rgb = vary(rng, CARDBOARD if rng.random() < 0.5 else FABRICS[0], 0.1)
+                parts.append(ornament((wide, 0.28, tall), (at + wide / 2, 0, z + 0.015 + tall / 2),
+                                      rgb))
             at += wide + span(rng, 0.03, 0.12)
     return still(category, parts, (w, d, h))
 
@@ -214,10 +212,10 @@ def file_cabinet(category: str, rng: np.random.Generator) -> Model:
     n = 3 if h < 1.15 else 4
     for k in range(n):
         z0, z1 = 0.03 + k * (h - 0.05) / n, 0.02 + (k + 1) * (h - 0.05) / n
-        parts += [between((-w / 2 + 0.015, w / 2 - 0.015), (-d / 2, -d / 2 + 0.02), (z0, z1),
-                          shade(rgb, 1.08), solid=False),
-                  box((0.12, 0.025, 0.02), (0, -d / 2 - 0.01, (z0 + z1) / 2), STEEL, solid=False),
-                  box((0.10, 0.004, 0.05), (0, -d / 2 - 0.001, z1 - 0.06), WHITE, solid=False)]
+        parts += [trim((-w / 2 + 0.015, w / 2 - 0.015), (-d / 2, -d / 2 + 0.02), (z0, z1),
+                       shade(rgb, 1.08)),
+                  ornament((0.12, 0.025, 0.02), (0, -d / 2 - 0.01, (z0 + z1) / 2), STEEL),
+                  ornament((0.10, 0.004, 0.05), (0, -d / 2 - 0.001, z1 - 0.06), WHITE)]
     return still(category, parts, (w, d, h))
 
 
@@ -232,14 +230,14 @@ def bicycle(category: str, rng: np.random.Generator) -> Model:
     def tube(one: tuple[float, float], two: tuple[float, float], thick: float = 0.035) -> Part:
         dx, dz = two[0] - one[0], two[1] - one[1]
         long = float(np.hypot(dx, dz))
-        return box((long, thick, thick), ((one[0] + two[0]) / 2, 0.0, (one[1] + two[1]) / 2),
-                   rgb, solid=False, rpy=(0.0, -float(np.arctan2(dz, dx)), 0.0))
+        return ornament((long, thick, thick), ((one[0] + two[0]) / 2, 0.0, (one[1] + two[1]) / 2),
+                        rgb, rpy=(0.0, -float(np.arctan2(dz, dx)), 0.0))
 
     parts += [tube((-0.05, 0.32), (-0.20, 0.78)), tube((-0.17, 0.70), (0.36, 0.74)),
               tube((-0.05, 0.32), (0.38, 0.66)), tube((-0.50, 0.31), (-0.05, 0.32), 0.025),
               tube((-0.50, 0.31), (-0.17, 0.70), 0.025), tube((0.50, 0.31), (0.34, 0.88)),
-              box((0.24, 0.10, 0.05), (-0.22, 0, 0.82), DARK, solid=False),
-              box((0.05, 0.44, 0.03), (0.32, 0, 0.92), DARK, solid=False)]
+              ornament((0.24, 0.10, 0.05), (-0.22, 0, 0.82), DARK),
+              ornament((0.05, 0.44, 0.03), (0.32, 0, 0.92), DARK)]
     return still(category, parts, (1.62, 0.44, 0.95))
 
 
@@ -249,8 +247,7 @@ FLOORS: dict[str, tuple[tuple[Rgb, ...], str]] = {
     'bedroom': (((0.70, 0.56, 0.42), (0.64, 0.62, 0.58), (0.60, 0.54, 0.50)), 'boards'),
     'office': (((0.50, 0.52, 0.56), (0.62, 0.50, 0.38)), 'boards'),
     'garage': (((0.60, 0.60, 0.60), (0.55, 0.56, 0.58)), 'slabs'),
-    'hall': (((0.72, 0.66, 0.58), (0.60, 0.46, 0.34)), 'boards'),
-}
+    'hall': (((0.72, 0.66, 0.58), (0.60, 0.46, 0.34)), 'boards'), }
 WALLS: tuple[Rgb, ...] = (
     (0.93, 0.91, 0.86), (0.86, 0.89, 0.90), (0.90, 0.87, 0.80), (0.84, 0.88, 0.82),
     (0.92, 0.86, 0.82), (0.88, 0.88, 0.92))
@@ -276,12 +273,11 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
         n = max(2, round(depth / 0.30))
         for k in range(1, n):
             v = -y + k * depth / n
-            parts.append(between((-x, x), (v - line / 2, v + line / 2), top, dark, solid=False))
+            parts.append(trim((-x, x), (v - line / 2, v + line / 2), top, dark))
         for k in range(n):
             v0, v1 = -y + k * depth / n, -y + (k + 1) * depth / n
             cut = float(rng.uniform(-x, x))
-            parts.append(between((cut - line / 2, cut + line / 2), (v0, v1), top, dark,
-                                 solid=False))
+            parts.append(trim((cut - line / 2, cut + line / 2), (v0, v1), top, dark))
     else:
         step = 0.5 if pattern == 'tiles' else 1.6
         for size, other, along_x in ((width, y, True), (depth, x, False)):
@@ -289,8 +285,7 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
             for k in range(1, n):
                 v = -size / 2 + k * size / n
                 edge, full = (v - line / 2, v + line / 2), (-other, other)
-                parts.append(between(edge if along_x else full, full if along_x else edge, top,
-                                     dark, solid=False))
+                parts.append(trim(edge if along_x else full, full if along_x else edge, top, dark))
     return still('floor', parts, (width, depth, 0.05))
 
 
@@ -336,7 +331,7 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
         if low == 0.0:
             for side in (-1, 1):
                 y = (-t - 0.0015, -t) if side < 0 else (t, t + 0.0015)
-                parts.append(between((x0, x1), y, (0.0, min(0.08, high)), skirt, solid=False))
+                parts.append(trim((x0, x1), y, (0.0, min(0.08, high)), skirt))
     return still('wall', parts, (length, thickness, height))
 
 
@@ -353,7 +348,8 @@ def coffee_table(category: str, rng: np.random.Generator) -> Model:
              box((w - 0.1, d - 0.1, 0.02), (0, 0, 0.14), shade(wood, 0.85))]
     for sx in (-1, 1):
         for sy in (-1, 1):
-            parts.append(box((0.05, 0.05, h - 0.04), (sx * (w / 2 - 0.05), sy * (d / 2 - 0.05),
-                                                      (h - 0.04) / 2), shade(wood, 0.8)))
+            parts.append(box((0.05, 0.05, h - 0.04),
+                             (sx * (w / 2 - 0.05), sy * (d / 2 - 0.05), (h - 0.04) / 2),
+                             shade(wood, 0.8)))
     on = surface((-w / 2 + 0.05, w / 2 - 0.05), (-d / 2 + 0.05, d / 2 - 0.05), h)
     return still(category, parts, (w, d, h), surfaces=(on,))

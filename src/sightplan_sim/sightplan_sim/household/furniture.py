@@ -27,6 +27,7 @@ from sightplan_sim.household.parts import (
     lying,
     mesh,
     mix,
+    ornament,
     pick,
     room,
     shade,
@@ -34,6 +35,7 @@ from sightplan_sim.household.parts import (
     span,
     still,
     surface,
+    trim,
     vary,
 )
 from sightplan_sim.household.shapes import Link, Model, Part, Region, Rgb, Vec3
@@ -46,7 +48,7 @@ OPENING = math.radians(95)
 
 def _handle(at: Vec3, length: float, rgb: Rgb, *, upright: bool) -> Part:
     size = (0.018, 0.03, length) if upright else (length, 0.03, 0.018)
-    return box(size, at, rgb, solid=False)
+    return ornament(size, at, rgb)
 
 
 def _legs(w: float, d: float, top: float, thick: float, rgb: Rgb, inset: float = 0.03,
@@ -65,10 +67,10 @@ def _leaf(x: tuple[float, float], z: tuple[float, float], front: float, rgb: Rgb
     handle_x = x[1] - 0.05 if hinge_left else x[0] + 0.05
     return [
         box((w, PANEL, h), (middle[0], y, middle[1]), rgb),
-        box((w - 0.12, 0.004, h - 0.12), (middle[0], front - PANEL - 0.001, middle[1]),
-            shade(rgb, 0.86), solid=False),
-        box((w - 0.14, 0.004, h - 0.14), (middle[0], front - PANEL - 0.003, middle[1]),
-            shade(rgb, 0.97), solid=False),
+        ornament((w - 0.12, 0.004, h - 0.12), (middle[0], front - PANEL - 0.001, middle[1]),
+                 shade(rgb, 0.86)),
+        ornament((w - 0.14, 0.004, h - 0.14), (middle[0], front - PANEL - 0.003, middle[1]),
+                 shade(rgb, 0.97)),
         _handle((handle_x, front - PANEL - 0.017, middle[1] + 0.1 * h), 0.14, knob, upright=True),
     ]
 
@@ -112,8 +114,7 @@ def _doors(category: str, rng: np.random.Generator) -> Model:
         between((-hw + t, hw - t), (back - t, back), (0.05, h - 0.03), inner),
         between((-hw + t, hw - t), (front, back - t), (floor - t, floor), inner),
         between((-hw + t, hw - t), (front + 0.02, back - t), (0.05, floor - t), carcass),
-        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK),
-    ]
+        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK)]
     lower = (0.06, floor - 0.012)
     fixed = 1 if rng.random() < 0.5 else 2
     for k in range(fixed):  # fronts of the lower part, which does not open
@@ -121,8 +122,8 @@ def _doors(category: str, rng: np.random.Generator) -> Model:
         x1 = -hw - 0.004 + (k + 1) * w / fixed
         mid = (x0 + x1) / 2
         base += [between((x0, x1), (front - PANEL, front + 0.02), lower, fronts),
-                 between((x0 + 0.03, x1 - 0.03), (front - PANEL - 0.003, front - PANEL),
-                         (lower[0] + 0.03, lower[1] - 0.03), shade(fronts, 0.93), solid=False),
+                 trim((x0 + 0.03, x1 - 0.03), (front - PANEL - 0.003, front - PANEL),
+                      (lower[0] + 0.03, lower[1] - 0.03), shade(fronts, 0.93)),
                  _handle((mid, front - PANEL - 0.015, (lower[0] + lower[1]) / 2 + 0.06), 0.16,
                          knob, upright=False)]
     leaves = (floor - 0.006, h - 0.0305)
@@ -131,8 +132,8 @@ def _doors(category: str, rng: np.random.Generator) -> Model:
         x = (-hw + 0.003, -0.0015) if left else (0.0015, hw - 0.003)
         parts = _leaf(x, leaves, front, fronts, knob, left)
         if left:  # a strip behind the gap, so that nobody sees through
-            parts.append(between((-0.02, 0.014), (front - 0.002, front + 0.004), leaves,
-                                 shade(fronts, 0.7), solid=False))
+            parts.append(trim((-0.02, 0.014), (front - 0.002, front + 0.004), leaves,
+                              shade(fronts, 0.7)))
         links.append(_door(parts, x, front, left))
     cavity = room((-hw + t + 0.01, hw - t - 0.01), (front + 0.02, back - t - 0.01),
                   (floor, h - 0.035))
@@ -155,8 +156,7 @@ def drawers(category: str, rng: np.random.Generator) -> Model:
         between((-hw + t, hw - t), (back - t, back), (0.05, h - 0.03), carcass),
         between((-t / 2, t / 2), (front, back - t), (floor, h - 0.03), carcass),
         between((-hw + t, hw - t), (front + 0.02, back - t), (0.05, floor - 0.012), carcass),
-        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK),
-    ]
+        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK)]
     rows = 1 if floor < 0.5 else 2
     for k in range(rows):
         z0 = 0.06 + k * (floor - 0.07) / rows
@@ -165,8 +165,7 @@ def drawers(category: str, rng: np.random.Generator) -> Model:
                          fronts),
                  _handle((-w / 4, front - PANEL - 0.015, (z0 + z1) / 2), 0.15, knob,
                          upright=False),
-                 _handle((w / 4, front - PANEL - 0.015, (z0 + z1) / 2), 0.15, knob,
-                         upright=False)]
+                 _handle((w / 4, front - PANEL - 0.015, (z0 + z1) / 2), 0.15, knob, upright=False)]
     links = [Link(tuple(base))]
     cavities = []
     slide = min(0.36, d - 0.10)
@@ -191,14 +190,13 @@ def _drawer(x0: float, x1: float, front: float, back: float, floor: float, tall:
     side = floor + tall - 0.05
     middle = (x0 + x1) / 2
     return [
-        between((x0 - 0.006, x1 + 0.006), (front - PANEL, front), (floor - 0.004,
-                                                                   floor + tall - 0.001), fronts),
+        between((x0 - 0.006, x1 + 0.006), (front - PANEL, front),
+                (floor - 0.004, floor + tall - 0.001), fronts),
         between((x0 + 0.004, x0 + 0.014), (front, back - 0.02), (floor, side), inner),
         between((x1 - 0.014, x1 - 0.004), (front, back - 0.02), (floor, side), inner),
         between((x0 + 0.014, x1 - 0.014), (back - 0.032, back - 0.02), (floor, side), inner),
         between((x0 + 0.014, x1 - 0.014), (front, back - 0.032), (floor, floor + 0.012), inner),
-        _handle((middle, front - PANEL - 0.015, floor + 0.6 * tall), 0.17, knob, upright=False),
-    ]
+        _handle((middle, front - PANEL - 0.015, floor + 0.6 * tall), 0.17, knob, upright=False)]
 
 
 def fridge(category: str, rng: np.random.Generator) -> Model:
@@ -222,34 +220,31 @@ def fridge(category: str, rng: np.random.Generator) -> Model:
         between((-hw + 0.002, hw - 0.002), (-d / 2, front), (0.05, floor - 0.012), body),
         _handle((0.0, -d / 2 - 0.02, floor - 0.09), 0.45 * w, CHROME, upright=False),
         # lining, so that the inside is white
-        between((-hw + t, -hw + t + 0.004), (front, back - t), (floor, h - t), inner,
-                solid=False),
-        between((hw - t - 0.004, hw - t), (front, back - t), (floor, h - t), inner, solid=False),
-        between((-hw + t, hw - t), (front, back - t), (h - t - 0.004, h - t), inner,
-                solid=False),
+        trim((-hw + t, -hw + t + 0.004), (front, back - t), (floor, h - t), inner),
+        trim((hw - t - 0.004, hw - t), (front, back - t), (floor, h - t), inner),
+        trim((-hw + t, hw - t), (front, back - t), (h - t - 0.004, h - t), inner),
     ]
     glass, rim = (0.80, 0.88, 0.92), (0.62, 0.70, 0.76)
     for z in shelves:
         base += [between((-hw + t, hw - t), (front + 0.05, back - t), (z - 0.012, z), glass),
-                 between((-hw + t, hw - t), (front + 0.042, front + 0.05), (z - 0.016, z + 0.004),
-                         rim, solid=False)]
-    base.append(between((-0.06, 0.06), (front + 0.06, front + 0.16), (h - t - 0.02, h - t - 0.004),
-                        (1.0, 0.98, 0.85), solid=False))
+                 trim((-hw + t, hw - t), (front + 0.042, front + 0.05), (z - 0.016, z + 0.004),
+                      rim)]
+    base.append(trim((-0.06, 0.06), (front + 0.06, front + 0.16), (h - t - 0.02, h - t - 0.004),
+                     (1.0, 0.98, 0.85)))
     left = bool(rng.random() < 0.5)
     x, rise = (-hw + 0.002, hw - 0.002), (floor - 0.006, h - 0.002)
     handle_x = x[1] - 0.05 if left else x[0] + 0.05
     door = [
         between(x, (-d / 2, front - 0.004), rise, body),
-        between((x[0] + 0.03, x[1] - 0.03), (front - 0.004, front),
-                (rise[0] + 0.03, rise[1] - 0.03), inner, solid=False),
-        _handle((handle_x, -d / 2 - 0.02, (rise[0] + rise[1]) / 2), 0.5, CHROME, upright=True),
-    ]
+        trim((x[0] + 0.03, x[1] - 0.03), (front - 0.004, front), (rise[0] + 0.03, rise[1] - 0.03),
+             inner),
+        _handle((handle_x, -d / 2 - 0.02, (rise[0] + rise[1]) / 2), 0.5, CHROME, upright=True)]
     if rng.random() < 0.6:  # magnets and a note
         side = -0.12 if left else 0.12
-        door += [box((0.12, 0.003, 0.15), (side, -d / 2 - 0.001, rise[1] - 0.35),
-                     (0.97, 0.95, 0.78), solid=False),
-                 box((0.03, 0.008, 0.03), (side, -d / 2 - 0.004, rise[1] - 0.28), pick(rng, VIVID),
-                     solid=False)]
+        door += [ornament((0.12, 0.003, 0.15), (side, -d / 2 - 0.001, rise[1] - 0.35),
+                          (0.97, 0.95, 0.78)),
+                 ornament((0.03, 0.008, 0.03), (side, -d / 2 - 0.004, rise[1] - 0.28),
+                          pick(rng, VIVID))]
     rooms = [(shelves[0], shelves[1] - 0.014), (floor, shelves[0] - 0.014),
              (shelves[1], h - t - 0.01)]
     cavities = tuple(room((-hw + t + 0.01, hw - t - 0.01), (front + 0.06, back - t - 0.01), r)
@@ -273,15 +268,11 @@ def door(category: str, rng: np.random.Generator) -> Model:
         between((-hw, -hw + f), (front - 0.01, thick / 2 + 0.01), (0.0, h), frame_rgb),
         between((hw - f, hw), (front - 0.01, thick / 2 + 0.01), (0.0, h), frame_rgb),
         between((-hw + f, hw - f), (front - 0.01, thick / 2 + 0.01), (h - f, h), frame_rgb),
-        between((-hw + f, hw - f), (front, thick / 2), (0.0, 0.008), shade(leaf_rgb, 0.6),
-                solid=False),
+        trim((-hw + f, hw - f), (front, thick / 2), (0.0, 0.008), shade(leaf_rgb, 0.6)),
         # stops behind the leaf, so that nobody sees through the gaps
-        between((-hw + f, -hw + f + 0.014), (front + 0.044, front + 0.06), (0.0, h - f),
-                frame_rgb, solid=False),
-        between((hw - f - 0.014, hw - f), (front + 0.044, front + 0.06), (0.0, h - f), frame_rgb,
-                solid=False),
-        between((-hw + f, hw - f), (front + 0.044, front + 0.06), (h - f - 0.014, h - f),
-                frame_rgb, solid=False),
+        trim((-hw + f, -hw + f + 0.014), (front + 0.044, front + 0.06), (0.0, h - f), frame_rgb),
+        trim((hw - f - 0.014, hw - f), (front + 0.044, front + 0.06), (0.0, h - f), frame_rgb),
+        trim((-hw + f, hw - f), (front + 0.044, front + 0.06), (h - f - 0.014, h - f), frame_rgb),
     ]
     left = bool(rng.random() < 0.5)
     x, z = (-hw + f + 0.003, hw - f - 0.003), (0.01, h - f - 0.003)
@@ -293,19 +284,18 @@ def door(category: str, rng: np.random.Generator) -> Model:
     for low, high in panels:
         for side in (-1, 1):
             plane = y[0] - 0.002 if side < 0 else y[1] + 0.002
-            parts += [between((x[0] + 0.11, x[1] - 0.11), (plane - 0.002, plane + 0.002),
-                              (low, high), groove, solid=False),
-                      between((x[0] + 0.14, x[1] - 0.14), (plane - 0.004, plane + 0.004),
-                              (low + 0.03, high - 0.03), shade(leaf_rgb, 1.04), solid=False)]
+            parts += [trim((x[0] + 0.11, x[1] - 0.11), (plane - 0.002, plane + 0.002), (low, high),
+                           groove),
+                      trim((x[0] + 0.14, x[1] - 0.14), (plane - 0.004, plane + 0.004),
+                           (low + 0.03, high - 0.03), shade(leaf_rgb, 1.04))]
     lock = x[1] - 0.06 if left else x[0] + 0.06
     inward = -1 if left else 1
     metal = (CHROME, BRASS, DARK)[int(rng.integers(3))]
     for plane, out in ((y[0], -1), (y[1], 1)):
-        parts += [box((0.045, 0.008, 0.20), (lock, plane + out * 0.004, 1.02), metal,
-                      solid=False),
-                  box((0.13, 0.022, 0.024), (lock + inward * 0.05, plane + out * 0.045, 1.06),
-                      metal, solid=False),
-                  box((0.02, 0.05, 0.02), (lock, plane + out * 0.025, 1.06), metal, solid=False)]
+        parts += [ornament((0.045, 0.008, 0.20), (lock, plane + out * 0.004, 1.02), metal),
+                  ornament((0.13, 0.022, 0.024), (lock + inward * 0.05, plane + out * 0.045, 1.06),
+                           metal),
+                  ornament((0.02, 0.05, 0.02), (lock, plane + out * 0.025, 1.06), metal)]
     turn = math.radians(float(rng.uniform(84, 96)))
     origin = (x[0] if left else x[1], y[0], 0.0)
     leaf = hinged(parts, origin, (0.0, 0.0, -1.0 if left else 1.0), turn)
@@ -327,19 +317,16 @@ def window(category: str, rng: np.random.Generator) -> Model:
         between((hw - f, hw), (front - 0.01, back), (0.0, h), frame_rgb),
         between((-hw + f, hw - f), (front - 0.01, back), (h - f, h), frame_rgb),
         between((-hw + f, hw - f), (front - 0.01, back), (0.0, f), frame_rgb),
-        between((-hw - 0.03, hw + 0.03), (front - 0.08, front), (-0.035, 0.0),
-                shade(frame_rgb, 0.96), solid=False),
-    ]
+        trim((-hw - 0.03, hw + 0.03), (front - 0.08, front), (-0.035, 0.0),
+             shade(frame_rgb, 0.96))]
     sky = vary(rng, (0.55, 0.78, 0.97), 0.03)
     ground = vary(rng, (0.36, 0.62, 0.30), 0.05)
     horizon = f + 0.28 * (h - 2 * f)
     base += [
         between((-hw + f, hw - f), (back - 0.006, back), (horizon, h - f), sky),
-        between((-hw + f, hw - f), (back - 0.007, back), (f, horizon), ground),
-    ]
-    base.append(mesh('sphere', (0.3 * w, 0.01, 0.30 * h), (-0.14 * w, back - 0.008,
-                                                             horizon + 0.10 * h),
-                     shade(ground, 0.75)))
+        between((-hw + f, hw - f), (back - 0.007, back), (f, horizon), ground)]
+    base.append(mesh('sphere', (0.3 * w, 0.01, 0.30 * h),
+                     (-0.14 * w, back - 0.008, horizon + 0.10 * h), shade(ground, 0.75)))
     left = bool(rng.random() < 0.5)
     # The sash lies on the frame and hides the edge of the hole.
     x, z = (-hw + f - 0.012, hw - f + 0.012), (f - 0.012, h - f + 0.012)
@@ -348,25 +335,23 @@ def window(category: str, rng: np.random.Generator) -> Model:
     glass = (0.70, 0.80, 0.84)
     sash = shade(frame_rgb, 1.03)
     parts = [
-        between((x[0], x[0] + s), y, z, sash),
-        between((x[1] - s, x[1]), y, z, sash),
+        between((x[0], x[0] + s), y, z, sash), between((x[1] - s, x[1]), y, z, sash),
         between((x[0] + s, x[1] - s), y, (z[0], z[0] + s), sash),
         between((x[0] + s, x[1] - s), y, (z[1] - s, z[1]), sash),
-        between((x[0] + s, x[1] - s), (y[0] + 0.012, y[0] + 0.022), (z[0] + s, z[1] - s), glass),
-    ]
+        between((x[0] + s, x[1] - s), (y[0] + 0.012, y[0] + 0.022), (z[0] + s, z[1] - s), glass)]
     mid_x, mid_z = (x[0] + x[1]) / 2, (z[0] + z[1]) / 2
     if rng.random() < 0.7:  # a cross of glazing bars
-        parts += [between((mid_x - 0.013, mid_x + 0.013), (y[0] + 0.008, y[1] - 0.008),
-                          (z[0] + s, z[1] - s), sash, solid=False),
-                  between((x[0] + s, x[1] - s), (y[0] + 0.008, y[1] - 0.008),
-                          (mid_z - 0.013, mid_z + 0.013), sash, solid=False)]
+        parts += [trim((mid_x - 0.013, mid_x + 0.013), (y[0] + 0.008, y[1] - 0.008),
+                       (z[0] + s, z[1] - s), sash),
+                  trim((x[0] + s, x[1] - s), (y[0] + 0.008, y[1] - 0.008),
+                       (mid_z - 0.013, mid_z + 0.013), sash)]
     for k, length in ((0.0, 0.30), (0.07, 0.18)):  # glints
         for side in (y[0] + 0.010, y[0] + 0.024):
-            parts.append(box((0.022, 0.002, length * h), (mid_x + 0.16 * w + k, side,
-                                                          mid_z + 0.12 * h),
-                             (0.93, 0.97, 0.98), solid=False, rpy=(0.0, 0.5, 0.0)))
+            parts.append(ornament((0.022, 0.002, length * h),
+                                  (mid_x + 0.16 * w + k, side, mid_z + 0.12 * h),
+                                  (0.93, 0.97, 0.98), rpy=(0.0, 0.5, 0.0)))
     grip = x[1] - s / 2 if left else x[0] + s / 2
-    parts.append(box((0.022, 0.04, 0.13), (grip, y[0] - 0.02, mid_z), DARK, solid=False))
+    parts.append(ornament((0.022, 0.04, 0.13), (grip, y[0] - 0.02, mid_z), DARK))
     turn = math.radians(float(rng.uniform(82, 95)))
     origin = (x[0] if left else x[1], y[0], 0.0)
     leaf = hinged(parts, origin, (0.0, 0.0, -1.0 if left else 1.0), turn)
@@ -388,16 +373,12 @@ def carton(category: str, rng: np.random.Generator) -> Model:
         between((-hw, hw), (hd - t, hd), (t, h), rgb),
         between((-hw, -hw + t), (-hd + t, hd - t), (t, h), rgb),
         between((hw - t, hw), (-hd + t, hd - t), (t, h), rgb),
-        between((-0.035, 0.035), (-hd - 0.002, -hd), (0.72 * h, h), tape, solid=False),
+        trim((-0.035, 0.035), (-hd - 0.002, -hd), (0.72 * h, h), tape),
         # a parcel's print: arrow and label
-        between((0.22 * w, 0.42 * w), (-hd - 0.002, -hd), (0.25 * h, 0.62 * h), WHITE,
-                solid=False),
-        between((0.24 * w, 0.38 * w), (-hd - 0.003, -hd), (0.50 * h, 0.54 * h), ink,
-                solid=False),
-        between((0.24 * w, 0.40 * w), (-hd - 0.003, -hd), (0.40 * h, 0.44 * h), ink,
-                solid=False),
-        between((-0.36 * w, -0.33 * w), (-hd - 0.002, -hd), (0.22 * h, 0.55 * h), ink,
-                solid=False),
+        trim((0.22 * w, 0.42 * w), (-hd - 0.002, -hd), (0.25 * h, 0.62 * h), WHITE),
+        trim((0.24 * w, 0.38 * w), (-hd - 0.003, -hd), (0.50 * h, 0.54 * h), ink),
+        trim((0.24 * w, 0.40 * w), (-hd - 0.003, -hd), (0.40 * h, 0.44 * h), ink),
+        trim((-0.36 * w, -0.33 * w), (-hd - 0.002, -hd), (0.22 * h, 0.55 * h), ink),
         mesh('wedge', (0.09 * w, 0.003, 0.16 * h), (-0.345 * w, -hd - 0.001, 0.62 * h), ink),
     ]
     links = [Link(tuple(base))]
@@ -409,8 +390,7 @@ def carton(category: str, rng: np.random.Generator) -> Model:
         y = (-hd, -hd + reach_y) if side < 0 else (hd - reach_y, hd)
         parts = [between((-hw, hw), y, z_out, lid)]
         edge = (y[1] - 0.03, y[1]) if side < 0 else (y[0], y[0] + 0.03)
-        parts.append(between((-hw, hw), edge, (z_out[1], z_out[1] + 0.002),
-                             tape, solid=False))
+        parts.append(trim((-hw, hw), edge, (z_out[1], z_out[1] + 0.002), tape))
         links.append(hinged(parts, (0.0, side * hd, z_out[0]), (-float(side), 0.0, 0.0), turn))
     for side in (-1, 1):
         x = (-hw, -hw + reach_x) if side < 0 else (hw - reach_x, hw)
@@ -440,40 +420,34 @@ def sink(category: str, rng: np.random.Generator) -> Model:
         between((x[0] - 0.006, x[1] + 0.006), (front, y[0] - 0.006), z, counter),
         between((x[0] - 0.006, x[1] + 0.006), (y[1] + 0.006, back), z, counter),
         between((-hw + 0.01, hw - 0.01), (front + 0.03, back), (0.06, h - deep - 0.02), carcass),
-        between((-hw + 0.01, hw - 0.01), (front + 0.02, front + 0.035), (h - deep - 0.02,
-                                                                         h - 0.035), carcass),
+        between((-hw + 0.01, hw - 0.01), (front + 0.02, front + 0.035),
+                (h - deep - 0.02, h - 0.035), carcass),
         between((-hw + 0.01, hw - 0.01), (front + 0.06, back), (0.0, 0.06), DARK),
         between(x, y, (h - deep - 0.01, h - deep), steel),
         between((x[0] - 0.008, x[0]), y, (h - deep, h + 0.003), steel),
         between((x[1], x[1] + 0.008), y, (h - deep, h + 0.003), steel),
         between((x[0] - 0.008, x[1] + 0.008), (y[0] - 0.008, y[0]), (h - deep, h + 0.003), steel),
         between((x[0] - 0.008, x[1] + 0.008), (y[1], y[1] + 0.008), (h - deep, h + 0.003), steel),
-        between((-hw, -hw + 0.012), (front + 0.035, back), (h - deep - 0.02, h - 0.035), carcass,
-                solid=False),
-        between((hw - 0.012, hw), (front + 0.035, back), (h - deep - 0.02, h - 0.035), carcass,
-                solid=False),
+        trim((-hw, -hw + 0.012), (front + 0.035, back), (h - deep - 0.02, h - 0.035), carcass),
+        trim((hw - 0.012, hw), (front + 0.035, back), (h - deep - 0.02, h - 0.035), carcass),
         # rim, drain, splashback
-        between((x[0] - 0.03, x[0]), (y[0] - 0.03, y[1] + 0.03), (h, h + 0.004), steel,
-                solid=False),
-        between((x[1], x[1] + 0.03), (y[0] - 0.03, y[1] + 0.03), (h, h + 0.004), steel,
-                solid=False),
-        between(x, (y[0] - 0.03, y[0]), (h, h + 0.004), steel, solid=False),
-        between(x, (y[1], y[1] + 0.03), (h, h + 0.004), steel, solid=False),
-        mesh('cylinder', (0.07, 0.07, 0.003), ((x[0] + x[1]) / 2, (y[0] + y[1]) / 2,
-                                               h - deep + 0.001), DARK),
+        trim((x[0] - 0.03, x[0]), (y[0] - 0.03, y[1] + 0.03), (h, h + 0.004), steel),
+        trim((x[1], x[1] + 0.03), (y[0] - 0.03, y[1] + 0.03), (h, h + 0.004), steel),
+        trim(x, (y[0] - 0.03, y[0]), (h, h + 0.004), steel),
+        trim(x, (y[1], y[1] + 0.03), (h, h + 0.004), steel),
+        mesh('cylinder', (0.07, 0.07, 0.003),
+             ((x[0] + x[1]) / 2, (y[0] + y[1]) / 2, h - deep + 0.001), DARK),
     ]
     cx, tap = (x[0] + x[1]) / 2, y[1] + 0.055
     base += [
         mesh('cylinder', (0.05, 0.05, 0.03), (cx, tap, h + 0.015), CHROME),
         mesh('cylinder', (0.028, 0.028, 0.24), (cx, tap, h + 0.13), CHROME),
-        box((0.028, 0.17, 0.028), (cx, tap - 0.08, h + 0.25), CHROME, solid=False),
+        ornament((0.028, 0.17, 0.028), (cx, tap - 0.08, h + 0.25), CHROME),
         mesh('cylinder', (0.028, 0.028, 0.06), (cx, tap - 0.155, h + 0.225), CHROME),
-        box((0.07, 0.02, 0.016), (cx + 0.06, tap, h + 0.05), CHROME, solid=False),
-    ]
+        ornament((0.07, 0.02, 0.016), (cx + 0.06, tap, h + 0.05), CHROME)]
     for k in range(3):  # cupboard fronts
         x0, x1 = -hw + 0.014 + k * (w - 0.02) / 3, -hw + 0.006 + (k + 1) * (w - 0.02) / 3
-        base += [between((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts,
-                         solid=False),
+        base += [trim((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts),
                  _handle(((x0 + x1) / 2, front + 0.0, h - 0.12), 0.13, knob, upright=False)]
     basin = surface((x[0] + 0.02, x[1] - 0.02), (y[0] + 0.02, y[1] - 0.02), h - deep)
     other = (-hw + 0.04, x[0] - 0.06) if side > 0 else (x[1] + 0.06, hw - 0.04)
@@ -494,15 +468,15 @@ def table(category: str, rng: np.random.Generator) -> Model:
         parts += _legs(w, d, h - thick, leg, legs)
         inset = 0.03 + leg / 2
         for sy in (-1, 1):
-            parts.append(box((w - 2 * inset, 0.022, 0.08), (0, sy * (d / 2 - inset),
-                                                           h - thick - 0.04), legs))
+            parts.append(box((w - 2 * inset, 0.022, 0.08),
+                             (0, sy * (d / 2 - inset), h - thick - 0.04), legs))
         for sx in (-1, 1):
-            parts.append(box((0.022, d - 2 * inset, 0.08), (sx * (w / 2 - inset), 0,
-                                                           h - thick - 0.04), legs))
+            parts.append(box((0.022, d - 2 * inset, 0.08),
+                             (sx * (w / 2 - inset), 0, h - thick - 0.04), legs))
     else:
         for sx in (-1, 1):
-            parts.append(box((0.045, d - 0.10, h - thick), (sx * (w / 2 - 0.10), 0,
-                                                            (h - thick) / 2), legs))
+            parts.append(box((0.045, d - 0.10, h - thick),
+                             (sx * (w / 2 - 0.10), 0, (h - thick) / 2), legs))
         parts.append(box((w - 0.2, 0.03, 0.30), (0, d / 2 - 0.15, h - thick - 0.17), legs))
     top = surface((-w / 2 + 0.05, w / 2 - 0.05), (-d / 2 + 0.05, d / 2 - 0.05), h)
     return still(category, parts, (w, d, h), surfaces=(top,))
@@ -527,8 +501,7 @@ def shelf(category: str, rng: np.random.Generator) -> Model:
         between((hw - t, hw), (-d / 2, back), (0.0, step - t), wood),
         between((-hw, hw), (-d / 2, back), (step - t, step), wood),
         between((-hw + t, hw - t), (-d / 2 + 0.02, back), (0.06, 0.06 + t), wood),
-        between((-hw + t, hw - t), (back - 0.01, back), (0.0, h - t), shade(wood, 0.75)),
-    ]
+        between((-hw + t, hw - t), (back - 0.01, back), (0.0, h - t), shade(wood, 0.75))]
     # what fills the lower boards: rows of books, and baskets
     for floor, depth, ceiling in ((step, (lip + 0.06, back - 0.05), h - t),
                                   (0.06 + t, (-d / 2 + 0.08, back - 0.08), step - t)):
@@ -546,9 +519,8 @@ def _row_of_books(rng: np.random.Generator, x: tuple[float, float], y: tuple[flo
     while at < x[1] - 0.06:
         thick = span(rng, 0.035, 0.065)
         tall = min(span(rng, 0.17, 0.26), ceiling - floor - 0.03)
-        parts.append(between((at, at + thick - 0.003), (y[0] + span(rng, 0.0, 0.03), y[1]),
-                             (floor, floor + tall), shade(pick(rng, VIVID, 0.15), 0.75),
-                             solid=False))
+        parts.append(trim((at, at + thick - 0.003), (y[0] + span(rng, 0.0, 0.03), y[1]),
+                          (floor, floor + tall), shade(pick(rng, VIVID, 0.15), 0.75)))
         at += thick
     return parts
 
@@ -564,8 +536,7 @@ def bed(category: str, rng: np.random.Generator) -> Model:
         between((-w / 2, w / 2), (d / 2 - 0.06, d / 2), (0.0, h), shade(wood, 0.9)),
         between((-w / 2 - 0.01, w / 2 + 0.01), (-d / 2, 0.30 * d), (0.24, top), fabric),
         between((-w / 2 - 0.012, w / 2 + 0.012), (0.22 * d, 0.30 * d), (0.24, top + 0.012),
-                shade(fabric, 1.25)),
-    ]
+                shade(fabric, 1.25))]
     for side in (-1, 1):
         parts.append(box((0.40 * w, 0.34, 0.10), (side * 0.24 * w, d / 2 - 0.26, top + 0.03),
                          (0.97, 0.96, 0.93)))
@@ -583,19 +554,18 @@ def sofa(category: str, rng: np.random.Generator) -> Model:
         between((-w / 2, w / 2), (d / 2 - 0.22, d / 2), (0.06, h), fabric),
         between((-w / 2, -w / 2 + arm), (-d / 2, d / 2 - 0.05), (0.06, 0.60), shade(fabric, 0.95)),
         between((w / 2 - arm, w / 2), (-d / 2, d / 2 - 0.05), (0.06, 0.60), shade(fabric, 0.95)),
-        *_legs(w, d, 0.07, 0.05, DARK),
-    ]
+        *_legs(w, d, 0.07, 0.05, DARK)]
     n = 2 if w < 1.8 else 3
     each = (w - 2 * arm) / n
     for k in range(n):
         x = -w / 2 + arm + each * (k + 0.5)
         parts += [box((each - 0.012, d - 0.24, 0.12), (x, -0.11, seat - 0.06),
                       shade(fabric, 1.10)),
-                  box((each - 0.012, 0.10, 0.30), (x, d / 2 - 0.26, seat + 0.16),
-                      shade(fabric, 1.06), solid=False)]
+                  ornament((each - 0.012, 0.10, 0.30), (x, d / 2 - 0.26, seat + 0.16),
+                           shade(fabric, 1.06))]
     pillow = pick(rng, VIVID)
-    parts.append(box((0.36, 0.11, 0.34), (-w / 2 + arm + 0.22, d / 2 - 0.36, seat + 0.17), pillow,
-                     solid=False, rpy=(-0.25, 0.0, 0.0)))
+    parts.append(ornament((0.36, 0.11, 0.34), (-w / 2 + arm + 0.22, d / 2 - 0.36, seat + 0.17),
+                          pillow, rpy=(-0.25, 0.0, 0.0)))
     on = surface((-w / 2 + arm + 0.45, w / 2 - arm - 0.04), (-d / 2 + 0.04, d / 2 - 0.36), seat)
     return still(category, parts, (w, d, h), surfaces=(on,))
 
@@ -607,8 +577,8 @@ def chair(category: str, rng: np.random.Generator) -> Model:
     seat_rgb = pick(rng, FABRICS) if rng.random() < 0.6 else wood
     parts = [box((w, d, 0.04), (0, 0, 0.45), seat_rgb), *_legs(w, d, 0.43, 0.04, wood, 0.005)]
     for side in (-1, 1):
-        parts.append(box((0.04, 0.035, h - 0.45), (side * (w / 2 - 0.025), d / 2 - 0.02,
-                                                   (h + 0.45) / 2), wood))
+        parts.append(box((0.04, 0.035, h - 0.45),
+                         (side * (w / 2 - 0.025), d / 2 - 0.02, (h + 0.45) / 2), wood))
     for k in range(3):
         parts.append(box((w - 0.08, 0.02, 0.07), (0, d / 2 - 0.02, h - 0.05 - 0.13 * k), wood))
     on = surface((-w / 2 + 0.05, w / 2 - 0.05), (-d / 2 + 0.05, d / 2 - 0.08), 0.47)
@@ -624,13 +594,11 @@ def counter(category: str, rng: np.random.Generator) -> Model:
     parts = [
         box((w, d, 0.035), (0, 0, h - 0.0175), top_rgb),
         between((-w / 2 + 0.01, w / 2 - 0.01), (front + 0.03, d / 2), (0.06, h - 0.035), carcass),
-        between((-w / 2 + 0.01, w / 2 - 0.01), (front + 0.06, d / 2), (0.0, 0.06), DARK),
-    ]
+        between((-w / 2 + 0.01, w / 2 - 0.01), (front + 0.06, d / 2), (0.0, 0.06), DARK)]
     n = 2 if w < 1.05 else 3
     for k in range(n):
         x0, x1 = -w / 2 + 0.014 + k * (w - 0.02) / n, -w / 2 + 0.006 + (k + 1) * (w - 0.02) / n
-        parts += [between((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts,
-                          solid=False),
+        parts += [trim((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts),
                   _handle(((x0 + x1) / 2, front, h - 0.12), 0.13, knob, upright=False)]
     on = surface((-w / 2 + 0.05, w / 2 - 0.05), (front + 0.05, d / 2 - 0.05), h)
     return still(category, parts, (w, d, h), surfaces=(on,))
@@ -643,10 +611,9 @@ def stove(category: str, rng: np.random.Generator) -> Model:
     front = -d / 2
     parts = [
         box((w, d, h), (0, 0, h / 2), body),
-        box((w - 0.02, d - 0.04, 0.008), (0, 0, h), (0.13, 0.13, 0.15), solid=False),
-        between((-w / 2 + 0.06, w / 2 - 0.06), (front - 0.004, front), (0.22, 0.56),
-                (0.16, 0.17, 0.19), solid=False),
-        _handle((0, front - 0.02, 0.63), 0.44, CHROME, upright=False),
+        ornament((w - 0.02, d - 0.04, 0.008), (0, 0, h), (0.13, 0.13, 0.15)),
+        trim((-w / 2 + 0.06, w / 2 - 0.06), (front - 0.004, front), (0.22, 0.56),
+             (0.16, 0.17, 0.19)), _handle((0, front - 0.02, 0.63), 0.44, CHROME, upright=False),
     ]
     for sx in (-1, 1):
         for sy in (-1, 1):
@@ -654,7 +621,7 @@ def stove(category: str, rng: np.random.Generator) -> Model:
             parts.append(mesh('cylinder', (r, r, 0.006), (sx * 0.14, sy * 0.13, h + 0.005),
                               (0.36, 0.36, 0.38)))
     for k in range(5):
-        parts.append(mesh('cylinder', (0.035, 0.035, 0.02), (-0.2 + 0.1 * k, front - 0.01,
-                                                             h - 0.07), DARK, rpy=lying('y')))
+        parts.append(mesh('cylinder', (0.035, 0.035, 0.02),
+                          (-0.2 + 0.1 * k, front - 0.01, h - 0.07), DARK, rpy=lying('y')))
     on = surface((-w / 2 + 0.05, w / 2 - 0.05), (front + 0.05, d / 2 - 0.05), h + 0.008)
     return still(category, parts, (w, d, h + 0.008), surfaces=(on,))

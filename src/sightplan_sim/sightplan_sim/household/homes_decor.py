@@ -11,7 +11,7 @@ from sightplan_sim.household import decor
 from sightplan_sim.household.catalog import make_decor, make_model
 from sightplan_sim.household.homes_geometry import overlap, placed_box
 from sightplan_sim.household.homes_plan import Item, NoRoomError, Plan
-from sightplan_sim.household.parts import between, shade, still, vary
+from sightplan_sim.household.parts import shade, still, trim, vary
 from sightplan_sim.household.shapes import Model, Placed
 
 Generators = Callable[[str], np.random.Generator]
@@ -124,10 +124,9 @@ def _yard(width: float, depth: float, rng: np.random.Generator) -> Model:
     sky, grass = vary(rng, (0.62, 0.81, 0.96), 0.03), vary(rng, (0.40, 0.62, 0.32), 0.05)
     hedge = shade(grass, 0.7)
     w, near, far, hedge_top, top = width / 2, 0.08, 0.08 + depth, 0.75, decor.CEILING - 0.05
-    parts = [between((-w, w), (near, far), (-0.03, -0.01), grass, solid=False),
-             between((-w, w), (near, far), (top - 0.01, top), sky, solid=False)]
+    parts = [trim((-w, w), (near, far), (-0.03, -0.01), grass),
+             trim((-w, w), (near, far), (top - 0.01, top), sky)]
     for x, y in (((-w, w), (far, far + 0.02)), ((-w - 0.02, -w), (near, far)),
                  ((w, w + 0.02), (near, far))):
-        parts += [between(x, y, (0.0, hedge_top), hedge, solid=False),
-                  between(x, y, (hedge_top, top), sky, solid=False)]
+        parts += [trim(x, y, (0.0, hedge_top), hedge), trim(x, y, (hedge_top, top), sky)]
     return still('yard', parts, (width, depth, top))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Joint, Model, Part, Placed, Region, Vec3
 
 Rect = tuple[float, float, float, float]
@@ -18,7 +19,7 @@ _UNIT: _Turn = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _STEPS = 8
 
 NEXT_TO = 1 / 6
-"""Bodies are next to each other if the gap is at most this share of their mean summed extents."""
+"""Largest gap of bodies next to each other, as a fraction of their mean summed extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +123,6 @@ def _times(turn: _Turn, v: Vec3) -> Vec3:
     return (x, y, z)
 
 
-def _euler(rpy: Vec3) -> _Turn:
-    (sr, cr), (sp, cp), (sy, cy) = ((math.sin(a), math.cos(a)) for a in rpy)
-    return ((cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-            (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-            (-sp, cp * sr, cp * cr))
-
-
 def _about(axis: Vec3, angle: float) -> _Turn:
     """Rodrigues' formula."""
     (x, y, z), s, c = axis, math.sin(angle), math.cos(angle)
@@ -151,7 +145,8 @@ def _joint_frame(joint: Joint | None, opening: float) -> tuple[Vec3, _Turn]:
 def _part_box(part: Part) -> Box:
     half = [s / 2 for s in part.size]
     if part.rpy != (0.0, 0.0, 0.0):
-        squares = [[(row[k] * half[k]) ** 2 for k in range(3)] for row in _euler(part.rpy)]
+        squares = [[(row[k] * half[k]) ** 2 for k in range(3)]
+                   for row in rotation_from_rpy(part.rpy).tolist()]
         if part.kind == 'sphere':
             half = [math.sqrt(sum(row)) for row in squares]
         elif part.kind == 'cylinder':
@@ -183,7 +178,7 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
 
 
 def link_boxes(model: Model, openings: Sequence[float] = (0.0,)) -> list[Box]:
-    """A box around each link, in the body's frame, at each of some shares of the joints' range."""
+    """A box around each link, in the body's frame, at some openings (fractions of the range)."""
     boxes = []
     for joint, parts in _parts_of(model):
         if parts:

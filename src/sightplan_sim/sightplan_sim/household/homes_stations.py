@@ -16,16 +16,12 @@ from sightplan_sim.household.homes_geometry import (
     swept_box,
     to_home,
 )
+from sightplan_sim.household.robot import RobotBody
 from sightplan_sim.household.shapes import Placed, Room, Station, Vec3
 
-RADIUS = 0.28
-"""Of the robot's base [m]."""
-EYE = 1.2
-SHOULDER = 0.85
-"""Heights of camera and shoulder [m], the default robot's; for others see ``check_view``."""
-ROBOT_HEIGHT = 1.3
-ARM = 1.5
-"""From the shoulder to what is in reach [m]."""
+BODY = RobotBody()
+"""The default robot; for others see ``check_view``."""
+RADIUS, ARM = BODY.radius, BODY.reach
 HALF_VIEW = math.radians(40)
 """What is seen well: a little less than half the usual field of view."""
 _CLEARANCE = 0.03
@@ -60,7 +56,7 @@ class Floor:
             return False
         return not any(
             disc_meets(x, y, radius, around.rect) and any(
-                box.low[2] < ROBOT_HEIGHT and disc_meets(x, y, radius, box.rect) for box in boxes)
+                box.low[2] < BODY.height and disc_meets(x, y, radius, box.rect) for box in boxes)
             for _, around, boxes in self._bodies)
 
     def sees(self, start: Vec3, end: Vec3, ignore: Sequence[str]) -> bool:
@@ -124,7 +120,7 @@ def approaches(bodies: dict[str, Placed], floor: Floor, name: str) -> Iterator[S
             dx, dy = forward[0] * c - forward[1] * s, forward[0] * s + forward[1] * c
             sx, sy = x + dx * distance, y + dy * distance
             if (floor.free(sx, sy, RADIUS + _CLEARANCE, sweep)
-                    and floor.sees((sx, sy, EYE), (x, y, z), ignore)):
+                    and floor.sees((sx, sy, BODY.camera_height), (x, y, z), ignore)):
                 yield Station(sx, sy, math.atan2(-dy, -dx))
 
 
@@ -156,7 +152,7 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
         seen = [name for name in bearings
                 if math.hypot(boxes[name].centre[0] - x, boxes[name].centre[1] - y) < 6.0
                 and not _shut_in(bodies, name)
-                and floor.sees((x, y, EYE), boxes[name].centre,
+                and floor.sees((x, y, BODY.camera_height), boxes[name].centre,
                                (name, *holders(bodies, name)))]
         away = {name: math.hypot(boxes[name].centre[0] - x, boxes[name].centre[1] - y)
                 for name in bearings}
@@ -183,7 +179,7 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
 
 def _blocked(floor: Floor, x: float, y: float, yaw: float) -> int:
     """How much of what lies ahead is hidden by something near: 0 to 3."""
-    return sum(not floor.sees((x, y, EYE), (x + 1.7 * math.cos(yaw + turn),
+    return sum(not floor.sees((x, y, BODY.camera_height), (x + 1.7 * math.cos(yaw + turn),
                                             y + 1.7 * math.sin(yaw + turn), 0.35), ())
                for turn in (-0.5, 0.0, 0.5))
 
@@ -191,7 +187,7 @@ def _blocked(floor: Floor, x: float, y: float, yaw: float) -> int:
 def reach_distance(x: float, y: float, box: Box) -> float:
     """From the shoulder of a robot to the nearest face centre of a box [m]."""
     (cx, cy, cz), (w, d, h) = box.centre, box.extents
-    return min(math.dist((x, y, SHOULDER), face) for face in (
+    return min(math.dist((x, y, BODY.shoulder_height), face) for face in (
         (cx - w / 2, cy, cz), (cx + w / 2, cy, cz), (cx, cy - d / 2, cz), (cx, cy + d / 2, cz),
         (cx, cy, cz - h / 2), (cx, cy, cz + h / 2)))
 

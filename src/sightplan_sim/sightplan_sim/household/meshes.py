@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Part, Vec3
 
 CREASE_DEG = 50.0
@@ -60,7 +61,7 @@ def mesh_of(part: Part) -> Mesh:
     else:
         unit = unit_mesh(part.kind, max(part.size) < SMALL_M)
     size = np.array(part.size)
-    turn = rotation(part.rpy)
+    turn = rotation_from_rpy(part.rpy)
     normals = (unit.normals / size) @ turn.T
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     return Mesh((unit.vertices * size) @ turn.T + part.position, normals, unit.triangles)
@@ -111,14 +112,6 @@ def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
                     b, c, d = a + n + 1, a + n + 2, a + 1
                     triangles += [(a, b, c), (a, c, d)] if side > 0 else [(a, c, b), (a, d, c)]
     return Mesh(np.array(vertices), np.array(normals), np.array(triangles, dtype=np.int64))
-
-
-def rotation(rpy: Vec3) -> Floats:
-    """(3, 3) rotation by roll, pitch, yaw about the fixed axes x, y, z."""
-    (cr, cp, cy), (sr, sp, sy) = ([f(v) for v in rpy] for f in (math.cos, math.sin))
-    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                     [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                     [-sp, cp * sr, cp * cr]])
 
 
 def _fitted(polygons: Polygons) -> Polygons:

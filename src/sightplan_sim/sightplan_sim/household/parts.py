@@ -35,9 +35,9 @@ def shade(rgb: Rgb, factor: float) -> Rgb:
     return (r, g, b)
 
 
-def mix(one: Rgb, other: Rgb, share: float) -> Rgb:
-    """A colour between two; share 0 is the first."""
-    r, g, b = (a + (c - a) * share for a, c in zip(one, other, strict=True))
+def mix(one: Rgb, other: Rgb, part: float) -> Rgb:
+    """A colour between two; part 0 is the first."""
+    r, g, b = (a + (c - a) * part for a, c in zip(one, other, strict=True))
     return (r, g, b)
 
 
@@ -77,6 +77,16 @@ def between(x: tuple[float, float], y: tuple[float, float], z: tuple[float, floa
     size = (x[1] - x[0], y[1] - y[0], z[1] - z[0])
     at = ((x[0] + x[1]) / 2, (y[0] + y[1]) / 2, (z[0] + z[1]) / 2)
     return Part('box', size, at, rgb, (0.0, 0.0, 0.0), solid, seen)
+
+
+def ornament(size: Vec3, at: Vec3, rgb: Rgb, *, rpy: Vec3 = (0.0, 0.0, 0.0)) -> Part:
+    """A box by its extents and centre that is only seen: nothing collides with it."""
+    return Part('box', size, at, rgb, rpy, False)
+
+
+def trim(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], rgb: Rgb) -> Part:
+    """A box by its ranges along x, y, z that is only seen: nothing collides with it."""
+    return between(x, y, z, rgb, solid=False)
 
 
 def surface(x: tuple[float, float], y: tuple[float, float], z: float, link: int = 0) -> Region:

@@ -10,8 +10,9 @@ import numpy as np
 
 from sightplan_sim.household.predicates import holders, supports
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import FLOOR, Box, Floats, Scene, turn
+from sightplan_sim.household.scene import FLOOR, Box, Scene
 from sightplan_sim.household.stations import Stations
+from sightplan_sim.household.turns import Floats, turn
 
 SAMPLES = 60
 """Spots drawn for each surface, cavity or neighbourhood."""
@@ -20,9 +21,9 @@ DROP_M = 0.004
 LOW_M = 0.1
 """On what is less than this under the camera, or over it, things are put near the edge, too."""
 OPEN_ENOUGH = 0.25
-"""Share by which a drawer must be out for something to be put into it."""
+"""Fraction by which a drawer must be out for something to be put into it."""
 BESIDE_M = (0.012, 0.75)
-"""Gap to a neighbour: least [m], and most as a share of what still is next to it."""
+"""Gap to a neighbour: least [m], and most as a fraction of what still is next to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +67,11 @@ class Placing:
                ) -> Iterator[Spot]:
         """Spots in the room inside a container; of drawers, in those that are out."""
         scene = self._scene
-        shares = scene.openings(container)
+        openings = scene.openings(container)
         rooms = [room for room in scene.cavities(container)
-                 if room.link == 0 or shares[room.link] >= OPEN_ENOUGH]
+                 if room.link == 0 or openings[room.link] >= OPEN_ENOUGH]
         for room in rooms:
-            floor = Box(room.point(np.array([0.0, 0.0, -room.half[2]])), room.rotation,
-                        np.array([room.half[0], room.half[1], 0.0]), room.link)
-            yield from self._upon(robot, thing, floor, container, rng, 2 * room.half[2])
+            yield from self._upon(robot, thing, room.floor(), container, rng, 2 * room.half[2])
         for room in rooms:  # no room on its floor: upon what lies there
             yield from self._heaped(robot, thing, room, container, rng)
 
@@ -230,10 +229,7 @@ class Placing:
         for name in (*holders(scene, other), *supports(scene, other)):
             if name not in scene.names:
                 continue
-            boxes = [Box(room.point(np.array([0.0, 0.0, -room.half[2]])), room.rotation,
-                         np.array([room.half[0], room.half[1], 0.0]), room.link)
-                     for room in scene.cavities(name)] + scene.surfaces(name)
-            for box in boxes:
+            for box in [*(room.floor() for room in scene.cavities(name)), *scene.surfaces(name)]:
                 local = box.local(centre)
                 if (np.abs(local[:2]) <= box.half[:2] + 0.02).all() \
                         and abs(box.centre[2] - low[2]) < 0.03:

@@ -17,11 +17,12 @@ from sightplan.model import Atom, Problem, State
 from sightplan_sim.household.camera import View
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Box, Floats, Scene
+from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
+from sightplan_sim.household.turns import Floats
 
-OPEN_SHARE = 0.05
-"""Past this share of its range a joint is open (the reference's)."""
+OPEN_FRACTION = 0.05
+"""Past this fraction of its range a joint is open (the reference's)."""
 NEXT_TO_M = 1.0
 """How far they are looked for horizontally [m]."""
 BEARS = math.sin(math.radians(5.0))
@@ -45,7 +46,7 @@ def holding(robot: Robot, thing: str) -> bool:
 
 def is_open(scene: Scene, container: str) -> bool:
     """Whether any joint is past 5 % of its range (reference: the same); never without joints."""
-    return any(share > OPEN_SHARE for share in scene.openings(container))
+    return any(opening > OPEN_FRACTION for opening in scene.openings(container))
 
 
 def inside(scene: Scene, thing: str, container: str) -> bool:
@@ -249,7 +250,7 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
     return frozenset(found)
 
 
-def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], share: float,
+def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], fraction: float,
             ) -> frozenset[str]:
     """What is in view: enough of the hull of its projected box shows it.
 
@@ -259,10 +260,10 @@ def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], share: float,
     Args:
         pixels: how many show each body.
         hulls: area of each one's hull within the picture [px].
-        share: the least that counts.
+        fraction: the least that counts.
     """
     return frozenset(name for name, count in pixels.items()
-                     if count and count >= share * max(hulls.get(name, math.inf), 1.0))
+                     if count and count >= fraction * max(hulls.get(name, math.inf), 1.0))
 
 
 def hull_px(view: View, box: Box) -> float:
@@ -275,8 +276,8 @@ def hull_px(view: View, box: Box) -> float:
     points = [local[near]]
     for i, j in _EDGES:
         if near[i] != near[j]:
-            share = (_NEAR_M - local[i, 2]) / (local[j, 2] - local[i, 2])
-            points.append((local[i] + share * (local[j] - local[i]))[None])
+            fraction = (_NEAR_M - local[i, 2]) / (local[j, 2] - local[i, 2])
+            points.append((local[i] + fraction * (local[j] - local[i]))[None])
     kept = np.concatenate(points)
     if len(kept) < 3:
         return 0.0

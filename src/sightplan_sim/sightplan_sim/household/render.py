@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
+from sightplan_arm.geometry import rotation_from_rpy, rpy_from_rotation
 from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.household.camera import View
-from sightplan_sim.household.meshes import mesh_of, rotation
-from sightplan_sim.household.shapes import Home, Joint, Model, Part, Placed, Rgb
+from sightplan_sim.household.meshes import mesh_of
+from sightplan_sim.household.shapes import Home, Model, Part, Placed, Rgb
+from sightplan_sim.household.turns import Floats, joint_frame, quaternion, turn
 
-Floats = NDArray[np.float64]
 Pose = tuple[Floats, Floats]
 """Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
 
@@ -134,7 +135,7 @@ class Painter:
         for body, (origin, axes) in zip(self._links[name], poses, strict=True):
             if body >= 0:
                 self._bullet.resetBasePositionAndOrientation(
-                    body, [float(v) for v in origin], _quaternion(axes))
+                    body, [float(v) for v in origin], quaternion(axes))
         self._shown[name] = (list(poses), True)
 
     def hide(self, names: Iterable[str]) -> None:
@@ -218,25 +219,13 @@ class Painter:
 
 def poses_of(placed: Placed) -> list[Pose]:
     """Where the links of a placed model are at the start."""
-    axes = rotation((0.0, 0.0, placed.yaw))
+    axes = turn(placed.yaw)
     origin = np.array(placed.position, dtype=np.float64)
     poses = []
     for link in placed.model.links:
-        at, turn = joint_pose(link.joint, placed.opening)
-        poses.append((origin + axes @ at, axes @ turn))
+        at, turned = joint_frame(link.joint, placed.opening)
+        poses.append((origin + axes @ at, axes @ turned))
     return poses
-
-
-def joint_pose(joint: Joint | None, share: float) -> Pose:
-    """A link's frame in its body's, at a share of the joint's range."""
-    if joint is None:
-        return np.zeros(3), np.eye(3)
-    value, (x, y, z) = share * joint.upper, joint.axis
-    if joint.kind == 'slide':
-        return np.array(joint.origin) + value * np.array(joint.axis), np.eye(3)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.array(joint.origin), (np.eye(3) + math.sin(value) * cross
-                                    + (1 - math.cos(value)) * cross @ cross)
 
 
 def triangles(model: Model) -> int:
@@ -329,30 +318,8 @@ def _at(part: Part, pose: Pose) -> Part:
     """A part of a link in the home's frame."""
     origin, axes = pose
     x, y, z = (float(v) for v in origin + axes @ np.array(part.position))
-    turn = axes @ rotation(part.rpy)
-    roll = math.atan2(turn[2, 1], turn[2, 2])
-    pitch = math.asin(min(1.0, max(-1.0, -turn[2, 0])))
-    yaw = math.atan2(turn[1, 0], turn[0, 0])
-    if abs(turn[2, 0]) > 1 - 1e-9:  # looking straight up or down: roll and yaw are one
-        roll, yaw = 0.0, math.atan2(-turn[0, 1], turn[1, 1])
+    roll, pitch, yaw = rpy_from_rotation(axes @ rotation_from_rpy(part.rpy)).tolist()
     return Part(part.kind, part.size, (x, y, z), part.rgb, (roll, pitch, yaw))
-
-
-def _quaternion(axes: Floats) -> list[float]:
-    """x, y, z, w of a rotation matrix (Shepperd's method)."""
-    trace = float(np.trace(axes))
-    squares = [axes[0, 0], axes[1, 1], axes[2, 2], trace]
-    k = int(np.argmax(squares))
-    q: Floats = np.zeros(4)
-    if k == 3:
-        q[3] = 1.0 + trace
-        q[:3] = (axes[2, 1] - axes[1, 2], axes[0, 2] - axes[2, 0], axes[1, 0] - axes[0, 1])
-    else:
-        i, j, n = k, (k + 1) % 3, (k + 2) % 3
-        q[i] = 1.0 + axes[i, i] - axes[j, j] - axes[n, n]
-        q[j], q[n] = axes[j, i] + axes[i, j], axes[n, i] + axes[i, n]
-        q[3] = axes[n, j] - axes[j, n]
-    return [float(v) for v in q / math.hypot(*q)]
 
 
 def _darken(rgb: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_sim.bullet import Bullet
-from sightplan_sim.household.shapes import BASE, Home, Joint, Model, Part, Placed, Region, Vec3
-
-Floats = NDArray[np.float64]
+from sightplan_sim.household.shapes import BASE, Home, Model, Part, Placed, Region, Vec3
+from sightplan_sim.household.turns import Floats, euler, joint_frame, matrix, quaternion, turn
 
 FLOOR = 'the ground'
 """Name of the ground under everything; with a space, so that no PDDL object is called that."""
@@ -60,6 +59,11 @@ class Box:
     def point(self, local: Floats) -> Floats:
         """(..., 3) points of the box's frame in the home's."""
         return np.asarray(local @ self.rotation.T + self.centre)
+
+    def floor(self) -> Box:
+        """Its bottom, as a box without height."""
+        return Box(self.point(np.array([0.0, 0.0, -self.half[2]])), self.rotation,
+                   np.array([self.half[0], self.half[1], 0.0]), self.link)
 
     def contains(self, point: Floats, margin: float = 0.0) -> bool:
         """Whether a point is in it, or at most ``margin`` outside [m]."""
@@ -221,7 +225,7 @@ class Scene:
         return self._bodies[name].rotation.copy()
 
     def openings(self, name: str) -> tuple[float, ...]:
-        """Share of its range for each link; 0 for links without a joint."""
+        """Fraction of its range for each link; 0 for links without a joint."""
         return tuple(self._bodies[name].openings)
 
     def aabb(self, name: str) -> tuple[Floats, Floats]:
@@ -285,19 +289,19 @@ class Scene:
         """Whether a thing is out of the home's physics: then it is nowhere in the home."""
         return self._bodies[name].parked
 
-    def set_opening(self, name: str, link: int, share: float,
+    def set_opening(self, name: str, link: int, opening: float,
                     carried: Iterable[str] = ()) -> None:
         """Move a link along its joint, and things with it.
 
         Args:
             name: of the body.
             link: index of a link with a joint.
-            share: of the joint's range, in [0, 1].
+            opening: fraction of the joint's range, in [0, 1].
             carried: things that keep their place on the link.
         """
         body = self._bodies[name]
         origin, rotation = body.frame(link)
-        body.openings[link] = share
+        body.openings[link] = opening
         self._put(body)
         origin_after, rotation_after = body.frame(link)
         turned = rotation_after @ rotation.T
@@ -585,63 +589,6 @@ def crossed(centres: Floats, turns: Floats, halves: Floats, starts: Floats, ends
     enter = np.minimum(one, other).max(axis=2)
     leave = np.maximum(one, other).min(axis=2)
     return np.asarray(((enter <= leave) & (leave >= 0.0) & (enter <= 1.0)).any(axis=1))
-
-
-def joint_frame(joint: Joint, share: float) -> tuple[Floats, Floats]:
-    """Origin and rotation of a link's frame in its body's, at a share of the joint's range."""
-    value, axis = share * joint.upper, np.array(joint.axis)
-    if joint.kind == 'slide':
-        return np.array(joint.origin) + value * axis, np.eye(3)
-    return np.array(joint.origin), about(axis, value)
-
-
-def about(axis: Floats, angle: float) -> Floats:
-    """(3, 3) rotation about a unit vector [rad] (Rodrigues)."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + math.sin(angle) * cross
-                      + (1 - math.cos(angle)) * (cross @ cross))
-
-
-def turn(yaw: float) -> Floats:
-    """(3, 3) rotation about z [rad]."""
-    c, s = math.cos(yaw), math.sin(yaw)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-def euler(rpy: Vec3) -> Floats:
-    """(3, 3) rotation by roll, pitch, yaw about fixed axes [rad]."""
-    if rpy == (0.0, 0.0, 0.0):
-        return np.eye(3)
-    x, y, z = np.eye(3)
-    return np.asarray(about(z, rpy[2]) @ about(y, rpy[1]) @ about(x, rpy[0]))
-
-
-def quaternion(rotation: Floats) -> list[float]:
-    """x, y, z, w of a rotation matrix (Shepperd's method)."""
-    m = rotation
-    trace = m[0, 0] + m[1, 1] + m[2, 2]
-    squares = np.array([m[0, 0], m[1, 1], m[2, 2], trace])
-    k = int(np.argmax(squares))
-    q = np.zeros(4)
-    if k == 3:
-        q[3] = 1.0 + trace
-        q[:3] = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
-    else:
-        i, j, n = k, (k + 1) % 3, (k + 2) % 3
-        q[i] = 1.0 + m[i, i] - m[j, j] - m[n, n]
-        q[j], q[n] = m[j, i] + m[i, j], m[n, i] + m[i, n]
-        q[3] = m[n, j] - m[j, n]
-    return [float(v) for v in q / np.linalg.norm(q)]
-
-
-def matrix(q: Sequence[float]) -> Floats:
-    """(3, 3) rotation of a unit quaternion x, y, z, w."""
-    x, y, z, w = q
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
 
 
 def _solid(part: Part) -> str:

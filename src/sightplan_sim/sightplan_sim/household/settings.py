@@ -41,7 +41,8 @@ class Settings:
                                      high=1.1)
     reach_m: float = param(1.5, 'longest way from the shoulder [m]', low=1.2, high=3.0)
     visible_share: float = param(
-        0.08, 'share of the hull of its projected box that must show a thing for it to be in view',
+        0.08, 'fraction of the hull of its projected box that must show a thing for it to be in '
+        'view',
         low=0.001, high=1.0)
     frame_id: str = param('camera_optical_frame', 'optical frame of the camera (REP 103)')
 

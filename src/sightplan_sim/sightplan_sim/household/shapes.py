@@ -119,7 +119,7 @@ class Placed:
         model: what it is.
         position: of the body's frame in the home's [m].
         yaw: of the body's frame in the home's, about z [rad].
-        opening: share of the joints' range, in [0, 1].
+        opening: fraction of the joints' range, in [0, 1].
         inside, ontop: name of what it is in or on at the start; '' for the floor.
     """
 

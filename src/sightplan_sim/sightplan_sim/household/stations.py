@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sightplan_sim.household.predicates import contents, face_distance, is_open, supports
 from sightplan_sim.household.robot import Robot
-from sightplan_sim.household.scene import Floats, Scene
+from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import BASE, Home, Station
+from sightplan_sim.household.turns import Floats
 
 Ints = NDArray[np.int64]
 
@@ -37,7 +38,7 @@ class View:
 
     Attributes:
         station: where the robot would stand.
-        shown: share of the target's test points that are in sight.
+        shown: fraction of the target's test points that are in sight.
         others: how many of the other wanted bodies are in sight.
     """
 
@@ -180,12 +181,12 @@ class Stations:
         for row, (point, yaw) in enumerate(zip(points, yaws, strict=True)):
             clear = angles[row] & ((hits[row] == '')
                                    | (hits[row] == np.array(names)[owners]))
-            shares = [float(clear[owners == k].mean()) for k in range(len(names))]
+            seen = [float(clear[owners == k].mean()) for k in range(len(names))]
             station = Station(float(point[0]), float(point[1]), float(yaw))
             shoulder = replace(robot, station=station).shoulder
-            found.append(View(station, shares[0], sum(
-                share >= 0.3 and face_distance(scene, name, shoulder) < robot.body.reach
-                for name, share in zip(others, shares[1:], strict=True))))
+            found.append(View(station, seen[0], sum(
+                fraction >= 0.3 and face_distance(scene, name, shoulder) < robot.body.reach
+                for name, fraction in zip(others, seen[1:], strict=True))))
         return found
 
     def _spots(self, name: str) -> Floats:

@@ -19,11 +19,13 @@ from sightplan_sim.household.parts import (
     mesh,
     mix,
     moved,
+    ornament,
     pick,
     shade,
     span,
     still,
     surface,
+    trim,
     vary,
 )
 from sightplan_sim.household.shapes import Model, Part, Rgb, Vec3
@@ -95,14 +97,10 @@ def _bound(category: str, rng: np.random.Generator, w: float, d: float, h: float
     t = 0.0045
     x = (-w / 2, w / 2)
     return [
-        between(x, (-d / 2, d / 2), (0.0, t), cover, solid=False),
-        between(x, (-d / 2, d / 2), (h - t, h), cover, solid=False),
-        between((-w / 2, -w / 2 + 0.007), (-d / 2, d / 2), (t, h - t), shade(cover, 0.8),
-                solid=False),
-        between((-w / 2 + 0.007, w / 2 - 0.006), (-d / 2 + 0.005, d / 2 - 0.005), (t, h - t),
-                page, solid=False),
-        _block((w, d, h)),
-    ]
+        trim(x, (-d / 2, d / 2), (0.0, t), cover), trim(x, (-d / 2, d / 2), (h - t, h), cover),
+        trim((-w / 2, -w / 2 + 0.007), (-d / 2, d / 2), (t, h - t), shade(cover, 0.8)),
+        trim((-w / 2 + 0.007, w / 2 - 0.006), (-d / 2 + 0.005, d / 2 - 0.005), (t, h - t), page),
+        _block((w, d, h))]
 
 
 def book(category: str, rng: np.random.Generator) -> Model:
@@ -113,10 +111,10 @@ def book(category: str, rng: np.random.Generator) -> Model:
     other = pick(rng, (WHITE, DARK, (0.20, 0.28, 0.55)), 0.02)
     z = (h, h + 0.0012)
     parts = [*_bound(category, rng, w, d, h, cover),
-             between((-0.36 * w, 0.40 * w), (0.16 * d, 0.36 * d), z, other, solid=False),
+             trim((-0.36 * w, 0.40 * w), (0.16 * d, 0.36 * d), z, other),
              mesh('cylinder', (0.5 * w, 0.5 * w, 0.0012), (0.02 * w, -0.12 * d, h + 0.0006),
                   shade(mix(cover, other, 0.45), 0.9)),
-             between((-0.20 * w, 0.25 * w), (-0.42 * d, -0.38 * d), z, other, solid=False)]
+             trim((-0.20 * w, 0.25 * w), (-0.42 * d, -0.38 * d), z, other)]
     return _leaf_top(category, parts, (w, d, h), 0.5)
 
 
@@ -129,15 +127,14 @@ def hardback(category: str, rng: np.random.Generator) -> Model:
     z, t = (h, h + 0.0012), 0.006
     x, y = (-0.38 * w, 0.42 * w), (-0.43 * d, 0.43 * d)
     parts = [*_bound(category, rng, w, d, h, cover),
-             between((x[0], x[1]), (y[0], y[0] + t), z, gilt, solid=False),
-             between((x[0], x[1]), (y[1] - t, y[1]), z, gilt, solid=False),
-             between((x[0], x[0] + t), (y[0] + t, y[1] - t), z, gilt, solid=False),
-             between((x[1] - t, x[1]), (y[0] + t, y[1] - t), z, gilt, solid=False),
-             between((-0.20 * w, 0.26 * w), (0.14 * d, 0.20 * d), z, gilt, solid=False),
-             between((-0.14 * w, 0.20 * w), (0.05 * d, 0.09 * d), z, gilt, solid=False)]
+             trim((x[0], x[1]), (y[0], y[0] + t), z, gilt),
+             trim((x[0], x[1]), (y[1] - t, y[1]), z, gilt),
+             trim((x[0], x[0] + t), (y[0] + t, y[1] - t), z, gilt),
+             trim((x[1] - t, x[1]), (y[0] + t, y[1] - t), z, gilt),
+             trim((-0.20 * w, 0.26 * w), (0.14 * d, 0.20 * d), z, gilt),
+             trim((-0.14 * w, 0.20 * w), (0.05 * d, 0.09 * d), z, gilt)]
     for y0 in (-0.35 * d, 0.30 * d):
-        parts.append(between((-w / 2 - 0.001, -w / 2), (y0, y0 + 0.012), (0.004, h - 0.004), gilt,
-                             solid=False))
+        parts.append(trim((-w / 2 - 0.001, -w / 2), (y0, y0 + 0.012), (0.004, h - 0.004), gilt))
     return _leaf_top(category, parts, (w, d, h), 0.8)
 
 
@@ -147,12 +144,11 @@ def notebook(category: str, rng: np.random.Generator) -> Model:
     cover = pick(rng, VIVID)
     z = (h, h + 0.001)
     parts = [*_bound(category, rng, w, d, h, cover),
-             between((-0.15 * w, 0.35 * w), (0.10 * d, 0.32 * d), z, WHITE, solid=False),
-             between((-0.08 * w, 0.28 * w), (0.20 * d, 0.22 * d), (h, h + 0.002), DARK,
-                     solid=False)]
+             trim((-0.15 * w, 0.35 * w), (0.10 * d, 0.32 * d), z, WHITE),
+             trim((-0.08 * w, 0.28 * w), (0.20 * d, 0.22 * d), (h, h + 0.002), DARK)]
     for k in range(7):
-        parts.append(box((0.022, 0.007, h + 0.008), (-w / 2, (k - 3) * 0.13 * d, h / 2), STEEL,
-                         solid=False))
+        parts.append(ornament((0.022, 0.007, h + 0.008), (-w / 2, (k - 3) * 0.13 * d, h / 2),
+                              STEEL))
     return _leaf_top(category, parts, (w, d, h), 0.3)
 
 
@@ -162,11 +158,11 @@ def document(category: str, rng: np.random.Generator) -> Model:
     ink, z = (0.38, 0.40, 0.46), (h, h + 0.0008)
     accent = pick(rng, ((0.16, 0.34, 0.66), (0.66, 0.16, 0.18), (0.20, 0.20, 0.24)))
     parts = [box((w, d, h), (0, 0, h / 2), (0.98, 0.98, 0.97)),
-             between((-0.40 * w, 0.15 * w), (0.36 * d, 0.42 * d), z, accent, solid=False)]
+             trim((-0.40 * w, 0.15 * w), (0.36 * d, 0.42 * d), z, accent)]
     for k in range(8):
         end = 0.40 if k % 4 < 3 else 0.12
         y0 = 0.26 * d - k * 0.085 * d
-        parts.append(between((-0.40 * w, end * w), (y0, y0 + 0.022 * d), z, ink, solid=False))
+        parts.append(trim((-0.40 * w, end * w), (y0, y0 + 0.022 * d), z, ink))
     return _leaf_top(category, parts, (w, d, h), 0.1)
 
 
@@ -177,17 +173,14 @@ def folder(category: str, rng: np.random.Generator) -> Model:
                      (0.45, 0.70, 0.42)))
     tab = (0.10 * w, 0.44 * w) if rng.random() < 0.5 else (-0.30 * w, 0.04 * w)
     parts = [
-        between((-w / 2, w / 2), (-d / 2, d / 2 - 0.02), (h - 0.003, h), rgb, solid=False),
-        between((-w / 2, w / 2), (-d / 2, d / 2), (0.0, 0.003), shade(rgb, 0.88), solid=False),
-        between(tab, (d / 2 - 0.02, d / 2 + 0.012), (0.0, 0.004), shade(rgb, 0.88), solid=False),
-        between((-w / 2, -w / 2 + 0.006), (-d / 2, d / 2 - 0.02), (0.0, h), shade(rgb, 0.8),
-                solid=False),
-        between((-w / 2 + 0.008, w / 2 - 0.004), (-d / 2 + 0.006, d / 2 - 0.012),
-                (0.003, h - 0.003), (0.98, 0.98, 0.97), solid=False),
-        between((-0.25 * w, 0.25 * w), (-0.05 * d, 0.12 * d), (h, h + 0.0012), WHITE,
-                solid=False),
-        between((-0.18 * w, 0.18 * w), (0.03 * d, 0.05 * d), (h, h + 0.002), DARK, solid=False),
-        _block((w, d, h)),
+        trim((-w / 2, w / 2), (-d / 2, d / 2 - 0.02), (h - 0.003, h), rgb),
+        trim((-w / 2, w / 2), (-d / 2, d / 2), (0.0, 0.003), shade(rgb, 0.88)),
+        trim(tab, (d / 2 - 0.02, d / 2 + 0.012), (0.0, 0.004), shade(rgb, 0.88)),
+        trim((-w / 2, -w / 2 + 0.006), (-d / 2, d / 2 - 0.02), (0.0, h), shade(rgb, 0.8)),
+        trim((-w / 2 + 0.008, w / 2 - 0.004), (-d / 2 + 0.006, d / 2 - 0.012), (0.003, h - 0.003),
+             (0.98, 0.98, 0.97)),
+        trim((-0.25 * w, 0.25 * w), (-0.05 * d, 0.12 * d), (h, h + 0.0012), WHITE),
+        trim((-0.18 * w, 0.18 * w), (0.03 * d, 0.05 * d), (h, h + 0.002), DARK), _block((w, d, h)),
     ]
     return _leaf_top(category, parts, (w, d, h), 0.25)
 
@@ -211,7 +204,7 @@ def marker(category: str, rng: np.random.Generator) -> Model:
                   rpy=turn),
              mesh('cylinder', (1.02 * d, 1.02 * d, 0.10 * long), (-0.08 * long, 0, z), rgb,
                   rpy=turn),
-             box((0.26 * long, 0.006, 0.005), (0.31 * long, 0, 1.09 * d), rgb, solid=False),
+             ornament((0.26 * long, 0.006, 0.005), (0.31 * long, 0, 1.09 * d), rgb),
              _block((long, 0.9 * d, d))]
     return still(category, parts, (long, 1.08 * d, 1.08 * d), mass=0.05)
 
@@ -224,7 +217,7 @@ def pen(category: str, rng: np.random.Generator) -> Model:
     parts = [mesh('cylinder', (d, d, 0.82 * long), (0.05 * long, 0, z), rgb, rpy=turn),
              mesh('cone', (d, d, 0.12 * long), (-0.42 * long, 0, z), STEEL,
                   rpy=(0, -math.pi / 2, 0)),
-             box((0.30 * long, 0.004, 0.004), (0.30 * long, 0, d + 0.002), STEEL, solid=False),
+             ornament((0.30 * long, 0.004, 0.004), (0.30 * long, 0, d + 0.002), STEEL),
              _block((long, d, d))]
     return still(category, parts, (long, d, d + 0.004), mass=0.03)
 
@@ -260,17 +253,15 @@ def sock(category: str, rng: np.random.Generator) -> Model:
     parts = [
         mesh('pillow', (long - 0.01, leg, h), (0.005, y0 + leg / 2, h / 2), rgb),
         mesh('pillow', (leg, wide, h), (x0 + leg / 2, 0, h / 2), rgb),
-        mesh('pillow', (leg * 0.9, leg * 1.04, h + 0.003), (x0 + 0.48 * leg, y0 + 0.52 * leg,
-                                                           h / 2 + 0.001), accent),
-        mesh('pillow', (0.055, leg * 1.03, h + 0.003), (long / 2 - 0.026, y0 + leg / 2,
-                                                        h / 2 + 0.001), accent),
-        mesh('pillow', (leg * 1.06, 0.034, h + 0.004), (x0 + leg / 2, wide / 2 - 0.015,
-                                                        h / 2 + 0.001), accent),
-        between((x0 + 0.006, x0 + leg - 0.006), (wide / 2 - 0.062, wide / 2 - 0.046), stripe,
-                accent, solid=False),
+        mesh('pillow', (leg * 0.9, leg * 1.04, h + 0.003),
+             (x0 + 0.48 * leg, y0 + 0.52 * leg, h / 2 + 0.001), accent),
+        mesh('pillow', (0.055, leg * 1.03, h + 0.003),
+             (long / 2 - 0.026, y0 + leg / 2, h / 2 + 0.001), accent),
+        mesh('pillow', (leg * 1.06, 0.034, h + 0.004),
+             (x0 + leg / 2, wide / 2 - 0.015, h / 2 + 0.001), accent),
+        trim((x0 + 0.006, x0 + leg - 0.006), (wide / 2 - 0.062, wide / 2 - 0.046), stripe, accent),
         _block((long, leg, h), (0, y0 + leg / 2, h / 2)),
-        _block((leg, wide - leg, h), (x0 + leg / 2, y0 + leg + (wide - leg) / 2, h / 2)),
-    ]
+        _block((leg, wide - leg, h), (x0 + leg / 2, y0 + leg + (wide - leg) / 2, h / 2))]
     return still(category, parts, (long, wide, h + 0.003), mass=0.06)
 
 
@@ -283,18 +274,17 @@ def gym_shoe(category: str, rng: np.random.Generator) -> Model:
     parts = [
         mesh('sole', (long, wide, sole), (0, 0, sole / 2), (0.96, 0.96, 0.95)),
         mesh('shoe', (0.96 * long, 0.92 * wide, h - sole), (0, 0, sole + (h - sole) / 2), rgb),
-        mesh('cylinder', (0.30 * long, 0.46 * wide, 0.004), (-0.27 * long, 0, h), DARK),
-    ]
+        mesh('cylinder', (0.30 * long, 0.46 * wide, 0.004), (-0.27 * long, 0, h), DARK)]
     for k in (-1, 1):
-        parts.append(box((0.014, 0.63 * wide, 0.046), ((-0.03 + 0.05 * k) * long, 0,
-                                                       sole + 0.36 * (h - sole)), accent,
-                         solid=False, rpy=(0.0, 0.4, 0.0)))
+        parts.append(ornament((0.014, 0.63 * wide, 0.046),
+                              ((-0.03 + 0.05 * k) * long, 0, sole + 0.36 * (h - sole)), accent,
+                              rpy=(0.0, 0.4, 0.0)))
     for k in range(4):
         x = (-0.06 + 0.075 * k) * long
         z = sole + (h - sole) * (0.86 - 0.12 * k) + 0.004
-        parts.append(box((0.011, 0.44 * wide, 0.008), (x, 0, z), WHITE, solid=False))
-    parts += [_block((long, wide, 0.5 * h)), _block((0.5 * long, 0.8 * wide, h),
-                                                   (-0.23 * long, 0, h / 2))]
+        parts.append(ornament((0.011, 0.44 * wide, 0.008), (x, 0, z), WHITE))
+    parts += [_block((long, wide, 0.5 * h)),
+              _block((0.5 * long, 0.8 * wide, h), (-0.23 * long, 0, h / 2))]
     return still(category, parts, (long, wide, h), mass=0.4)
 
 
@@ -337,7 +327,7 @@ def _cutlery(category: str, rng: np.random.Generator, head: list[Part], long: fl
              wide: float, rgb: Rgb) -> Model:
     h = 0.016
     parts = [*head,
-             box((0.52 * long, 0.020, 0.012), (-0.22 * long, 0, 0.008), rgb, solid=False),
+             ornament((0.52 * long, 0.020, 0.012), (-0.22 * long, 0, 0.008), rgb),
              mesh('cylinder', (0.026, 0.026, 0.0125), (-0.47 * long, 0, 0.008), rgb),
              _block((long, 0.8 * wide, h))]
     return still(category, parts, (long, wide, h), mass=0.08)
@@ -353,26 +343,25 @@ def spoon(category: str, rng: np.random.Generator) -> Model:
     wooden = bool(rng.random() < 0.3)
     rgb = vary(rng, WOODS[3] if wooden else (0.74, 0.76, 0.79), 0.06)
     head = [mesh('spoon', (0.36 * long, 0.056, 0.020), (0.32 * long, 0, 0.010), rgb),
-            box((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), rgb, solid=False)]
+            ornament((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), rgb)]
     return _cutlery(category, rng, head, long, 0.056, rgb if wooden else _grip(rng) or rgb)
 
 
 def fork(category: str, rng: np.random.Generator) -> Model:
     """A fork that lies flat."""
     long, steel = span(rng, 0.20, 0.22), vary(rng, STEEL, 0.06)
-    head = [box((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), steel, solid=False),
-            box((0.12 * long, 0.044, 0.009), (0.19 * long, 0, 0.010), steel, solid=False)]
+    head = [ornament((0.14 * long, 0.014, 0.011), (0.08 * long, 0, 0.009), steel),
+            ornament((0.12 * long, 0.044, 0.009), (0.19 * long, 0, 0.010), steel)]
     for k in range(4):
-        head.append(box((0.26 * long, 0.0065, 0.008), (0.37 * long, (k - 1.5) * 0.0125, 0.010),
-                        steel, solid=False))
+        head.append(ornament((0.26 * long, 0.0065, 0.008),
+                             (0.37 * long, (k - 1.5) * 0.0125, 0.010), steel))
     return _cutlery(category, rng, head, long, 0.044, _grip(rng) or steel)
 
 
 def knife(category: str, rng: np.random.Generator) -> Model:
     """A knife that lies flat."""
     long, steel = span(rng, 0.22, 0.25), vary(rng, (0.80, 0.82, 0.85), 0.06)
-    head = [box((0.46 * long, 0.028, 0.007), (0.25 * long, 0.002, 0.008), steel,
-                solid=False)]
+    head = [ornament((0.46 * long, 0.028, 0.007), (0.25 * long, 0.002, 0.008), steel)]
     return _cutlery(category, rng, head, long, 0.03, _grip(rng) or DARK)
 
 
@@ -386,7 +375,7 @@ def saucepan(category: str, rng: np.random.Generator) -> Model:
              mesh('hoop', (1.03 * d, 1.03 * d, 0.010), (0, 0, h - 0.003), shade(rgb, 1.25)),
              mesh('ring', (0.94 * d, 0.94 * d, 0.002), (0, 0, 0.012), shade(rgb, 0.7)),
              box((grip, 0.030, 0.022), (d / 2 + grip / 2, 0, 0.80 * h), DARK),
-             box((0.03, 0.034, 0.028), (d / 2 + 0.01, 0, 0.80 * h), STEEL, solid=False)]
+             ornament((0.03, 0.034, 0.028), (d / 2 + 0.01, 0, 0.80 * h), STEEL)]
     return still(category, moved(parts, (-grip / 2, 0.0, 0.0)), (d + grip, d, h), mass=0.7)
 
 
@@ -409,8 +398,7 @@ def sandwich(category: str, rng: np.random.Generator) -> Model:
     parts.append(mesh('wedge', (0.86 * w, 0.002, 0.82 * d), (0, -0.004, h + 0.0005), crumb,
                       rpy=flat))
     for z0, top in ((0.002, slice_h - 0.002), (h - slice_h + 0.002, h - 0.002)):  # cut face
-        parts.append(between((-0.47 * w, 0.47 * w), (-d / 2 - 0.001, -d / 2), (z0, top), crumb,
-                             solid=False))
+        parts.append(trim((-0.47 * w, 0.47 * w), (-d / 2 - 0.001, -d / 2), (z0, top), crumb))
     parts += [_block((0.9 * w, 0.5 * d, h), (0, -0.25 * d, h / 2)),
               _block((0.45 * w, 0.4 * d, h), (0, 0.15 * d, h / 2))]
     return still(category, parts, (w, d, h), mass=0.2)
@@ -425,8 +413,7 @@ def snack_food(category: str, rng: np.random.Generator) -> Model:
     if rng.random() < 0.6:
         w, d, h = span(rng, 0.15, 0.17), span(rng, 0.085, 0.095), span(rng, 0.20, 0.22)
         parts = [mesh('bag', (w, d, h), (0, 0, h / 2), rgb),
-                 between((-w / 2, w / 2), (-0.006, 0.006), (h - 0.018, h), shade(rgb, 0.75),
-                         solid=False)]
+                 trim((-w / 2, w / 2), (-0.006, 0.006), (h - 0.018, h), shade(rgb, 0.75))]
         for side in (-1, 1):
             y = side * 0.455 * d
             parts += [mesh('cylinder', (0.62 * w, 0.62 * w, 0.012), (0, y, 0.50 * h), other,
@@ -435,20 +422,20 @@ def snack_food(category: str, rng: np.random.Generator) -> Model:
                            crisp, rpy=lying('y')),
                       mesh('cylinder', (0.22 * w, 0.26 * w, 0.018), (0.10 * w, y, 0.55 * h),
                            shade(crisp, 0.9), rpy=lying('y')),
-                      between((-0.32 * w, 0.32 * w), (min(y, 0.86 * y), max(y, 0.86 * y)),
-                              (0.74 * h, 0.82 * h), WHITE, solid=False)]
+                      trim((-0.32 * w, 0.32 * w), (min(y, 0.86 * y), max(y, 0.86 * y)),
+                           (0.74 * h, 0.82 * h), WHITE)]
         parts.append(_block((0.94 * w, 0.8 * d, h)))
     else:
         w, d, h = span(rng, 0.14, 0.16), span(rng, 0.065, 0.075), span(rng, 0.19, 0.21)
         parts = [box((w, d, h), (0, 0, h / 2), rgb)]
         for side in (-1, 1):
             y = side * (d / 2 + 0.001)
-            parts += [box((0.86 * w, 0.002, 0.20 * h), (0, y, 0.78 * h), WHITE, solid=False),
-                      box((0.60 * w, 0.003, 0.05 * h), (0, y, 0.78 * h), rgb, solid=False),
+            parts += [ornament((0.86 * w, 0.002, 0.20 * h), (0, y, 0.78 * h), WHITE),
+                      ornament((0.60 * w, 0.003, 0.05 * h), (0, y, 0.78 * h), rgb),
                       mesh('cylinder', (0.56 * w, 0.56 * w, 0.003), (0, y, 0.38 * h), other,
                            rpy=lying('y')),
-                      box((0.34 * w, 0.005, 0.34 * w), (0, y, 0.38 * h), crisp, solid=False,
-                          rpy=(0.0, 0.5, 0.0))]
+                      ornament((0.34 * w, 0.005, 0.34 * w), (0, y, 0.38 * h), crisp,
+                               rpy=(0.0, 0.5, 0.0))]
     return still(category, parts, (w, d, h), mass=0.2)
 
 
@@ -506,16 +493,16 @@ def _car(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
     long, wide, h = span(rng, 0.19, 0.21), 0.10, 0.10
     rgb = pick(rng, VIVID)
     glass = (0.62, 0.82, 0.92)
-    parts = [box((long, 0.86 * wide, 0.038), (0, 0, 0.042), rgb, solid=False),
+    parts = [ornament((long, 0.86 * wide, 0.038), (0, 0, 0.042), rgb),
              mesh('cabin', (0.56 * long, 0.76 * wide, 0.040), (-0.03 * long, 0, 0.080), glass),
-             box((0.40 * long, 0.72 * wide, 0.008), (-0.03 * long, 0, h), rgb, solid=False)]
+             ornament((0.40 * long, 0.72 * wide, 0.008), (-0.03 * long, 0, h), rgb)]
     for sx in (-1, 1):
         for sy in (-1, 1):
             at = (sx * 0.30 * long, sy * 0.43 * wide, 0.024)
             parts += [mesh('cylinder', (0.048, 0.048, 0.020), at, DARK, rpy=lying('y')),
                       mesh('cylinder', (0.024, 0.024, 0.024), at, WHITE, rpy=lying('y'))]
-    parts += [box((0.004, 0.018, 0.014), (0.5 * long, s * 0.030, 0.048), (0.99, 0.93, 0.60),
-                  solid=False) for s in (-1, 1)]
+    parts += [ornament((0.004, 0.018, 0.014), (0.5 * long, s * 0.030, 0.048), (0.99, 0.93, 0.60))
+              for s in (-1, 1)]
     parts += [_block((long, wide, 0.062)), _block((0.5 * long, 0.8 * wide, h))]
     return parts, (long, wide, h)
 
@@ -549,10 +536,9 @@ def _blocks(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
     parts = []
     for k, (x, z) in enumerate(((-0.55 * s, 0.5 * s), (0.55 * s, 0.5 * s), (0.0, 1.5 * s))):
         rgb = VIVID[int(order[k])]
-        parts.append(box((s, s, s), (x, 0, z), rgb, solid=False,
-                         rpy=(0.0, 0.0, float(turns[k]) / 2)))
-        parts.append(box((0.62 * s, 1.03 * s, 0.62 * s), (x, 0, z), mix(rgb, WHITE, 0.65),
-                         solid=False, rpy=(0.0, 0.0, float(turns[k]) / 2)))
+        parts.append(ornament((s, s, s), (x, 0, z), rgb, rpy=(0.0, 0.0, float(turns[k]) / 2)))
+        parts.append(ornament((0.62 * s, 1.03 * s, 0.62 * s), (x, 0, z), mix(rgb, WHITE, 0.65),
+                              rpy=(0.0, 0.0, float(turns[k]) / 2)))
     parts += [_block((2.1 * s, s, s)), _block((0.9 * s, 0.9 * s, s), (0, 0, 1.5 * s))]
     return parts, (2.1 * s, s, 2 * s)
 
@@ -567,11 +553,11 @@ def _duck(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
              mesh('sphere', (0.085 * u, 0.08 * u, 0.082 * u), (0.048 * u, 0, 0.118 * u), rgb),
              mesh('sphere', (0.046 * u, 0.044 * u, 0.016 * u), (0.096 * u, 0, 0.110 * u),
                   (0.95, 0.42, 0.08))]
-    parts += [mesh('sphere', (0.014 * u, 0.014 * u, 0.016 * u), (0.075 * u, s * 0.027 * u,
-                                                               0.132 * u), DARK)
+    parts += [mesh('sphere', (0.014 * u, 0.014 * u, 0.016 * u),
+                   (0.075 * u, s * 0.027 * u, 0.132 * u), DARK)
               for s in (-1, 1)]
-    parts += [mesh('sphere', (0.08 * u, 0.02 * u, 0.045 * u), (-0.02 * u, s * 0.055 * u,
-                                                              0.060 * u), shade(rgb, 0.9))
+    parts += [mesh('sphere', (0.08 * u, 0.02 * u, 0.045 * u),
+                   (-0.02 * u, s * 0.055 * u, 0.060 * u), shade(rgb, 0.9))
               for s in (-1, 1)]
     parts += [_block((0.15 * u, 0.11 * u, 0.09 * u)),
               _block((0.07 * u, 0.07 * u, 0.155 * u), (0.045 * u, 0, 0.0775 * u))]
@@ -599,7 +585,7 @@ def _robot(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
     u, grey = h / 0.21, (0.70, 0.72, 0.75)
 
     def cube(x: float, y: float, z: float, w: float, d: float, t: float, c: Rgb) -> Part:
-        return box((w * u, d * u, t * u), (x * u, y * u, z * u), c, solid=False)
+        return ornament((w * u, d * u, t * u), (x * u, y * u, z * u), c)
 
     parts = [cube(0, 0, 0.085, 0.10, 0.07, 0.08, rgb), cube(0, 0, 0.158, 0.075, 0.06, 0.055, grey),
              cube(0, -0.036, 0.09, 0.06, 0.004, 0.035, other),
@@ -609,9 +595,8 @@ def _robot(rng: np.random.Generator) -> tuple[list[Part], Vec3]:
     for s in (-1, 1):
         parts += [cube(s * 0.028, -0.004, 0.022, 0.038, 0.065, 0.045, DARK),
                   cube(s * 0.062, 0, 0.090, 0.020, 0.035, 0.072, grey),
-                  mesh('cylinder', (0.018 * u, 0.018 * u, 0.006 * u), (s * 0.018 * u, -0.031 * u,
-                                                                     0.166 * u), other,
-                       rpy=lying('y'))]
+                  mesh('cylinder', (0.018 * u, 0.018 * u, 0.006 * u),
+                       (s * 0.018 * u, -0.031 * u, 0.166 * u), other, rpy=lying('y'))]
     parts.append(_block((0.13 * u, 0.072 * u, h)))
     return parts, (0.144 * u, 0.075 * u, h)
 
@@ -636,13 +621,12 @@ def cloth(category: str, rng: np.random.Generator) -> Model:
              mesh('pillow', (0.97 * w, 0.96 * d, 0.55 * h), (0.004, 0.003, 0.72 * h), rgb)]
     top = (h - 0.001, h + 0.0008)
     for k in (-1, 0, 1):
-        parts.append(between((k * 0.27 * w - 0.012, k * 0.27 * w + 0.012),
-                             (-0.42 * d, 0.43 * d), top, stripe, solid=False))
+        parts.append(trim((k * 0.27 * w - 0.012, k * 0.27 * w + 0.012), (-0.42 * d, 0.43 * d), top,
+                          stripe))
     if rng.random() < 0.5:
         for k in (-1, 1):
-            parts.append(between((-0.43 * w, 0.43 * w), (k * 0.22 * d - 0.010, k * 0.22 * d
-                                                         + 0.010), (h - 0.001, h + 0.0014),
-                                 shade(stripe, 1.2), solid=False))
+            parts.append(trim((-0.43 * w, 0.43 * w), (k * 0.22 * d - 0.010, k * 0.22 * d + 0.010),
+                              (h - 0.001, h + 0.0014), shade(stripe, 1.2)))
     parts.append(_block((0.94 * w, 0.94 * d, h)))
     return _leaf_top(category, parts, (w, d, h), 0.1)
 
@@ -653,11 +637,9 @@ def parcel(category: str, rng: np.random.Generator) -> Model:
     rgb = vary(rng, (0.74, 0.57, 0.38), 0.07)
     tape = mix(rgb, (0.90, 0.80, 0.60), 0.8)
     parts = [box((w, d, h), (0, 0, h / 2), rgb),
-             between((-0.5 * w, 0.5 * w), (-0.02, 0.02), (h, h + 0.001), tape, solid=False),
-             between((-0.5 * w - 0.001, 0.5 * w + 0.001), (-0.02, 0.02), (0.7 * h, h), tape,
-                     solid=False),
-             between((0.1 * w, 0.4 * w), (-d / 2 - 0.001, -d / 2), (0.3 * h, 0.7 * h), WHITE,
-                     solid=False)]
+             trim((-0.5 * w, 0.5 * w), (-0.02, 0.02), (h, h + 0.001), tape),
+             trim((-0.5 * w - 0.001, 0.5 * w + 0.001), (-0.02, 0.02), (0.7 * h, h), tape),
+             trim((0.1 * w, 0.4 * w), (-d / 2 - 0.001, -d / 2), (0.3 * h, 0.7 * h), WHITE)]
     return _leaf_top(category, parts, (w, d, h), 0.4)
 
 
@@ -668,7 +650,8 @@ def bucket(category: str, rng: np.random.Generator) -> Model:
     parts = [mesh('beaker', (d, d, h), (0, 0, h / 2), rgb),
              mesh('hoop', (1.04 * d, 1.04 * d, 0.016), (0, 0, h - 0.006), shade(rgb, 1.2)),
              mesh('hoop', (1.06 * d, 1.06 * d, 0.008), (0, -0.03, h + 0.02), STEEL,
-                  rpy=(0.35, 0.0, 0.0)), *_walls(d, h, 0.72 * d, 0.015)]
+                  rpy=(0.35, 0.0, 0.0)),
+             *_walls(d, h, 0.72 * d, 0.015)]
     return still(category, parts, (1.04 * d, 1.04 * d, h), mass=0.5)
 
 
@@ -685,8 +668,8 @@ def basket(category: str, rng: np.random.Generator) -> Model:
              between((x - t, x), (-y + t, y - t), (t, h), rgb)]
     for k in range(3):
         z = (0.2 + 0.27 * k) * h
-        parts += [between((-x - 0.003, x + 0.003), (s * y - 0.003, s * y + 0.003),
-                          (z, z + 0.08 * h), shade(rgb, 0.72), solid=False) for s in (-1, 1)]
+        parts += [trim((-x - 0.003, x + 0.003), (s * y - 0.003, s * y + 0.003), (z, z + 0.08 * h),
+                       shade(rgb, 0.72)) for s in (-1, 1)]
     return still(category, parts, (w, d, h), mass=0.4)
 
 

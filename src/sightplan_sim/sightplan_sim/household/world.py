@@ -1,4 +1,4 @@
-"""The household world: a home of rigid bodies, and a robot that looks, fetches and bungles."""
+"""The household world: a home of rigid bodies, and a robot that fetches and carries."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     may be called from several threads.
 
     Failure model (after ViPlan's for blocksworld): a legal action fails with the episode's
-    probability; then with .5 nothing happens, else it is bungled: the robot drives elsewhere,
-    knocks the thing away, drops it on the floor, or moves the leaf too little. Without that
-    luck, an action can still fail, as arms and floors have it (see ``actions``).
+    probability; then with .5 nothing happens, else the robot drives elsewhere, knocks the thing
+    away, drops it on the floor, or moves the leaf too little. Without that bad luck, an action
+    can still fail, as arms and floors have it (see ``actions``).
 
     Args:
         settings: robot and picture.
@@ -158,12 +158,12 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         with self._lock:
             episode = self._current()
             stamp_ns = self._clock.advance(OBSERVE_S)
-            if episode.look is None:
-                episode.look = self._look(episode)
-            return dataclasses.replace(episode.look, stamp_ns=stamp_ns)
+            if episode.observation is None:
+                episode.observation = self._picture(episode)
+            return dataclasses.replace(episode.observation, stamp_ns=stamp_ns)
 
     def execute(self, action: Action) -> Feedback:
-        """Carry out an action, or bungle it; the feedback never tells which.
+        """Carry out an action, or let it fail; the feedback never tells which.
 
         An unknown action or object and an illegal action are REJECTED, and nothing moves.
 
@@ -189,9 +189,9 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             elif kind < 0.5:
                 outcome = Outcome(episode.robot, 'no_op')
             else:
-                outcome = episode.actions.bungle(action, episode.robot, rng)
+                outcome = episode.actions.fail(action, episode.robot, rng)
             episode.robot = outcome.robot
-            episode.look = None
+            episode.observation = None
             return self._finish(episode, outcome.text, ACT_S.get(action.name, OTHER_ACT_S))
 
     # --- port TruthSource ---------------------------------------------------------------------
@@ -310,7 +310,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         found = predicates.visible(pixels, hulls, self.settings.visible_share)
         return found | {robot.held} if robot.held else found
 
-    def _look(self, episode: _Episode) -> Observation:
+    def _picture(self, episode: _Episode) -> Observation:
         robot = episode.robot
         seen = self._visible(robot)
         visible = tuple(name for name in episode.spec.problem.objects if name in seen)
@@ -368,7 +368,7 @@ class _Episode(Episode):
     robot: Robot
     failures: np.random.Generator
     legal: int = 0
-    look: Observation | None = None
+    observation: Observation | None = None
 
 
 def _checked(problem: Problem) -> Problem:

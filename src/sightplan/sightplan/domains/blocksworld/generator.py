@@ -292,7 +292,7 @@ def make_problem(domain: Domain, name: str, candidate: Candidate) -> Problem:
     goal = sorted(facts_of(candidate.goal, columns),
                   key=lambda a: (rank[a.predicate], candidate.blocks.index(a.args[0])))
     return Problem(
-        name=name, domain=domain.name,
+        name=name, domain=domain.reference,
         objects={**dict.fromkeys(candidate.blocks, 'block'), **dict.fromkeys(columns, 'column')},
         init=facts_of(candidate.init, columns).union(left, right),
         goal=tuple(Literal(atom) for atom in goal),

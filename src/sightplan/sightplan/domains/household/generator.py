@@ -240,7 +240,7 @@ def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
         other = int(rng.random() * (last + 1))
         order[last], order[other] = order[other], order[last]
     return task, Problem(
-        name=f'{task.name}_{number}', domain=domain.name, objects=dict(task.objects),
+        name=f'{task.name}_{number}', domain=domain.reference, objects=dict(task.objects),
         init=task.init(order[place]), goal=task.goal, domain_pddl=domain.pddl,
         optimal_length=task.actions)
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.metrics.paired import Agreement, agreement, holm
+from sightplan.metrics.episodes import EPISODE_MEASURES
+from sightplan.metrics.paired import Comparison, compare, holm
 from sightplan.report import conditions
 from sightplan.report.labels import words_apart
-from sightplan.report.results import Group, Results, episode_key, split_of
+from sightplan.report.results import Group, Line, Results, episode_key, split_of
 from sightplan.report.tables.common import group_cells, row_of
 from sightplan.report.tables.model import Column, Table
 
@@ -35,13 +36,14 @@ _PAIRED = (
     Column('p', 'p', 'p', 'McNemar'), Column('p_holm', 'p, Holm', 'p', 'McNemar'))
 
 _Key = tuple[Any, ...]
+_Lines = dict[_Key, Line]
+_SOLVED = EPISODE_MEASURES[0]
 
 
 def paired(results: Results) -> Table:
     """Every pair of groups that differ in one thing alone, see ``difference``."""
     found: list[dict[str, Any]] = []
-    solved = {id(group): _solved(group) for group in results.groups}
-    problems = {id(group): _problems(group) for group in results.groups}
+    solved = {id(group): _scored(group) for group in results.groups}
     telling = {id(group): tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
                for group, words in zip(results.groups, words_apart(
                    [group_cells(group) for group in results.groups]), strict=True)}
@@ -52,13 +54,12 @@ def paired(results: Results) -> Table:
         own, other = solved[id(first)], solved[id(second)]
         ours = {split: _spread(own[split], other.get(split, {})) for split in own}
         theirs = {split: _spread(other[split], own.get(split, {})) for split in other}
-        known = problems[id(first)] | problems[id(second)]
-        rows = [(split, agreement(each, theirs.get(split, {}), known))
+        rows = [(split, compare(each, theirs.get(split, {}), _SOLVED))
                 for split, each in ours.items()]
         rows = [(split, row) for split, row in rows if row is not None]
         if len(rows) > 1:
             splits = [split for split, _ in rows]
-            rows.append((ALL, agreement(_joined(ours, splits), _joined(theirs, splits), known)))
+            rows.append((ALL, compare(_joined(ours, splits), _joined(theirs, splits), _SOLVED)))
         found += [_cells(compared, first, second, split, row, telling)
                   for split, row in rows if row is not None]
     for whole in (True, False):
@@ -125,47 +126,39 @@ def _same_rules(first: Group, second: Group) -> list[str]:
         for split, value in rules(first, name).items())]
 
 
-def _solved(group: Group) -> dict[str, dict[_Key, bool]]:
+def _scored(group: Group) -> dict[str, _Lines]:
     """Scored episodes by split."""
-    found: dict[str, dict[_Key, bool]] = {}
+    found: dict[str, _Lines] = {}
     for run in group.runs:
         for line in run.lines:
-            won = measures.solved(line)
-            if won is not None:
-                found.setdefault(split_of(line), {})[episode_key(run, line)] = won
+            if measures.scored(line):
+                found.setdefault(split_of(line), {})[episode_key(run, line)] = line
     return found
 
 
-def _spread(own: dict[_Key, bool], other: dict[_Key, bool]) -> dict[_Key, bool]:
+def _spread(own: _Lines, other: _Lines) -> _Lines:
     """Episodes, those without a seed of the backend as often as the other has such seeds."""
     return own | {key: own[base] for key in other
                   if key not in own and (base := (*key[:-1], None)) in own}
 
 
-def _problems(group: Group) -> dict[_Key, tuple[str, str]]:
-    return {episode_key(run, line): (split_of(line), str(
-        line.get('problem') or line['id'])) for run in group.runs for line in run.lines}
+def _joined(lines: dict[str, _Lines], splits: Iterable[str]) -> _Lines:
+    return {key: line for split in splits for key, line in lines.get(split, {}).items()}
 
 
-def _joined(solved: dict[str, dict[_Key, bool]], splits: Iterable[str]) -> dict[_Key, bool]:
-    return {key: value for split in splits for key, value in solved.get(split, {}).items()}
-
-
-def _cells(compared: str, first: Group, second: Group, split: str, found: Agreement,
+def _cells(compared: str, first: Group, second: Group, split: str, found: Comparison,
            telling: Mapping[int, Sequence[str]]) -> dict[str, Any]:
-    known = found.gain.groups > 1
     apart = (conditions.differing(first.condition, second.condition)
              if compared == 'condition' else ())
     cells: dict[str, Any] = {
         'compared': compared, 'domain': first.domain,
         'failure_probability': first.failure_probability, 'split': split, 'n': found.n,
-        'problems': found.gain.groups, 'both': found.both, 'only_first': found.only_first,
-        'only_second': found.only_second, 'neither': found.neither,
-        'first_success': (found.both + found.only_first) / found.n,
-        'second_success': (found.both + found.only_second) / found.n,
-        'difference': found.gain.difference,
-        'difference_low': found.gain.low if known else None,
-        'difference_high': found.gain.high if known else None, 'p': found.p}
+        'problems': found.clusters,
+        **dict(zip(('both', 'only_first', 'only_second', 'neither'), found.counts or (),
+                   strict=True)),
+        'first_success': found.first, 'second_success': found.second,
+        'difference': found.difference, 'difference_low': found.low,
+        'difference_high': found.high, 'p': found.p}
     for side, group in (('first', first), ('second', second)):
         cells |= {f'{side}_method': group.method, f'{side}_model': group.model or None,
                   f'{side}_backend': group.backend or None,

@@ -438,7 +438,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'accuracy_n': asked - unread if asked else None,
         'accuracy_unparsed': unread if asked else None,
         'macro_accuracy': accuracy['macro'], 'all_accuracy': accuracy['all_questions'],
-        'action_accuracy': summary['action_accuracy'], 'executable': summary['executable'],
+        'action_accuracy': summary.get('action_accuracy'), 'executable': summary['executable'],
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
         if share.n and are_known(lines, 'executed', 'rejected', 'invalid') else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import BackendError
+from sightplan.model import BackendError, InputError
 
 MEDIA = {'png': 'image/png', 'jpeg': 'image/jpeg'}
 """Formats and their media types; png is exact, jpeg is not."""
 _JPEG_QUALITY = 95
+
+
+def read_image(path: Path) -> NDArray[np.uint8]:
+    """A picture's file as (H, W, 3) uint8 RGB, turned as its EXIF data says.
+
+    Raises:
+        InputError: it is missing or no picture; names it.
+    """
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return np.asarray(ImageOps.exif_transpose(image).convert('RGB'))
+    except UnidentifiedImageError as error:
+        raise InputError(f'{path}: is not a picture that can be read (give a PNG or JPEG '
+                         f'file)') from error
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError(f'{path}: cannot be read: {getattr(error, "strerror", None) or error} '
+                         f'(give a PNG or JPEG file)') from error
 
 
 def encode(image: NDArray[np.uint8], kind: str) -> bytes:

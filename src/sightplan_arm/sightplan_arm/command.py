@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.model import InfrastructureError, InputError, user_path
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group
+from sightplan.commands.progress import EpisodeBar
+from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
     from sightplan_arm.camera_files import CameraInfo
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
     from sightplan_arm.skills.blocksworld import Task
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _WARN_PX = 1.0
 _WARN_TABLE_M = 0.003
 _LEAST_BLOCK_PX = 25.0
@@ -37,8 +36,6 @@ examples:
       --image picture.png --board-xyz -0.135 -0.07 0.002 --write
   sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml --points touched.yaml
   sightplan arm detect color.png depth.png --robot my_robot.yaml --camera-info camera.yaml
-
-exit codes: 0 done; 1 the robot, the calibration or the picture is not usable; 2 bad usage.
 """
 
 _CALIBRATE = """\
@@ -64,23 +61,17 @@ clicked or measured.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan arm`` with its own sub-commands."""
-    parser = subparsers.add_parser(
-        'arm', help="check a robot's file, calibrate its camera, see what it sees",
-        description="Check a robot's file, calibrate its camera, see what it sees. Nothing here "
-                    'moves anything.',
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest='arm_command', required=True, metavar='COMMAND')
+    commands = add_group(
+        subparsers, 'arm', "check a robot's file, calibrate its camera, see what it sees",
+        "Check a robot's file, calibrate its camera, see what it sees. Nothing here moves "
+        'anything.', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], int], about: str, description: str,
-            ) -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = commands.add_parser(
-            name, help=about, description=description,
-            epilog=_examples_of(name),
-            formatter_class=argparse.RawDescriptionHelpFormatter)
-        command.add_argument('--json', action='store_true',
-                             help='print one JSON object; all else goes to standard error')
-        command.set_defaults(main=lambda arguments: _run(main, arguments))
-        return command
+    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
+            description: str) -> argparse.ArgumentParser:
+        return add_command(
+            commands, name, main, about, description, examples=_examples_of(name),
+            exits='0 done; 1 the robot, the calibration or the picture is not usable; 2 bad '
+                  'usage')
 
     command = add('check', check, 'is a robot ready to be used?',
                   'Check a robot: its file and URDF, the reach of every column and level, that\n'
@@ -135,7 +126,7 @@ def add_parser(subparsers: Any) -> None:
 def _examples_of(name: str) -> str:
     lines = _EXAMPLES.replace('\\\n      ', '').splitlines()
     chosen = [line for line in lines if line.startswith(f'  sightplan arm {name}')]
-    return '\n'.join(['examples:', *chosen, '', lines[-1]])
+    return '\n'.join(['examples:', *chosen, ''])
 
 
 def _add_camera_info(command: argparse.ArgumentParser, needed: bool) -> None:
@@ -151,28 +142,6 @@ def _add_board(command: argparse.ArgumentParser) -> None:
                          help='side of a square as measured on paper (default: %(default)s)')
     command.add_argument('--marker-mm', type=float, metavar='MM',
                          help='side of a marker (default: three quarters of a square)')
-
-
-def _run(main: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    """Run a command; what goes wrong becomes a message and an exit code."""
-    from sightplan_arm.extrinsics import ExtrinsicsError
-    try:
-        return main(arguments)
-    except (ExtrinsicsError, InfrastructureError) as error:
-        code, message = _FAILED, str(error)
-    except InputError as error:
-        code, message = _USAGE, str(error)
-    print(f'sightplan arm: {message}', file=sys.stderr)
-    return code
-
-
-def _say(arguments: argparse.Namespace, text: str = '') -> None:
-    print(text, file=sys.stderr if arguments.json else sys.stdout)
-
-
-def _finish(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
-    if arguments.json:
-        print(json.dumps(result))
 
 
 def _numbers(values: Any, digits: int = 6) -> Any:
@@ -191,7 +160,7 @@ _STANDS_S = 0.2
 # --- check ------------------------------------------------------------------------------------
 
 
-def check(arguments: argparse.Namespace) -> int:
+def check(arguments: argparse.Namespace) -> Result:
     """``sightplan arm check``."""
     from sightplan_arm.config import load_robot
     from sightplan_arm.kinematics import Kinematics
@@ -199,7 +168,7 @@ def check(arguments: argparse.Namespace) -> int:
 
     def note(what: str, state: str, text: str) -> None:
         rows.append({'what': what, 'state': state, 'text': text})
-        _say(arguments, f'{state:5} {what:8} {text}')
+        print(f'{state:5} {what:8} {text}')
 
     info = _camera_info(arguments)
     result: dict[str, Any] = {'robot': arguments.robot, 'checks': rows}
@@ -213,15 +182,14 @@ def check(arguments: argparse.Namespace) -> int:
              f'{robot.base_frame} to {robot.tip_frame}')
         _check_stops(robot, note)
         kinematics = Kinematics(robot)
-        result['reach'] = _check_reach(arguments, robot, kinematics, note)
+        result['reach'] = _check_reach(robot, kinematics, note)
         _check_camera(robot, info, note)
         if not arguments.no_motions:
             _check_motions(robot, kinematics, note)
     result['ok'] = all(row['state'] != 'FAIL' for row in rows)
-    _say(arguments, f'{robot.name} can be used' if result['ok'] else
-         f'{arguments.robot} cannot be used yet: mend what is marked FAIL')
-    _finish(arguments, result)
-    return _DONE if result['ok'] else _FAILED
+    print(f'{robot.name} can be used' if result['ok'] else
+          f'{arguments.robot} cannot be used yet: fix what is marked FAIL')
+    return result, DONE if result['ok'] else FAILED
 
 
 _Note = Callable[[str, str, str], None]
@@ -241,19 +209,17 @@ def _check_stops(robot: RobotConfig, note: _Note) -> None:
             'network and the drivers allow' if late else ''))
 
 
-def _check_reach(arguments: argparse.Namespace, robot: RobotConfig, kinematics: Kinematics,
-                 note: _Note) -> list[dict[str, Any]]:
+def _check_reach(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> list[dict[str, Any]]:
     from sightplan_arm.kinematics import reach
     table = robot.table
     places = reach(kinematics, robot)
     by_place = {(place.column, place.level): place for place in places}
-    _say(arguments, '      reach: distance of the next joint limit [rad] when a block is held at '
-         'this column and level')
-    _say(arguments, '      level ' + ''.join(f'{f"c{i + 1}":>7}'
-                                             for i in range(table.max_columns)))
+    print('      reach: distance of the next joint limit [rad] when a block is held at '
+          'this column and level')
+    print('      level ' + ''.join(f'{f"c{i + 1}":>7}' for i in range(table.max_columns)))
     for level in reversed(range(table.max_level + 2)):
         cells = (by_place[column, level] for column in range(table.max_columns))
-        _say(arguments, f'      {level + 1:5} ' + ''.join(
+        print(f'      {level + 1:5} ' + ''.join(
             f'{cell.margin:7.2f}' if cell.ok else '     no' for cell in cells))
     lost = [place for place in places if not place.ok]
     if lost:
@@ -330,22 +296,18 @@ def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> N
     planner = MovePlanner(robot, kinematics, SkillSettings())
     cases = list(_moves(robot))
     wrong, tight, count = [], [], 0
-    began = shown = time.monotonic()
-    for number, (where, task) in enumerate(cases):
-        if number and time.monotonic() - shown > 2.0:
-            shown = time.monotonic()
-            left = (shown - began) / number * (len(cases) - number)
-            print(f'arm check: {number} of {len(cases)} moves, {left:.0f} s left',
-                  file=sys.stderr, flush=True)
-        try:
-            moves = planner.plan(task)
-            for motion in moves.all:
-                limits.check(motion.trajectory)
-                count += 1
-        except NoRoomError as error:
-            tight.append(f'{where}: {error}')
-        except (UnreachableError, ArmStoppedError) as error:
-            wrong.append(f'{where}: {error}')
+    with EpisodeBar(transient=True) as bar:
+        for number, (where, task) in enumerate(cases):
+            bar.stage('moves', number, len(cases))
+            try:
+                moves = planner.plan(task)
+                for motion in moves.all:
+                    limits.check(motion.trajectory)
+                    count += 1
+            except NoRoomError as error:
+                tight.append(f'{where}: {error}')
+            except (UnreachableError, ArmStoppedError) as error:
+                wrong.append(f'{where}: {error}')
     if wrong:
         note('motions', 'FAIL', f'{len(wrong)} of {len(cases)} moves: {wrong[0]}')
     elif len(tight) == len(cases):
@@ -397,7 +359,7 @@ def _board(arguments: argparse.Namespace) -> Board:
     return Board(int(across), int(up), square, marker)
 
 
-def board(arguments: argparse.Namespace) -> int:
+def board(arguments: argparse.Namespace) -> Result:
     """``sightplan arm board``."""
     from sightplan_arm.camera_files import write_png
     made, path = _board(arguments), user_path(arguments.out)
@@ -406,14 +368,13 @@ def board(arguments: argparse.Namespace) -> int:
     page = made.draw(arguments.dpi)
     write_png(path, page, arguments.dpi)
     size = [round(length / arguments.dpi * 25.4, 1) for length in page.shape[::-1]]
-    _say(arguments, f'{path}: {size[0]:.0f} x {size[1]:.0f} mm. Print it at 100 %, glue it to '
-         f'something stiff, measure a square and give that as --square-mm.')
-    _finish(arguments, {'file': str(path), 'size_mm': size, 'squares': [
-        made.squares_x, made.squares_y], 'square_mm': arguments.square_mm})
-    return _DONE
+    print(f'{path}: {size[0]:.0f} x {size[1]:.0f} mm. Print it at 100 %, glue it to '
+          f'something stiff, measure a square and give that as --square-mm.')
+    return {'file': str(path), 'size_mm': size, 'squares': [made.squares_x, made.squares_y],
+            'square_mm': arguments.square_mm}, DONE
 
 
-def calibrate(arguments: argparse.Namespace) -> int:
+def calibrate(arguments: argparse.Namespace) -> Result:
     """``sightplan arm calibrate``."""
     import numpy as np
 
@@ -434,35 +395,35 @@ def calibrate(arguments: argparse.Namespace) -> int:
     left_out = [names[i] for i in np.flatnonzero(~found.used)]
     used = int(found.used.sum())
     most = float(found.residuals_px[found.used].max())
-    _say(arguments, f'{used} of {len(names)} points used; reprojection error '
-         f'{found.reprojection_px:.2f} pixels, the largest {most:.2f}')
+    print(f'{used} of {len(names)} points used; reprojection error '
+          f'{found.reprojection_px:.2f} pixels, the largest {most:.2f}')
     for name in left_out:
-        _say(arguments, f'left out, contradicts the rest: {name}')
-    _say(arguments, f'blocks are seen within {1e3 * std_m:.1f} mm (standard deviation, from this '
-         f'calibration alone); {1e3 * moved_m:.0f} mm and {math.degrees(turned):.1f} degrees from '
-         'the pose in the file')
+        print(f'left out, contradicts the rest: {name}')
+    print(f'blocks are seen within {1e3 * std_m:.1f} mm (standard deviation, from this '
+          f'calibration alone); {1e3 * moved_m:.0f} mm and {math.degrees(turned):.1f} degrees '
+          'from the pose in the file')
     warnings = _warnings(found, std_m)
     for warning in warnings:
-        _say(arguments, f'warning: {warning}')
+        print(f'warning: {warning}')
     lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
                        f'{found.reprojection_px:.2f} px')
-    _say(arguments, 'camera:\n' + '\n'.join(f'  {line}' for line in lines))
+    print('camera:\n' + '\n'.join(f'  {line}' for line in lines))
     write = arguments.write and (arguments.force or not warnings)
     if write:
         write_camera_pose(robot.file, found.pose, lines[0].partition('# ')[2])
-        _say(arguments, f'written to {robot.file}')
+        print(f'written to {robot.file}')
     elif arguments.write:
-        _say(arguments, f'not written to {robot.file}, because of the warnings: calibrate again, '
-             'or give --force')
-    _finish(arguments, {
+        print(f'not written to {robot.file}, because of the warnings: calibrate again, '
+              'or give --force')
+    return {
         'pose': _numbers(found.pose, 9), 'reprojection_px': _numbers(found.reprojection_px, 4),
         'points': len(names), 'left_out': left_out,
         'residuals_px': _numbers(np.minimum(found.residuals_px, 1e6), 3),
         'position_std_m': _numbers(found.position_std_m), 'turn_std_deg': _numbers(
             found.turn_std_deg), 'table_std_m': _numbers(std_m), 'moved_m': _numbers(moved_m),
         'turned_deg': _numbers(math.degrees(turned)), 'warnings': warnings,
-        'written': str(robot.file) if write else None})
-    return _DONE if write or not arguments.write else _FAILED
+        'written': str(robot.file) if write else None,
+    }, DONE if write or not arguments.write else FAILED
 
 
 def _warnings(found: Extrinsics, std_m: float) -> list[str]:
@@ -511,8 +472,8 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
         pose = make_pose(arguments.board_xyz, rotation_from_rpy(np.radians(arguments.board_rpy)))
     elif corners:
         pose, error = board_pose_from_touches(made, corners, touched)
-        _say(arguments, f'{len(corners)} corners were touched within {1e3 * error:.1f} mm of '
-             'where the board has them')
+        print(f'{len(corners)} corners were touched within {1e3 * error:.1f} mm of '
+              'where the board has them')
         if error > 0.003:
             raise ExtrinsicsError(f'the touched corners are {1e3 * error:.1f} mm off (root mean '
                                   'square): check their numbers and --square-mm')
@@ -528,7 +489,7 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
             raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
                              f'--camera-info is for {info.width} x {info.height}')
         numbers, seen = made.detect(picture)
-        _say(arguments, f'{path}: {len(numbers)} corners of the board found')
+        print(f'{path}: {len(numbers)} corners of the board found')
         if not len(numbers):
             raise ExtrinsicsError(f'{path}: no corner of the board is seen: check --squares, '
                                   'bring it nearer or turn it towards the camera, avoid glare')
@@ -591,7 +552,7 @@ def _camera_info(arguments: argparse.Namespace) -> CameraInfo | None:
 # --- detect -----------------------------------------------------------------------------------
 
 
-def detect(arguments: argparse.Namespace) -> int:
+def detect(arguments: argparse.Namespace) -> Result:
     """``sightplan arm detect``."""
     from sightplan_arm.camera_files import write_png
     from sightplan_arm.config import load_robot
@@ -607,30 +568,30 @@ def detect(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     seen = see_table(rgbd, robot.camera.pose, colours, table.block_m, xs)
     took_ms = 1e3 * (time.perf_counter() - start)
-    complaints = [c for c in seen.complaints if wanted or c.kind != 'missing']
+    warnings = [c for c in seen.warnings if wanted or c.kind != 'missing']
     for index, stack in enumerate(seen.stacks):
-        _say(arguments, f'column {index + 1}: {" < ".join(stack) or "empty"}')
+        print(f'column {index + 1}: {" < ".join(stack) or "empty"}')
     for cube in seen.cubes.values():
         x, y, z = 1e3 * cube.centre_m
-        _say(arguments, f'{cube.name:8} x {x:7.1f}  y {y:7.1f}  z {z:6.1f} mm  turned '
-             f'{math.degrees(cube.yaw_rad):5.1f} deg  {cube.pixels} pixels, faces within '
-             f'{1e3 * cube.residual_m:.1f} mm, outline within {cube.edge_px:.1f} pixels')
-    for complaint in complaints:
-        _say(arguments, f'complaint: {complaint}')
+        print(f'{cube.name:8} x {x:7.1f}  y {y:7.1f}  z {z:6.1f} mm  turned '
+              f'{math.degrees(cube.yaw_rad):5.1f} deg  {cube.pixels} pixels, faces within '
+              f'{1e3 * cube.residual_m:.1f} mm, outline within {cube.edge_px:.1f} pixels')
+    for warning in warnings:
+        print(f'warning: {warning}')
     if arguments.out is not None:
         out = user_path(arguments.out)
         write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
-        _say(arguments, f'drawn into {out}')
-    _finish(arguments, {
+        print(f'drawn into {out}')
+    lost = [colour for colour in wanted if colour not in seen.cubes]
+    return {
         'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
-        'complaints': [{'kind': c.kind, 'text': c.text} for c in complaints],
+        'warnings': [{'kind': c.kind, 'text': c.text} for c in warnings],
         'cubes': {cube.name: {'centre_m': _numbers(cube.centre_m),
                               'yaw_deg': _numbers(math.degrees(cube.yaw_rad), 2),
                               'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),
                               'edge_px': _numbers(cube.edge_px, 2)}
-                  for cube in seen.cubes.values()}})
-    lost = [colour for colour in wanted if colour not in seen.cubes]
-    return _DONE if seen.cubes and not lost else _FAILED
+                  for cube in seen.cubes.values()},
+    }, DONE if seen.cubes and not lost else FAILED
 
 
 def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.records import topics
-from sightplan.records.assembly import Arrival, Assembly
 from sightplan.records.messages import ENDED, STARTED, BagMessages
+from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 
 MAKE = BagMessages()
 
@@ -26,58 +26,58 @@ def episode(episode_id: str, length: int) -> list[Arrival]:
 
 @given(st.permutations(range(7)))
 def test_any_order_becomes_the_right_one(order: list[int]) -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     messages = episode('a', 6)
-    out = [ready.message.sequence for index in order for ready in assembly.add(messages[index])]
+    out = [ready.message.sequence for index in order for ready in buffer.add(messages[index])]
     assert out == list(range(7))
-    assert assembly.add(messages[3]) == [], 'the episode is over'
+    assert buffer.add(messages[3]) == [], 'the episode is over'
 
 
 @given(st.permutations(range(5)), st.permutations(range(5)), st.lists(st.booleans(), max_size=9))
 def test_episodes_do_not_mix(one: list[int], two: list[int], turns: list[bool]) -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     first, second = episode('a', 4), episode('b', 4)
     queues = [[first[i] for i in one], [second[i] for i in two]]
     out: dict[str, list[int]] = {'a': [], 'b': []}
     for turn in [*turns, *([False] * 5), *([True] * 5)]:
         if queues[turn]:
-            for ready in assembly.add(queues[turn].pop(0)):
+            for ready in buffer.add(queues[turn].pop(0)):
                 out[ready.message.episode_id].append(ready.message.sequence)
     assert out == {'a': [0, 1, 2, 3, 4], 'b': [0, 1, 2, 3, 4]}
 
 
 def test_a_gap_is_noticed_at_the_end() -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     messages = episode('a', 4)
     for index in (0, 1, 3):
-        assembly.add(messages[index])
-    assert assembly.gap('a') is None, 'it may still come'
-    assembly.add(messages[4])
-    assert assembly.gap('a') == (2, 4)
-    assembly.finish('a')
-    assert assembly.gap('a') is None
-    assert assembly.add(messages[2]) == []
+        buffer.add(messages[index])
+    assert buffer.gap('a') is None, 'it may still come'
+    buffer.add(messages[4])
+    assert buffer.gap('a') == (2, 4)
+    buffer.finish('a')
+    assert buffer.gap('a') is None
+    assert buffer.add(messages[2]) == []
 
 
 def test_duplicates_are_dropped() -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     messages = episode('a', 2)
-    assembly.add(messages[0])
-    assembly.add(messages[1])
-    assert assembly.add(messages[1]) == []
+    buffer.add(messages[0])
+    buffer.add(messages[1])
+    assert buffer.add(messages[1]) == []
 
 
 def test_an_episode_may_be_run_again() -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     for message in episode('a', 2):
-        assembly.add(message)
-    again = [ready for message in episode('a', 2) for ready in assembly.add(message)]
+        buffer.add(message)
+    again = [ready for message in episode('a', 2) for ready in buffer.add(message)]
     assert len(again) == 3
 
 
 def test_a_restart_in_mid_episode_begins_anew() -> None:
-    assembly = Assembly()
+    buffer = ReorderBuffer()
     for message in episode('a', 5)[:3]:
-        assembly.add(message)
-    again = [ready for message in episode('a', 2) for ready in assembly.add(message)]
+        buffer.add(message)
+    again = [ready for message in episode('a', 2) for ready in buffer.add(message)]
     assert [ready.message.sequence for ready in again] == [0, 1, 2]

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from sightplan.records.whole_files import replacing
+from sightplan.model.whole_files import replacing
 
 
 @pytest.mark.parametrize('synced', [False, True])

@@ -46,7 +46,7 @@ class _Waiting:
     messages: dict[int, Arrival] = field(default_factory=dict)
 
 
-class Assembly:
+class ReorderBuffer:
     """Gives out each episode's messages by their sequence numbers, one episode after another."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Ways of an arm among blocks: room is kept, the elbow turns aside, or nothing moves."""
+"""PathPlanner of an arm among blocks: room is kept, the elbow turns aside, or nothing moves."""
 
 import dataclasses
 from pathlib import Path
@@ -11,12 +11,12 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.perception import Cube
 from sightplan_arm.skills.clearance import Clearance
-from sightplan_arm.skills.motions import NoRoomError, Route, Ways, first_that_works
+from sightplan_arm.skills.motions import MotionSequence, NoRoomError, PathPlanner, first_that_works
 from sightplan_arm.trajectories import UnreachableError, extremes
 
 ROBOT = load_robot('panda')
 KINEMATICS = Kinematics(ROBOT)
-WAYS = Ways(ROBOT, KINEMATICS, 0.9)
+PATHS = PathPlanner(ROBOT, KINEMATICS, 0.9)
 X = ROBOT.table.column_x_m(5)
 
 
@@ -66,46 +66,46 @@ def test_the_elbow_turns_aside_from_a_stack_in_its_way(column, height):
     blocks = stack(column - 1, height)
     low, high = up(column)
     plain = KINEMATICS.ik(ROBOT.table.pose @ low, ROBOT.arm.ready)
-    way = WAYS.rise(low, high, blocks)[0]
-    assert WAYS.clearance.least_m(plain[None], blocks) < WAYS.clearance.least_m(way, blocks)
-    assert WAYS.clearance.least_m(way, blocks) >= 0.003
-    assert np.allclose(WAYS.pose(way[0]), low, atol=1e-4)
-    assert np.allclose(WAYS.pose(way[-1]), high, atol=1e-4)
+    way = PATHS.rise(low, high, blocks)[0]
+    assert PATHS.clearance.least_m(plain[None], blocks) < PATHS.clearance.least_m(way, blocks)
+    assert PATHS.clearance.least_m(way, blocks) >= 0.003
+    assert np.allclose(PATHS.pose(way[0]), low, atol=1e-4)
+    assert np.allclose(PATHS.pose(way[-1]), high, atol=1e-4)
 
 
 def test_without_anything_in_the_way_the_first_posture_is_taken():
     low, high = up(2)
-    ways = WAYS.rise(low, high, [])
-    assert len(ways) == 1
-    assert np.allclose(ways[0][0], KINEMATICS.ik(ROBOT.table.pose @ low, ROBOT.arm.ready))
+    paths = PATHS.rise(low, high, [])
+    assert len(paths) == 1
+    assert np.allclose(paths[0][0], KINEMATICS.ik(ROBOT.table.pose @ low, ROBOT.arm.ready))
 
 
 def test_a_place_that_is_walled_in_is_refused():
     with pytest.raises(NoRoomError, match='mm from a block'):
-        WAYS.rise(*up(4), stack(3, 6))
+        PATHS.rise(*up(4), stack(3, 6))
     with pytest.raises(UnreachableError, match='does not reach'):
-        WAYS.rise(hand_down((1.0, 0, 0.1)), hand_down((1.0, 0, 0.2)), [])
+        PATHS.rise(hand_down((1.0, 0, 0.1)), hand_down((1.0, 0, 0.2)), [])
 
 
 def test_out_and_home_keep_clear_and_within_the_limits():
     blocks = [b for column in range(5) for b in stack(column, 6 if column == 1 else 1)]
-    goal = WAYS.rise(*up(3), [b for b in blocks if b.centre_m[0] != X[3]])[0][-1]
-    route = Route(WAYS, ROBOT.arm.park)
-    route.out('approach', 'out', goal, blocks, 0.03)
-    route.home('retreat', blocks, 0.03)
-    assert np.allclose(route.posture, ROBOT.arm.park)
-    motions = route.take()
-    assert route.take() == () and {m.phase for m in motions} == {'approach', 'retreat'}
+    goal = PATHS.rise(*up(3), [b for b in blocks if b.centre_m[0] != X[3]])[0][-1]
+    sequence = MotionSequence(PATHS, ROBOT.arm.park)
+    sequence.out('approach', 'out', goal, blocks, 0.03)
+    sequence.home('retreat', blocks, 0.03)
+    assert np.allclose(sequence.posture, ROBOT.arm.park)
+    motions = sequence.take()
+    assert sequence.take() == () and {m.phase for m in motions} == {'approach', 'retreat'}
     for motion in motions:
-        assert WAYS.clearance.least_m(motion.trajectory.positions, blocks) > 0.03
+        assert PATHS.clearance.least_m(motion.trajectory.positions, blocks) > 0.03
         found = extremes(motion.trajectory)
         assert (found.velocity <= 0.9 * ROBOT.arm.max_velocity + 1e-9).all()
         assert (found.acceleration <= 0.81 * ROBOT.arm.max_acceleration + 1e-9).all()
 
 
 def test_the_way_out_is_direct_where_nothing_stands_in_it():
-    goal = WAYS.rise(*up(4, high=0.2), [])[0][-1]
-    direct, around = (Route(WAYS, ROBOT.arm.park) for _ in range(2))
+    goal = PATHS.rise(*up(4, high=0.2), [])[0][-1]
+    direct, around = (MotionSequence(PATHS, ROBOT.arm.park) for _ in range(2))
     direct.out('approach', 'out', goal, [], 0.03)
     around.out('approach', 'out', goal, stack(2, 6), 0.03)
     assert [len(r.motions) for r in (direct, around)] == [1, 2]
@@ -113,11 +113,11 @@ def test_the_way_out_is_direct_where_nothing_stands_in_it():
 
 def test_an_arm_without_a_spare_joint_has_one_posture_to_try():
     ur5e = load_robot('ur5e')
-    ways = Ways(ur5e, Kinematics(ur5e), 0.9)
+    paths = PathPlanner(ur5e, Kinematics(ur5e), 0.9)
     x = ur5e.table.column_x_m(3)[1]
-    found = ways.rise(hand_down((x, 0, 0.025)), hand_down((x, 0, 0.3)), [])
+    found = paths.rise(hand_down((x, 0, 0.025)), hand_down((x, 0, 0.3)), [])
     assert len(found) == 1
-    assert np.allclose(ways.pose(found[0][0])[:3, 3], [x, 0, 0.025], atol=1e-4)
+    assert np.allclose(paths.pose(found[0][0])[:3, 3], [x, 0, 0.025], atol=1e-4)
 
 
 def test_robots_whose_links_have_no_shapes_are_not_kept_from_moving(tmp_path):

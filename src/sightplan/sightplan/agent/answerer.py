@@ -1,0 +1,75 @@
+"""What an answerer (a method for samples) is, and what it may see and do.
+
+An answerer is one module ``sightplan.agent.answerers.<name>``, or an entry point of the group
+``sightplan.answerers``, holding a frozen settings dataclass ``Settings`` and a class ``Answerer``
+with the class attributes below. It is built as ``Answerer(settings)``, or as
+``Answerer(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). All that it
+may do comes through its ``Desk``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sightplan.model.sample import Sample, SampleReply
+
+
+class Desk(Protocol):
+    """What an answerer works with; the run implements it."""
+
+    def ask(self, samples: Sequence[Sample], prompt: str, suite_prompt: str,
+            ) -> list[SampleReply]:
+        """Let the model reply to samples that are shown alike; those about one picture at once.
+
+        Args:
+            samples: with or without their pictures.
+            prompt: name of the domain's prompt around yes/no questions, such as ``ground``.
+            suite_prompt: name of the suite's prompt around all other samples, such as ``ask``.
+
+        Raises:
+            InputError: the model cannot reply to such samples; the message says what can.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+    def guess(self, sample: Sample) -> SampleReply:
+        """A reply drawn at random from all valid ones, by the run's seed and the sample's id."""
+
+
+class SampleTruth(Protocol):
+    """The truth about samples: for scoring and the answerer ``oracle`` only."""
+
+    def reply(self, sample: Sample) -> SampleReply:
+        """The reply that says what is true, in the form that the suite reads."""
+
+
+class Answerer(Protocol):
+    """A method for samples; one instance serves all samples of a run."""
+
+    needs_truth: bool
+    """Whether it is an oracle that must be given the truth."""
+
+    needs_model: bool
+    """Whether a vision-language model replies for it; if not, none need be loaded."""
+
+    looks: bool
+    """Whether the model is shown the pictures."""
+
+    prompt: str
+    """Name of the domain's prompt around yes/no questions; '' if it needs no model."""
+
+    suite_prompt: str
+    """Name of the suite's prompt around all other samples; likewise."""
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Reply to samples, in their order.
+
+        Args:
+            samples: of one batch: about one picture, where it is questions about pictures.
+            desk: see there.
+
+        Raises:
+            SightplanError: see ``Desk``.
+        """

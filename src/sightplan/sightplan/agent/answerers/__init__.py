@@ -1,0 +1,1 @@
+"""One module per answerer, chosen by its name: see ``sightplan.agent.answerer``."""

@@ -1,0 +1,31 @@
+"""``ask``: the model is shown the sample, and its reply is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.answerer import Desk
+from sightplan.model.sample import Sample, SampleReply
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """None."""
+
+
+class Answerer:
+    """Ask for the answer alone."""
+
+    needs_truth = False
+    needs_model = True
+    looks = True
+    prompt = 'ground'
+    suite_prompt = 'ask'
+
+    def __init__(self, settings: Settings) -> None:
+        """Take no settings."""
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Ask the model."""
+        return desk.ask(samples, self.prompt, self.suite_prompt)

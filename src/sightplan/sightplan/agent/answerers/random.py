@@ -1,0 +1,31 @@
+"""``random``: one of the valid replies, each as likely, without looking at the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.answerer import Desk
+from sightplan.model.sample import Sample, SampleReply
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """None."""
+
+
+class Answerer:
+    """Draw the reply."""
+
+    needs_truth = False
+    needs_model = False
+    looks = False
+    prompt = ''
+    suite_prompt = ''
+
+    def __init__(self, settings: Settings) -> None:
+        """Take no settings."""
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Draw each reply by itself."""
+        return [desk.guess(sample) for sample in samples]

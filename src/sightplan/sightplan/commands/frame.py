@@ -1,0 +1,201 @@
+"""The frame of all sub-commands: parsers, ``--json``, errors, exit codes, options and signals.
+
+A command is a function that takes the parsed arguments and returns its result, plain JSON data or
+None, and its exit code. What it prints is for people. With ``--json`` that goes to standard error,
+and the result is the last line of standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, TextIO
+
+from sightplan.model import InfrastructureError, InputError, SightplanError, settings_fields
+
+DONE, FAILED, USAGE = 0, 1, 2
+"""Exit codes of all commands."""
+
+Result = tuple[Mapping[str, Any] | None, int]
+"""What a command returns: its result, if it has one, and its exit code."""
+
+Main = Callable[[argparse.Namespace], Result]
+
+_log = logging.getLogger(__name__)
+_stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command', default=None)
+
+
+def add_command(subparsers: Any, name: str, main: Main, about: str, description: str = '', *,
+                examples: str = '', exits: str = '0 done; 2 bad usage', kept: str = '',
+                failures: tuple[type[SightplanError], ...] = (),
+                ) -> argparse.ArgumentParser:
+    """Add a command, with the option ``--json``.
+
+    Args:
+        subparsers: what ``add_subparsers`` or ``add_group`` returned.
+        name: of the command.
+        main: see the module.
+        about: one line for the list of commands.
+        description: for ``--help``; '': the line ``about``.
+        examples: text below the options.
+        exits: the exit codes and what they mean.
+        kept: what is kept when a person interrupts, for the message.
+        failures: errors that are no bad usage although they are an InputError.
+
+    Returns:
+        Its parser, for further options.
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=about, description=description or f'{about[0].upper()}{about[1:]}.',
+        epilog=f'{examples}\nexit codes: {exits}.'.lstrip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--json', action='store_true',
+                        help='print the result as JSON, the last line of standard output; all '
+                             'else goes to standard error')
+    parser.set_defaults(main=functools.partial(_call, parser.prog, main, kept, failures))
+    return parser
+
+
+def add_group(subparsers: Any, name: str, about: str, description: str = '',
+              examples: str = '') -> Any:
+    """Add a command that has sub-commands; returns what ``add_command`` adds them to."""
+    parser = subparsers.add_parser(
+        name, help=about, description=description or f'{about[0].upper()}{about[1:]}.',
+        epilog=f'{examples}\nexit codes: 0 done; 1 failed; 2 bad usage.'.lstrip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    return parser.add_subparsers(dest=f'{name}_command', required=True, metavar='COMMAND')
+
+
+def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError], ...],
+          arguments: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes a message and an exit code."""
+    token = _stdout.set(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+            result, code = main(arguments)
+        if arguments.json and result is not None:
+            emit(result)
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        return _over(prog, f'interrupted{"; " if kept else ""}{kept}', FAILED)
+    except OSError as error:
+        return _over(prog, f'{error.filename or "output"}: {error.strerror or error}; choose '
+                     'another path', FAILED)
+    except SightplanError as error:
+        known = not isinstance(error, InfrastructureError) or type(error) is InfrastructureError
+        usage = isinstance(error, InputError) and not isinstance(error, failures)
+        return _over(prog, str(error) if known else f'{type(error).__name__}: {error}',
+                     USAGE if usage else FAILED)
+    finally:
+        _stdout.reset(token)
+    return code
+
+
+def _over(prog: str, message: str, code: int) -> int:
+    _log.info('the command ended early', exc_info=True)
+    print(f'{prog}: {message}', file=sys.stderr, flush=True)
+    return code
+
+
+def emit(result: Mapping[str, Any]) -> None:
+    """Print a line of JSON on standard output, of a command that has many results."""
+    print(json.dumps(result, allow_nan=False), file=_stdout.get() or sys.stdout, flush=True)
+
+
+def note(text: str) -> None:
+    """Print a line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
+    """Read KEY=VALUE pairs; values get the type of the setting they are for.
+
+    Args:
+        pairs: as on the command line.
+        settings: settings dataclass; None: values are read as JSON, else taken as text.
+        flag: name of the option, for messages.
+
+    Raises:
+        InputError: a pair has no "=", an unknown key, or a value of another type.
+    """
+    fields = {f.name: f for f in settings_fields(settings)} if settings is not None else {}
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition('=')
+        if not equals or not key:
+            raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
+        if settings is None:
+            try:
+                options[key] = json.loads(text)
+            except ValueError:
+                options[key] = text
+            continue
+        if key not in fields:
+            raise InputError(f'{flag}: there is no setting {key!r}; there are '
+                             f'{", ".join(fields) or "none"}')
+        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
+    return options
+
+
+def _convert(text: str, kind: type, where: str) -> Any:
+    if kind is bool:
+        if text.lower() not in ('true', 'false'):
+            raise InputError(f'{where}: must be true or false')
+        return text.lower() == 'true'
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise InputError(f'{where}: must be a {kind.__name__}') from error
+
+
+class Stop:
+    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once."""
+
+    def __init__(self, message: str) -> None:
+        """Print ``message`` at the first signal, unless it is ''."""
+        self._message, self._set = message, False
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self._set
+
+    def wait(self) -> None:
+        """Wait until it is time to stop."""
+        while not self._set:  # an Event might deadlock: handlers run in this very thread
+            time.sleep(0.05)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        if self._set:
+            raise KeyboardInterrupt
+        self._set = True
+        if self._message:
+            note(f'\n{self._message}')
+
+
+@contextlib.contextmanager
+def stop_flag(message: str = 'stopping after the current step; once more to stop at once',
+              ) -> Iterator[Stop]:
+    """Turn signals into a flag, and put the handlers back afterwards."""
+    stop = Stop(message)
+    try:
+        before = {number: signal.signal(number, stop.handle)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: the caller has the signals
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,186 @@
+"""``sightplan suite``: the benchmarks, and what can be done with the data of each."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command
+from sightplan.model import InputError, user_path
+
+if TYPE_CHECKING:
+    from sightplan.runs.suite import Suite
+
+_EXAMPLES = """\
+examples:
+  sightplan suite list
+  sightplan suite predicates --help
+  sightplan suite predicates generate --out my_pictures --count 10 --seed 1
+  sightplan suite predicates check --data my_pictures
+  sightplan suite predicates score --data my_pictures --predictions answers.jsonl
+  sightplan suite ./my_suite check --data my_data
+
+Every suite has check, generate and score; some have more verbs of their own.
+
+exit codes: 0 done; 1 some data cannot be used; 2 bad usage or bad files.
+"""
+_VERBS = 'exit codes: 0 done; 1 some of it cannot be used; 2 bad usage or bad files'
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan suite``; the verbs depend on the suite and are read later."""
+    parser = subparsers.add_parser(
+        'suite', help='list the suites; check, generate and score their data',
+        description='List the suites (benchmarks), or work with the data of one.',
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('suite', metavar='list|NAME|FOLDER',
+                        help='list them; or a suite, by its name or the path of its folder')
+    parser.add_argument('verb', nargs=argparse.REMAINDER, metavar='VERB ...',
+                        help='what to do with it: check, generate, score, ...')
+    parser.set_defaults(main=functools.partial(main, parser.prog))
+
+
+def main(prog: str, arguments: argparse.Namespace) -> int:
+    """Read the verb with the suite's own parser, and run it; returns the exit code."""
+    parser = argparse.ArgumentParser(prog=f'{prog} {arguments.suite}')
+    if arguments.suite == 'list':
+        commands = argparse.ArgumentParser(prog=prog).add_subparsers(prog=prog)
+        add_command(commands, 'list', list_suites, 'list the suites')
+        parsed = commands.choices['list'].parse_args(arguments.verb)
+    else:
+        try:
+            _add_verbs(parser, arguments.suite)
+        except InputError as error:
+            print(f'{prog}: {error}', file=sys.stderr)
+            return USAGE
+        parsed = parser.parse_args(arguments.verb)
+    code: int = parsed.main(parsed)
+    return code
+
+
+def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
+    """Give a parser the verbs of a suite: those that every one has, and its own.
+
+    Raises:
+        InputError: there is no such suite, or its ``commands.py`` cannot be used.
+    """
+    from sightplan.runs.suite import load_suite
+    suite = load_suite(name)
+    parser.description = f'{suite.title}: {suite.paper}' if suite.paper else suite.title
+    verbs = parser.add_subparsers(dest='verb', required=True, metavar='VERB')
+
+    verb = add_command(verbs, 'check', functools.partial(check, suite),
+                       'count what is in a folder of data, and say what cannot be used and why',
+                       exits=_VERBS)
+    _add_data(verb)
+    verb = add_command(verbs, 'generate', functools.partial(generate, suite),
+                       'write a folder of data, drawn from a seed', exits=_VERBS)
+    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
+                      help='folder for the files; it is made')
+    verb.add_argument('--count', type=int, default=25, metavar='N',
+                      help='how much of it: pictures, problems, ... of each kind that the suite '
+                      'has (default: %(default)s)')
+    verb.add_argument('--seed', type=int, default=0, metavar='S',
+                      help='one seed always gives the same files (default: %(default)s)')
+    verb = add_command(verbs, 'score', functools.partial(score, suite),
+                       'score answers that came from elsewhere; no model is needed', exits=_VERBS)
+    _add_data(verb)
+    verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
+                      help='JSON lines: {"id": ..., "answer": the text of the reply}; of '
+                      'episodes the answer is the list of the actions')
+    if suite.has('commands'):
+        suite.module('commands').add_parsers(verbs)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--data', type=Path, required=True, metavar='DIR',
+                        help="folder of data in the suite's format")
+
+
+def list_suites(arguments: argparse.Namespace) -> Result:
+    """All suites that are found by name."""
+    from sightplan.runs.suite import read_suite, suite_folders
+    suites: list[dict[str, Any]] = []
+    unusable: list[dict[str, str]] = []
+    for name, folder in suite_folders().items():
+        try:
+            suite = read_suite(folder)
+            measures = suite.measures if suite.has('scoring') else ()
+        except InputError as error:
+            unusable.append({'name': name, 'folder': str(folder), 'reason': str(error)})
+            continue
+        suites.append({
+            'name': name, 'title': suite.title, 'paper': ' '.join(suite.paper.split()), 'kind': suite.kind,
+            'splits': list(suite.splits) or list(dict.fromkeys(
+                split for rules in suite.domains.values() for split in rules.splits)),
+            'domains': list(suite.domains), 'measures': [measure.name for measure in measures],
+            'primary': next((measure.name for measure in measures if measure.primary), None),
+            'folder': str(folder)})
+    for found in suites:
+        print(f'{found["name"]:16} {found["kind"]:9} {found["title"]} '
+              f'({", ".join(found["splits"])}; {found["primary"] or "no measure"})')
+    for wrong in unusable:
+        print(f'sightplan suite: {wrong["name"]} cannot be used: {wrong["reason"]}',
+              file=sys.stderr)
+    return {'suites': suites, 'unusable': unusable}, FAILED if unusable else DONE
+
+
+def check(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Count what is in a folder of data."""
+    report = _part(suite, 'check')(user_path(arguments.data))
+    for name, count in report.counts.items():
+        print(f'{name:24} {count}')
+    for item in report.skipped:
+        print(f'skipped: {item["file"]}: {item["reason"]}')
+    usable = any(report.counts.values()) and not report.skipped
+    return ({'suite': suite.name, 'data': str(arguments.data), **dataclasses.asdict(report)},
+            DONE if usable else FAILED)
+
+
+def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Write a folder of data."""
+    out = user_path(arguments.out)
+    written = _part(suite, 'generate')(out, arguments.count, arguments.seed)
+    print(', '.join(f'{count} {name}' for name, count in written.items()) + f' in {out}')
+    return {'suite': suite.name, 'out': str(out), 'count': arguments.count,
+            'seed': arguments.seed, **written}, DONE
+
+
+def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Score a file of predictions."""
+    from sightplan.runs.predictions import score_predictions
+    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions))
+    for name, measure in found['measures'].items():
+        print(f'{name:24} {measure_text(measure)}')
+    print(f'{"unread":24} {found["unread"]} of {found["items"]} answers')
+    if found['missing']:
+        print(f'sightplan suite: {len(found["missing"])} items have no answer and are not '
+              f'scored, such as {found["missing"][0]}', file=sys.stderr)
+    return {'suite': suite.name, **found}, DONE
+
+
+def measure_text(measure: Mapping[str, Any]) -> str:
+    """A measure's value and interval in words."""
+    if measure['value'] is None:
+        return '-'
+    interval = measure['interval95']
+    return f'{measure["value"]:.4f}' + (
+        f', 95 % interval {interval[0]:.4f} to {interval[1]:.4f}' if interval else '')
+
+
+def _part(suite: Suite, function: str) -> Any:
+    """A function of the module that makes a suite's items.
+
+    Raises:
+        InputError: it has none.
+    """
+    found = getattr(suite.module(suite.kind), function, None)
+    if found is None:
+        raise InputError(f'suite {suite.name} cannot {function}: there is no function {function} '
+                         f'in {suite.folder / suite.kind}.py')
+    return found

@@ -1,0 +1,203 @@
+"""One picture: what a model answers about it, and the state that follows.
+
+Example::
+
+    seen = ask('table.png', domain='blocksworld', objects={'red': 'block', 'c1': 'column'})
+    for question, answer in zip(seen.questions, seen.answers):
+        print(question.text, answer.verdict.value, answer.p_yes)
+    print(seen.estimate.state, seen.estimate.marginals)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import Domain, load_domain
+from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.grounding.estimator import Estimate, Estimator, Evidence
+from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.model import (
+    Answer,
+    Atom,
+    InputError,
+    Observation,
+    Problem,
+    Question,
+    Verdict,
+    did_you_mean,
+    user_path,
+)
+from sightplan.vlm.api import (
+    TextRequest,
+    backend_generates,
+    backend_needs_truth,
+    backend_reads_prompt,
+    make_backend,
+    resolved_options,
+)
+from sightplan.vlm.backends._images import read_image
+
+PROMPT = 'ground'
+"""Prompt around the questions, for models that read one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a model answered about a picture, and what follows.
+
+    Attributes:
+        image: the picture, (H, W, 3) uint8 RGB.
+        model: exact name of the model that answered.
+        questions: what was asked, in order.
+        answers: one per question.
+        estimate: the most probable state and the probability of each atom.
+    """
+
+    image: NDArray[np.uint8]
+    model: str
+    questions: tuple[Question, ...]
+    answers: tuple[Answer, ...]
+    estimate: Estimate
+
+    def notable(self, above: float = 0.01) -> list[tuple[Question, Answer]]:
+        """Questions and answers, what is believed first.
+
+        Args:
+            above: what is denied is left out unless its belief is larger; negative: nothing is.
+        """
+        believed, marginals = self.estimate.state, self.estimate.marginals
+        return sorted(((question, answer) for question, answer
+                       in zip(self.questions, self.answers, strict=True)
+                       if answer.verdict is not Verdict.NO or marginals[answer.atom] > above),
+                      key=lambda pair: pair[0].atom not in believed)
+
+
+def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = None, *,
+        objects: Mapping[str, str] | None = None, problem: str | Path | None = None,
+        backend: str = 'embedded', backend_options: Mapping[str, Any] | None = None,
+        calibration: str | Path | None = None, prompt: str = PROMPT) -> Seen:
+    """Ask a model everything that a domain knows to ask about a picture, and weigh its answers.
+
+    Args:
+        picture: a file, or (H, W, 3) uint8 RGB.
+        domain: name or folder of the domain; None: the first installed one whose problem file
+            ``problem`` is.
+        objects: names of the objects in the picture, and their types.
+        problem: file of a problem whose objects they are; its initial state is not read.
+        backend: name of the backend.
+        backend_options: its settings.
+        calibration: file of ``sightplan calibrate``; None: generic rates of errors.
+        prompt: name of the prompt around the questions, for models that read one.
+
+    Raises:
+        InputError: an argument or file cannot be used; names it and the remedy.
+        BackendError: the model could not be loaded, or could not answer.
+    """
+    image = _image(picture)
+    loaded = domain if isinstance(domain, Domain) else load_domain(_domain(domain, problem))
+    scene = _scene(loaded, objects, problem)
+    _check_backend(backend)
+    words = loaded.grounding_prompt(prompt)
+    model = (ObservationModel.default() if calibration is None
+             else read_observation_model(user_path(str(calibration))))
+    options = resolved_options(backend, backend_options or {}, 0, words.reasoning,
+                               loaded.reference)
+    grounder = BackendGrounder(make_backend(backend, options))
+    if calibration is not None:
+        model.check(grounder.model, loaded,
+                    loaded.prompt_id(prompt) if backend_reads_prompt(backend) else '')
+    estimator = Estimator(loaded, scene, observation_model=model)
+    questions = tuple(loaded.question(atom) for atom in loaded.worth_asking(scene))
+    observation = Observation(image)
+    answers = grounder.ground(observation, questions, prompt=words)
+    estimate = estimator.estimate([
+        Evidence(a.atom, a.verdict, observation.image_id, a.p_yes, a.p_no) for a in answers])
+    return Seen(image, grounder.model, questions, tuple(answers), estimate)
+
+
+def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain: str = '',
+               backend: str = 'embedded', backend_options: Mapping[str, Any] | None = None,
+               ) -> tuple[str, Answer]:
+    """Ask one question in words of one's own.
+
+    A model that can write answers in free text, another one with yes or no.
+
+    Args:
+        picture: a file, or (H, W, 3) uint8 RGB.
+        question: what is asked.
+        domain: name or folder of the domain, for a backend that has a model for each.
+        backend: name of the backend.
+        backend_options: its settings.
+
+    Returns:
+        Exact name of the model, and its answer, whose ``text`` is the reply and whose ``verdict``
+        and probabilities say yes or no, as far as they can be told.
+
+    Raises:
+        InputError: an argument or the file cannot be used; names it and the remedy.
+        BackendError: the model could not be loaded, or could not answer.
+    """
+    from sightplan.grounding.parsing import parse_yes_no
+    image = _image(picture)
+    _check_backend(backend)
+    made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
+                                                  domain=domain))
+    about = Atom('question', ())
+    if backend_generates(backend):
+        text = made.generate(TextRequest('', (image, question))).text
+        return made.model, Answer(about, parse_yes_no(text), text=text)
+    answer, = BackendGrounder(made).ground(Observation(image), [Question(about, question)])
+    return made.model, answer
+
+
+def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return picture if isinstance(picture, np.ndarray) else read_image(user_path(str(picture)))
+
+
+def _check_backend(backend: str) -> None:
+    if backend_needs_truth(backend):
+        raise InputError(f'backend {backend!r} answers from the truth, which nobody knows of a '
+                         'picture; choose one that looks at it')
+
+
+def _domain(name: str | None, problem: str | Path | None) -> str:
+    """Name of the domain: the one that is given, else the one that the problem's file names."""
+    from sightplan.domains import domain_names
+    from sightplan.domains.problem_files import named_domain, read_text
+    from sightplan.model import ProblemError
+    if name is not None:
+        return name
+    named = '' if problem is None else named_domain(
+        read_text(user_path(str(problem)), ProblemError))
+    if named not in domain_names():
+        raise InputError(f'which domain? Name one of {", ".join(domain_names())}, or its folder'
+                         + (f' ({problem} is of {named or "none"})' if problem else ''))
+    return named
+
+
+def _scene(domain: Domain, objects: Mapping[str, str] | None,
+           problem: str | Path | None) -> Problem:
+    """The objects in the picture, as a problem without initial state and goal."""
+    if problem is not None:
+        if objects:
+            raise InputError('objects and problem both say which objects there are; give one')
+        return domain.read_problem(user_path(str(problem))).for_agent()
+    kinds = tuple(domain.schema.types)
+    if not objects:
+        raise InputError('which objects are in the picture? Name them with their types (such as '
+                         f'NAME:{kinds[-1] if kinds else "object"}; types of {domain.name}: '
+                         f'{", ".join(kinds) or "object"}), or give a problem file')
+    for name, kind in objects.items():
+        if kind not in kinds and kind != 'object':
+            raise InputError(f'object {name}:{kind}: domain {domain.name} has no type {kind!r} '
+                             f'(it has {", ".join(kinds)}){did_you_mean(kind, kinds)}')
+    text = ' '.join(f'{name} - {kind}' for name, kind in objects.items())
+    return domain.parse_problem(
+        f'(define (problem picture) (:domain {domain.schema.name}) (:objects {text}) '
+        f'(:init) (:goal (and)))', 'picture', 'the objects').for_agent()

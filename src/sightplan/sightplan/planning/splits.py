@@ -1,0 +1,45 @@
+"""Drawing problems as those of a benchmark's split are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sightplan.domains import Domain
+from sightplan.model import InputError, PlanningStatus, PlanningTask, Problem
+
+PLAN_TIMEOUT_S = 30.0
+
+
+def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
+               ) -> tuple[Any, list[tuple[int, Problem]]]:
+    """Problems of the kind of a split: the generator's settings, seeds and problems.
+
+    The lengths of the default planner's plans decide with which candidates are kept. Without
+    count and seed these are the problems of the split itself.
+
+    Args:
+        domain: with a generator.
+        name: of the split.
+        count: number of problems; 0: as many as the split has.
+        first_seed: where to begin.
+
+    Raises:
+        InputError: the domain has no generator, or that draws no such split, or there are too few
+            such problems.
+        PlannerError: the planner could not be started.
+    """
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    splits = domain.generator.SPLITS
+    if name not in splits:
+        raise InputError(f'the generator of domain {domain.name} draws no split {name!r} (it has '
+                         f'{", ".join(splits)})')
+    split = splits[name]
+    with FastDownwardPlanner() as planner:
+        def accept(problem: Problem) -> bool:
+            task = PlanningTask(domain.pddl, domain.write_problem(problem))
+            result = planner.plan(task, PLAN_TIMEOUT_S)
+            return (result.status is PlanningStatus.SOLVED
+                    and bool(split.accepts(problem, len(result.plan))))
+
+        return split.settings, list(domain.generator.generate(
+            domain, split.settings, count or split.count, first_seed, accept=accept))

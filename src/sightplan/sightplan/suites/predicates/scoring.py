@@ -1,0 +1,109 @@
+"""Measures of yes/no answers.
+
+An unreadable reply counts as wrong in the accuracies. Probabilities are P(yes) over P(yes) +
+P(no), as far as the backend gives both; without them ``brier`` and ``calibration_error`` are not
+scored. A picture's questions are not independent: intervals are bootstrapped over pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sightplan.metrics.measures import MEAN, STATISTIC, Columns, Measure, aggregates
+from sightplan.model.sample import Sample, SampleReply
+from sightplan.runs.suite import Scored
+
+BINS = 10
+"""Of the calibration error, of equal width."""
+
+UNREAD, MISSED, IMAGINED = 'unread', 'false_negative', 'false_positive'
+"""Causes: no valid answer; "no" about what holds; "yes" about what does not."""
+
+
+def _balanced(columns: Columns) -> float:
+    sides = [column[~np.isnan(column)] for column in (columns['sensitivity'],
+                                                      columns['specificity'])]
+    return float(sum(side.mean() for side in sides) / 2) if all(map(len, sides)) else np.nan
+
+
+def _calibration_error(columns: Columns) -> float:
+    """Expected calibration error (Naeini, Cooper and Hauskrecht 2015).
+
+    A bin's part is the number of its probabilities times |mean probability - fraction true|: the
+    sum over them of probability minus truth.
+    """
+    probability = columns['probability']
+    known = ~np.isnan(probability)
+    if not known.any():
+        return np.nan
+    p, truth = probability[known], ~np.isnan(columns['sensitivity'][known])
+    bins = np.minimum((p * BINS).astype(np.intp), BINS - 1)
+    return float(np.abs(np.bincount(bins, weights=p - truth)).sum() / len(p))
+
+
+MEASURES = (
+    Measure('accuracy', 'fraction of right answers', MEAN, primary=True),
+    Measure('balanced_accuracy', 'mean of the accuracies on atoms that hold and that do not',
+            STATISTIC, statistic=_balanced),
+    Measure('sensitivity', 'accuracy on atoms that hold', MEAN),
+    Measure('specificity', 'accuracy on atoms that do not hold', MEAN),
+    Measure('brier', 'mean squared error of P(yes)', MEAN, higher_is_better=False),
+    Measure('calibration_error', f'expected calibration error of P(yes), {BINS} bins', STATISTIC,
+            higher_is_better=False, statistic=_calibration_error),
+    Measure('unread', 'fraction of replies that are neither yes nor no', MEAN,
+            higher_is_better=False),
+)
+
+
+def score(item: Sample, answer: str | None, truth: bool, reply: SampleReply) -> Scored:
+    """Score one answer.
+
+    Args:
+        item: the sample.
+        answer: what ``read`` gave; None: unread.
+        truth: whether its atom holds.
+        reply: with the probabilities, if there are any.
+    """
+    right = float(answer is not None and (answer == 'yes') == truth)
+    probability = yes_probability(reply)
+    cause = (UNREAD if answer is None else None if right else MISSED if truth else IMAGINED)
+    return Scored({
+        'accuracy': right, 'sensitivity': right if truth else None,
+        'specificity': None if truth else right, 'probability': probability,
+        'brier': None if probability is None else (probability - truth) ** 2,
+        'unread': float(answer is None)}, cause)
+
+
+def yes_probability(reply: SampleReply) -> float | None:
+    """P(yes) of yes and no; None where the backend does not tell both, or both are 0."""
+    if reply.p_yes is None or reply.p_no is None or not reply.p_yes + reply.p_no:
+        return None
+    return reply.p_yes / (reply.p_yes + reply.p_no)
+
+
+def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The measures by part of the run.
+
+    Returns:
+        ``by_domain``, ``by_split`` and ``by_predicate`` (keys such as ``blocksworld.on``): name
+        to measures, each with ``value``, ``interval95`` (over pictures), ``n``, ``clusters``.
+    """
+    return {'by_domain': _grouped(lines, lambda line: line['domain']),
+            'by_split': _grouped(lines, lambda line: line['split']),
+            'by_predicate': _grouped(lines, predicate_of)}
+
+
+def predicate_of(line: Mapping[str, Any]) -> str:
+    """Domain and predicate of a line: ``blocksworld.on``."""
+    return f'{line["domain"]}.{line["details"]["predicate"]}'
+
+
+def _grouped(lines: Sequence[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], str],
+             ) -> dict[str, Any]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        groups.setdefault(key(line), []).append(line)
+    return {name: aggregates(groups[name], MEASURES) for name in sorted(groups)}

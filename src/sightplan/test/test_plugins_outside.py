@@ -1,0 +1,244 @@
+"""What other packages and folders bring: domains, worlds, backends and methods."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from doubles import PANTRY
+from sightplan.agent import method_names, policy_settings
+from sightplan.domains import SymbolicWorld, domain_names, domain_reference, load_domain
+from sightplan.domains import domain as domain_module
+from sightplan.model import (
+    Action,
+    DomainError,
+    EpisodeSpec,
+    FeedbackStatus,
+    InputError,
+    TruthSource,
+    World,
+    WorldError,
+)
+from sightplan.runs import worlds
+from sightplan.vlm import backend_names, make_backend
+
+BACKEND = '''
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Settings:
+    pass
+class Backend:
+    needs_truth = needs_pixels = generates = False
+    model, usage = 'mine', None
+    def __init__(self, settings): pass
+'''
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder of installed packages: writes modules, folders and entry points."""
+    folder = tmp_path / 'site'
+    info = folder / 'stranger-1.0.dist-info'
+    info.mkdir(parents=True)
+    (info / 'METADATA').write_text('Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n')
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(domain_module, '_found', {})
+    before = set(sys.modules)
+
+    def install(points: str, **modules: str) -> Path:
+        (info / 'entry_points.txt').write_text(points)
+        for name, text in modules.items():
+            (folder / f'{name}.py').write_text(text)
+        return folder
+    yield install
+    for name in set(sys.modules) - before:
+        if name.startswith(('stranger', 'sightplan_folder')):
+            del sys.modules[name]
+
+
+def test_a_backend_of_another_package_is_like_ours(site):
+    site('[sightplan.backends]\nstranger_eyes = stranger_eyes\n', stranger_eyes=BACKEND)
+    assert 'stranger_eyes' in backend_names()
+    assert make_backend('stranger_eyes').model == 'mine'
+
+
+@pytest.mark.parametrize(('text', 'message'), [
+    ('raise RuntimeError("no driver")', 'RuntimeError: no driver'),
+    ('Settings = 1', 'has no class Backend'),
+    ('class Settings: pass\nclass Backend: needs_truth = False', 'needs_pixels, generates')])
+def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, text, message):
+    site('[sightplan.backends]\nstranger_bad = stranger_bad\n', stranger_bad=text)
+    assert {'embedded', 'stranger_bad'} <= set(backend_names())
+    with pytest.raises(InputError, match=message) as caught:
+        make_backend('stranger_bad')
+    assert 'package stranger (sightplan.backends: stranger_bad = stranger_bad)' in str(
+        caught.value)
+    assert make_backend('noisy_oracle', {}, SymbolicWorld()).model
+
+
+def test_a_method_of_another_package_is_like_ours(site):
+    site('[sightplan.methods]\nstranger_idle = stranger_idle\n',
+         stranger_idle='from sightplan.agent.methods.idle import Policy, Settings\n')
+    assert 'stranger_idle' in method_names()
+    assert type(policy_settings('stranger_idle')).__name__ == 'Settings'
+
+
+def test_ours_cannot_be_replaced(site):
+    site('[sightplan.backends]\nembedded = stranger_eyes\n', stranger_eyes=BACKEND)
+    assert make_backend('embedded', {'domain': 'blocksworld'}).model != 'mine'
+
+
+def test_a_domain_of_another_package_has_its_name_modules_and_world(site):
+    folder = site('[sightplan.domains]\nlarder = stranger_home.store\n'
+                  '[sightplan.worlds]\nlarder = stranger_home.look:make\n')
+    shutil.copytree(PANTRY, folder / 'stranger_home' / 'store')
+    (folder / 'stranger_home' / '__init__.py').touch()
+    (folder / 'stranger_home' / 'look.py').write_text(
+        'from sightplan.domains import SymbolicWorld\n'
+        'class Larder(SymbolicWorld): pass\n'
+        'def make(size=1):\n    return Larder()\n')
+    (folder / 'stranger_home' / 'store' / 'drawing.py').write_text(
+        'from ..look import Larder\nLINE = "drawn"\n')
+    domain = load_domain('larder')
+    assert 'larder' in domain_names() and domain.name == domain.reference == 'larder'
+    drawing = domain.part('drawing')
+    assert drawing.__name__ == 'stranger_home.store.drawing' and drawing.LINE == 'drawn'
+    world = worlds.make_world('larder', {'size': 2})
+    assert type(world) is drawing.Larder
+    with pytest.raises(InputError, match='world larder: options .*colour'):
+        worlds.make_world('larder', {'colour': 'red'})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A domain's folder that nothing declares."""
+    monkeypatch.setattr(domain_module, '_found', {})
+    return Path(shutil.copytree(PANTRY, tmp_path / 'larder'))
+
+
+def test_a_folder_is_a_domain_from_any_working_directory(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert domain_reference('./larder') == str(folder)
+    domain = load_domain('larder')
+    assert (domain.name, domain.reference) == ('larder', str(folder))
+    problem = domain.split_problems(domain.splits[0])[0]
+    assert problem.domain == str(folder) and problem.domain_name == 'larder'
+    monkeypatch.chdir('/')
+    assert load_domain(problem.domain).folder == folder
+    with pytest.raises(DomainError, match="domain 'larder' is unknown; choose one of"):
+        load_domain('larder')
+
+
+def test_modules_of_a_folder_import_their_neighbours_and_say_what_is_wrong(folder):
+    (folder / 'drawing.py').write_text('from . import words\ndef draw(): return words.HERE\n')
+    (folder / 'words.py').write_text('HERE = "here"\n')
+    (folder / 'generator.py').write_text('import no_such_library\n')
+    domain = load_domain(str(folder))
+    assert domain.part('drawing').draw() == 'here'
+    assert domain.part('drawing') is domain.part('drawing')
+    assert domain.part('nothing') is None
+    with pytest.raises(InputError, match=r'generator\.py: cannot be imported: ModuleNotFound'):
+        _ = domain.generator
+
+
+def test_what_is_missing_in_a_folder_is_named(tmp_path):
+    (tmp_path / 'empty').mkdir()
+    for name in (f'{tmp_path}/empty', f'{tmp_path}/nowhere'):
+        with pytest.raises(DomainError, match=r'domain\.pddl is missing; give the folder'):
+            load_domain(name)
+
+
+def test_a_folder_must_not_have_the_name_of_an_installed_domain(tmp_path):
+    ours = load_domain('blocksworld').folder
+    shutil.copytree(ours, tmp_path / 'blocksworld')
+    with pytest.raises(DomainError, match='is the name of another domain.*rename the folder'):
+        load_domain(f'{tmp_path}/blocksworld')
+    assert domain_reference(str(ours)) == 'blocksworld', 'ours by its path is ours'
+
+
+def test_a_changed_copy_may_use_the_world_of_another_domain(tmp_path):
+    shutil.copytree(load_domain('blocksworld').folder, tmp_path / 'cubes')
+    path = tmp_path / 'cubes' / 'domain.yaml'
+    domain = load_domain(str(tmp_path / 'cubes'))
+    world = worlds.make_world(domain.reference, {'pictures': 'none'})
+    assert type(world).__name__ == 'BlocksworldWorld'
+    problem = domain.split_problems('simple')[0]
+    world.reset(EpisodeSpec('e', problem, 'idle'))
+    assert world.state() == problem.init
+    world.close()
+    shutil.copytree(tmp_path / 'cubes', tmp_path / 'dice')
+    other = tmp_path / 'dice' / 'domain.yaml'
+    other.write_text(path.read_text().replace('world: blocksworld', 'world: blokworld'))
+    with pytest.raises(InputError, match="domain.yaml: world = 'blokworld' is not installed"):
+        worlds.make_world(str(tmp_path / 'dice'))
+
+
+def spec(domain, probability=0.0, seed=1):
+    problem = domain.split_problems(domain.splits[0])[0]
+    return EpisodeSpec('e', problem, 'idle', seed=seed, failure_probability=probability)
+
+
+def test_a_domain_without_a_world_is_kept_by_its_pddl(folder):
+    domain = load_domain(str(folder))
+    world = worlds.make_world(domain.reference)
+    assert isinstance(world, World) and isinstance(world, TruthSource)
+    assert not world.pictures
+    with pytest.raises(WorldError, match='reset the world first'):
+        world.state()
+    episode = spec(domain)
+    world.reset(episode)
+    model = domain.model(episode.problem)
+    before = world.observe()
+    legal = next(a for a in model.actions if model.applicable(a, episode.problem.init))
+    illegal = next(a for a in model.actions if not model.applicable(a, episode.problem.init))
+    assert world.execute(illegal).status is FeedbackStatus.REJECTED
+    assert (world.last_outcome(), world.state()) == ('illegal', episode.problem.init)
+    assert world.execute(Action('fly', ())).status is FeedbackStatus.REJECTED
+    done = world.execute(legal)
+    assert done.status is FeedbackStatus.EXECUTED and world.last_outcome() == 'success'
+    assert world.state() == model.apply(legal, episode.problem.init)
+    assert world.state(before.stamp_ns) == episode.problem.init
+    assert world.state(done.stamp_ns) == world.state()
+    with pytest.raises(WorldError, match='no state at'):
+        world.state(done.stamp_ns + 10**12)
+
+
+def test_a_symbolic_world_fails_as_often_as_it_is_told(folder):
+    domain = load_domain(str(folder))
+    world, outcomes = SymbolicWorld(), []
+    for seed in range(200):
+        episode = spec(domain, 0.3, seed)
+        world.reset(episode)
+        model = domain.model(episode.problem)
+        world.execute(next(a for a in model.actions if model.applicable(a, episode.problem.init)))
+        outcomes.append(world.last_outcome())
+        assert (world.state() == episode.problem.init) is (outcomes[-1] == 'no_op')
+    assert 40 <= outcomes.count('no_op') <= 80
+    with pytest.raises(WorldError, match=r'not in \[0, 1\]'):
+        world.reset(spec(domain, 1.5))
+
+
+def test_a_world_py_is_made_with_its_options_and_part_of_the_identity(folder):
+    (folder / 'world.py').write_text(
+        'import numpy as np\n'
+        'from sightplan.domains import SymbolicWorld\n'
+        'class Dark(SymbolicWorld):\n'
+        '    def __init__(self, kind):\n        super().__init__()\n        self.kind = kind\n'
+        '    def picture(self, problem, state):\n'
+        '        return np.zeros((4, 4, 3), self.kind)\n'
+        'def make_world(kind="uint8"):\n    return Dark(kind)\n')
+    world = worlds.make_world(str(folder))
+    assert world.pictures
+    world.reset(spec(load_domain(str(folder))))
+    assert world.observe().image.shape == (4, 4, 3)
+    wrong = worlds.make_world(str(folder), {'kind': 'float32'})
+    wrong.reset(spec(load_domain(str(folder))))
+    with pytest.raises(WorldError, match=r'picture must return an array of shape \(H, W, 3\)'):
+        wrong.observe()
+    first = worlds.world_identity(str(folder), {'kind': 'uint8'})
+    assert first['kind'] == 'uint8' and len(first['sha256']) == 12
+    (folder / 'world.py').write_text('# changed\n' + (folder / 'world.py').read_text())
+    assert worlds.world_identity(str(folder), {})['sha256'] != first['sha256']

@@ -1,0 +1,34 @@
+"""What all benchmarks print: figures for people as JSON that can be read, and where they are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sightplan.commands.frame import DONE, FAILED, Result, note
+
+
+def say(part: str, text: str) -> None:
+    """Print a line about a part on standard error."""
+    note(f'bench {part}: {text}')
+
+
+def shown(arguments: argparse.Namespace, result: Mapping[str, Any], good: bool) -> Result:
+    """Print figures unless they come as ``--json``; the exit code is 1 if they are not good."""
+    if not arguments.json:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    return result, DONE if good else FAILED
+
+
+def count(text: str) -> int:
+    """A whole number of 0 or more, as an argument.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value

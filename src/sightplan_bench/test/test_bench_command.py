@@ -1,0 +1,71 @@
+"""``sightplan bench`` at a small size: every part gives its figures, a broken one is told."""
+
+import json
+import math
+
+import pytest
+
+from sightplan import cli
+from sightplan_bench import command
+from sightplan_bench.command import PARTS, ROS_PARTS
+
+FIGURES = {
+    'rendering': {'render_ms', 'render_size'},
+    'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',
+              'household_step_ms_most'},
+    'embedded': {'embedded_ms_per_60_questions', 'embedded_questions_per_s'},
+    'planning': {'plan_ms_hard'},
+    'bags': {'bag_messages_per_s_all', 'bag_messages_per_s_events', 'bag_mb_per_s'},
+    'recording': {'bag_ms_per_episode', 'bag_mb_per_episode'},
+    'estimate': {'estimate_ms_6_blocks', 'estimate_answers_6_blocks', 'estimate_ms_12_blocks',
+                 'estimate_answers_12_blocks'},
+    'belief': {'belief_survey_ms', 'belief_step_ms', 'belief_step_ms_most'},
+    'episodes': {'episodes_per_minute_in_process'},
+    'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
+               'episodes_per_minute_scored_again'},
+    'ros-ground': {'ground_in_process_ms', 'ground_ros_ms', 'ground_ros_over_in_process'},
+    'ros-episodes': {'episodes_per_minute_ros', 'episodes_per_minute_ros_with_start'},
+}
+
+
+def bench(capsys, *arguments):
+    """Exit code, result and standard error."""
+    code = cli.main(['bench', '--episodes', '1', '--repeats', '1', '--json', *arguments])
+    out, err = capsys.readouterr()
+    return code, json.loads(out), err
+
+
+@pytest.mark.parametrize('part', [
+    *PARTS, *(pytest.param(part, marks=pytest.mark.slow) for part in ROS_PARTS)])
+def test_a_part_gives_its_figures(capsys, part):
+    code, result, err = bench(capsys, '--part', part)
+    assert code == 0, err
+    assert set(result) == {'machine', 'seed', 'repeats', 'provenance', *FIGURES[part]}
+    for name in FIGURES[part] - {'render_size'}:
+        assert math.isfinite(result[name]) and result[name] > 0
+
+
+def breaks(size):
+    raise RuntimeError('out of order')
+
+
+def test_a_part_that_fails_is_told_and_hides_no_other(monkeypatch, capsys):
+    monkeypatch.setattr(command, 'PARTS', {'first': breaks, 'second': lambda size: {'x_ms': 1.0}})
+    code, result, err = bench(capsys, '--no-ros')
+    assert code == 1 and result['x_ms'] == 1.0
+    assert result['failed'] == {'first': 'RuntimeError: out of order'}
+    assert 'bench first: failed: RuntimeError: out of order' in err
+
+
+def test_without_json_people_get_indented_figures(monkeypatch, capsys):
+    monkeypatch.setattr(command, 'PARTS', {'only': lambda size: {'x_ms': size.repeats}})
+    assert cli.main(['bench', '--no-ros', '--repeats', '3']) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)['x_ms'] == 3 and out.count('\n') > 5
+
+
+@pytest.mark.parametrize('arguments', [
+    ['--episodes', '0'], ['--repeats', '-1'], ['--domain', 'nowhere']])
+def test_bad_sizes_are_refused(capsys, arguments):
+    assert cli.main(['bench', *arguments]) == 2
+    assert capsys.readouterr().err.startswith('sightplan bench: ')

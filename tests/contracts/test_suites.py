@@ -1,0 +1,485 @@
+"""What every suite must offer; a new folder is found and checked by itself.
+
+The data of a suite are what its own ``generate`` writes, as small as it can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sightplan import cli
+from sightplan.agent import answerer_class, answerer_names, make_answerer
+from sightplan.model import Observation, Usage
+from sightplan.model.sample import Picture, SampleReply
+from sightplan.records import RunStore
+from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, suite_names
+from sightplan.runs import samples as sample_runs
+from sightplan.runs.samples import load_samples, score_reply
+from sightplan.runs.suite import EPISODES, SAMPLES, Unread
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+
+NAMES = suite_names()
+OF_SAMPLES = [name for name in NAMES if load_suite(name).kind == SAMPLES]
+OF_EPISODES = [name for name in NAMES if load_suite(name).kind == EPISODES]
+every_suite = pytest.mark.parametrize('name', NAMES)
+every_samples_suite = pytest.mark.parametrize('name', OF_SAMPLES)
+every_episodes_suite = pytest.mark.parametrize('name', OF_EPISODES)
+
+FUZZED = 10_000
+INVALID = (
+    '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目',
+    '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
+    '</think>', '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`', '```json',
+    '```', 'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown', 'not sure',
+    'nothing', 'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see", 'As a model',
+    '<|endoftext|>', '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000, '[' * 2000, '<answer>' * 50,
+    '((((', 'move(')
+"""Pieces of replies; none is an answer, nor are any of them together, to any question."""
+
+
+class Model:
+    """A model that looks: what it says hangs on the picture's pixels and the text alone."""
+
+    needs_truth = False
+    needs_pixels = True
+    generates = True
+    model = 'looking'
+    usage = Usage()
+
+    def __init__(self, reply: Callable[[str], str] = lambda key: '') -> None:
+        self._reply = reply
+        self.requests = 0
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        self.requests += 1
+        return [self._yes_no(f'{request.observation.image_id} {question.text}')
+                for question in request.questions]
+
+    def generate(self, request: TextRequest) -> TextReply:
+        self.requests += 1
+        seen = ' '.join(part if isinstance(part, str) else Observation(part).image_id
+                        for part in request.parts)
+        return TextReply(self._reply(seen) or self._yes_no(seen).text)
+
+    def _yes_no(self, key: str) -> YesNoReply:
+        share = random.Random(key).random()
+        text = self._reply(key)
+        return YesNoReply(text or ('Yes' if share > 0.5 else 'No'), share, 1 - share)
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory: Any) -> Callable[[str], Path]:
+    """A suite's smallest folder of data, made once."""
+    made: dict[str, Path] = {}
+
+    def call(name: str) -> Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp(name) / 'data'
+            suite = load_suite(name)
+            suite.module(suite.kind).generate(made[name], 1, 0)
+        return made[name]
+    return call
+
+
+def execute(name: str, method: str, out: Path, data: Path, **more: Any) -> tuple[
+        dict[str, Any], list[dict[str, Any]]]:
+    """Run all splits of a suite's data; summary and lines."""
+    backend = more.pop('model', None) or Model()
+    with OpenRun(RunSettings(suite=name, method=method, split='all', backend='noisy_oracle',
+                             out=str(out), suite_options={'data': str(data)}, **more),
+                 backend=backend) as opened:
+        walked = opened.walk()
+        return opened.summarise(walked), opened.store.lines()
+
+
+def command(capsys: Any, *words: object) -> tuple[int, dict[str, Any], str]:
+    """Exit code, result and standard error of ``sightplan suite ... --json``."""
+    capsys.readouterr()
+    code = cli.main(['suite', *map(str, words), '--json'])
+    out, err = capsys.readouterr()
+    return code, json.loads(out.splitlines()[-1]) if out else {}, err
+
+
+# -------------------------------------------------------------------------------- every suite
+
+
+def test_there_are_suites() -> None:
+    assert {'viplan', 'predicates'} <= set(NAMES)
+
+
+@every_suite
+def test_its_files_say_what_it_is(name: str) -> None:
+    suite = load_suite(name)
+    assert suite.name == name and suite.title and (suite.folder / 'README.md').is_file()
+    names = [measure.name for measure in suite.measures]
+    assert len(set(names)) == len(names)
+    assert [measure.primary for measure in suite.measures].count(True) == 1
+    assert all(measure.about for measure in suite.measures)
+
+
+@every_suite
+def test_one_seed_gives_the_same_files_another_one_others(
+        name: str, data: Callable[[str], Path], tmp_path: Path) -> None:
+    def content(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes()
+                for path in sorted(folder.rglob('*')) if path.is_file()}
+    suite = load_suite(name)
+    module = suite.module(suite.kind)
+    module.generate(tmp_path / 'again', 1, 0)
+    module.generate(tmp_path / 'other', 1, 1)
+    assert content(tmp_path / 'again') == content(data(name))
+    assert content(tmp_path / 'other') != content(data(name))
+
+
+@every_suite
+def test_what_it_generates_passes_its_check(name: str, data: Callable[[str], Path], capsys: Any,
+                                            ) -> None:
+    code, report, _ = command(capsys, name, 'check', '--data', data(name))
+    assert code == 0 and report['skipped'] == []
+    assert report['counts'] and sum(report['counts'].values()) > 0
+
+
+@every_suite
+def test_check_names_what_is_skipped(name: str, data: Callable[[str], Path], tmp_path: Path,
+                                     capsys: Any) -> None:
+    empty = tmp_path / 'none'
+    code, _, err = command(capsys, name, 'check', '--data', empty)
+    assert code == 2 and str(empty) in err
+    spoiled = tmp_path / 'spoiled'
+    for path in data(name).rglob('*'):
+        if path.is_file():
+            target = spoiled / path.relative_to(data(name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    victim = sorted(path for path in spoiled.rglob('*')
+                    if path.is_file() and path.suffix in ('.pddl', '.png'))[0]
+    victim.write_bytes(victim.read_bytes()[:20])
+    code, report, _ = command(capsys, name, 'check', '--data', spoiled)
+    assert code == 1
+    assert any(victim.name in item['file'] and item['reason'] for item in report['skipped'])
+
+
+@every_suite
+def test_generate_never_writes_over_data(name: str, data: Callable[[str], Path], capsys: Any,
+                                         ) -> None:
+    before = {path: path.stat().st_mtime_ns for path in data(name).rglob('*')}
+    code, _, err = command(capsys, name, 'generate', '--out', data(name), '--count', '1')
+    assert code == 2 and str(data(name)) in err
+    assert {path: path.stat().st_mtime_ns for path in data(name).rglob('*')} == before
+
+
+@every_suite
+@pytest.mark.parametrize(('content', 'said'), [
+    ('', 'no prediction'), ('nonsense', ':1: is not JSON'), ('[1]', ':1'),
+    ('{"answer": null}', ':1: id is missing'), ('{"id": "x"}', ':1: answer is missing'),
+    ('{"id": "x", "answer": 3}', ':1: answer'), ('\n{"id": "none", "answer": null}', ':2: id = '),
+    ('{"id": "x", "answer": null, "answr": 1}', 'answr is unknown')])
+def test_bad_predictions_are_named(name: str, content: str, said: str, tmp_path: Path,
+                                   data: Callable[[str], Path], capsys: Any) -> None:
+    path = tmp_path / 'predictions.jsonl'
+    path.write_text(content)
+    code, _, err = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
+    assert code == 2 and str(path) in err and said in err
+
+
+# ------------------------------------------------------------------------------------- samples
+
+
+@every_samples_suite
+def test_samples_are_well_formed(name: str, data: Callable[[str], Path]) -> None:
+    suite = load_suite(name)
+    for part in load_samples(suite, 'all', {'data': str(data(name))}):
+        assert part.items and json.dumps(part.identity)
+        for sample in part.items:
+            assert sample.split in suite.splits and sample.cluster and sample.parts
+            assert json.loads(json.dumps([part.truth(sample.id), sample.details]))
+            if sample.question is not None:
+                assert sample.parts[-1] == sample.question.text
+            for text in (part for part in sample.parts if isinstance(part, Picture)):
+                assert text.load().dtype == 'uint8' and text.load().ndim == 3
+            assert all(isinstance(part, str) for part in sample.blind().parts)
+
+
+@every_samples_suite
+def test_the_oracle_gets_the_maximum(name: str, data: Callable[[str], Path], tmp_path: Path,
+                                     ) -> None:
+    summary, lines = execute(name, 'oracle', tmp_path / 'run', data(name))
+    suite = load_suite(name)
+    assert summary['items'] == len(lines) > 0 and summary['errors'] == summary['unread'] == 0
+    assert all(line['cause'] is None for line in lines)
+    for measure in suite.measures:
+        value = summary['measures'][measure.name]['value']
+        if measure.kind == 'fraction' or measure.primary:
+            assert value == (1.0 if measure.higher_is_better else 0.0), measure.name
+
+
+@every_samples_suite
+@pytest.mark.parametrize('method', sorted(set(answerer_names()) - {'oracle'}))
+def test_every_answerer_runs(name: str, method: str, data: Callable[[str], Path], tmp_path: Path,
+                             ) -> None:
+    model = Model()
+    summary, lines = execute(name, method, tmp_path / 'run', data(name), model=model)
+    assert summary['items'] == len(lines) == summary['scored'] > 0 and summary['errors'] == 0
+    assert (model.requests > 0) is answerer_class(method).needs_model
+    assert summary['measures'][load_suite(name).primary.name]['value'] is not None
+    for line in lines:
+        assert {'id', 'suite', 'kind', 'cluster', 'domain', 'split', 'method', 'model', 'seed',
+                'measures', 'cause', 'answer', 'unread', 'error', 'usage', 'seconds', 'reply',
+                'p_yes', 'p_no', 'truth', 'details'} == set(line)
+        assert line['suite'] == name and line['kind'] == 'sample' and line['method'] == method
+
+
+@every_samples_suite
+def test_samples_about_one_picture_go_in_one_request(name: str, data: Callable[[str], Path],
+                                                     tmp_path: Path) -> None:
+    model = Model()
+    _, lines = execute(name, 'ask', tmp_path / 'run', data(name), model=model)
+    items = [sample for part in load_samples(load_suite(name), 'all', {'data': str(data(name))})
+             for sample in part.items]
+    if all(sample.question is not None for sample in items):
+        assert model.requests == len({line['cluster'] for line in lines}) < len(lines)
+
+
+@every_samples_suite
+def test_scoring_again_equals_live(name: str, data: Callable[[str], Path], tmp_path: Path,
+                                   capsys: Any) -> None:
+    summary, lines = execute(name, 'ask', tmp_path / 'run', data(name))
+    assert len({line['answer'] for line in lines}) > 1
+    path = tmp_path / 'predictions.jsonl'
+    path.write_text(''.join(json.dumps({
+        'id': line['id'], 'answer': line['reply'], 'p_yes': line['p_yes'],
+        'p_no': line['p_no']}) + '\n' for line in lines))
+    code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
+    assert code == 0 and found['missing'] == []
+    assert found['measures'] == summary['measures']
+    assert (found['items'], found['unread']) == (summary['items'], summary['unread'])
+    path.write_text(''.join(path.read_text().splitlines(keepends=True)[1:]))
+    code, found, err = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
+    assert code == 0 and found['missing'] == [lines[0]['id']] and lines[0]['id'] in err
+
+
+def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
+    """A reply without a valid answer is unread, counts as wrong, and nothing crashes."""
+    with pytest.raises(Unread) as unread:
+        suite.module('reading').read(text, sample)
+    assert str(unread.value)
+    found = score_reply(suite, sample, truth, SampleReply(text, 0.5, 0.5))
+    assert found['answer'] is None and found['unread'] and found['cause']
+    assert found['measures'][suite.primary.name] == 0.0
+    assert not any(found['measures'].get(measure.name) for measure in suite.measures
+                   if measure.kind == 'fraction' and measure.higher_is_better)
+
+
+@every_samples_suite
+def test_ten_thousand_replies_without_an_answer_never_score(
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    suite, rng = load_suite(name), random.Random(1)
+    parts = load_samples(suite, 'all', {'data': str(data(name))})
+    samples = [(sample, part.truth(sample.id)) for part in parts for sample in part.items]
+    replies: list[str] = []
+    while len(replies) < FUZZED:
+        pieces = rng.choices(INVALID, k=rng.randint(1, 6))
+        replies.append(rng.choice((' ', '\n', ', ')).join(pieces))
+    for number, text in enumerate(replies):
+        _worthless(suite, text, *samples[number % len(samples)])
+    path = tmp_path / 'predictions.jsonl'
+    path.write_text(''.join(json.dumps({'id': sample.id, 'answer': text}) + '\n'
+                            for (sample, _), text in zip(samples, replies, strict=False)))
+    code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
+    assert code == 0 and found['unread'] == found['items'] == min(len(samples), FUZZED)
+    assert found['measures'][suite.primary.name]['value'] == 0.0
+
+
+@every_samples_suite
+@settings(max_examples=300, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(text=st.text(st.characters(exclude_categories=['L', 'N']), max_size=200))
+def test_replies_without_a_letter_or_digit_never_score(
+        name: str, data: Callable[[str], Path], text: str) -> None:
+    suite = load_suite(name)
+    part = _first(name, data(name))
+    _worthless(suite, text, part.items[0], part.truth(part.items[0].id))
+
+
+@every_samples_suite
+@settings(max_examples=300, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(text=st.text(max_size=200))
+def test_any_reply_is_read_or_unread(name: str, data: Callable[[str], Path], text: str) -> None:
+    suite = load_suite(name)
+    part = _first(name, data(name))
+    found = score_reply(suite, part.items[0], part.truth(part.items[0].id), SampleReply(text))
+    assert (found['answer'] is None) is bool(found['unread'])
+    assert json.loads(json.dumps(found)) == found
+
+
+_loaded: dict[str, sample_runs.Samples] = {}
+
+
+def _first(name: str, data: Path) -> sample_runs.Samples:
+    if name not in _loaded:
+        _loaded[name] = load_samples(load_suite(name), 'all', {'data': str(data)})[0]
+    return _loaded[name]
+
+
+class Spy:
+    """Notes who reads the truth while a method answers: the visible port is SampleTruth."""
+
+    def __init__(self, monkeypatch: Any) -> None:
+        self.answering = ''
+        self.leaks: list[tuple[str, str]] = []
+        self.granted: list[str] = []
+        plan, port = sample_runs.SamplePlan, sample_runs._Truth
+
+        def watch(cls: Any, attribute: str, note: Callable[[], None]) -> None:
+            real = getattr(cls, attribute)
+
+            def spied(*arguments: Any) -> Any:
+                note()
+                return real(*arguments)
+            monkeypatch.setattr(cls, attribute, spied)
+
+        def leak(what: str) -> Callable[[], None]:
+            return lambda: self.leaks.append((self.answering, what)) if self.answering else None
+
+        watch(plan, 'truth', leak('truth'))
+        watch(plan, 'truth_source', leak('truth_source'))
+        watch(port, 'reply', lambda: self.granted.append(self.answering))
+
+    def watched(self, method: str, answerer: Any) -> Any:
+        """The answerer, with a note of when it answers."""
+        real = answerer.answer
+
+        def answer(samples: Sequence[Any], desk: Any) -> Any:
+            self.answering = method
+            try:
+                return real(samples, desk)
+            finally:
+                self.answering = ''
+        answerer.answer = answer
+        return answerer
+
+
+@pytest.fixture
+def spy(monkeypatch: Any) -> Spy:
+    found = Spy(monkeypatch)
+    monkeypatch.setattr(sample_runs, 'make_answerer', lambda name, values, truth: found.watched(
+        name, make_answerer(name, values, truth)))
+    return found
+
+
+@every_samples_suite
+@pytest.mark.parametrize('method', answerer_names())
+def test_no_method_but_the_oracle_is_given_truth(name: str, method: str, spy: Spy,
+                                                 data: Callable[[str], Path], tmp_path: Path,
+                                                 ) -> None:
+    _, lines = execute(name, method, tmp_path / 'run', data(name))
+    if answerer_class(method).needs_truth:
+        assert spy.granted == [method] * len(lines)
+        assert set(spy.leaks) == {(method, 'truth')}
+    else:
+        assert spy.granted == spy.leaks == []
+
+
+@every_samples_suite
+def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], tmp_path: Path,
+                              monkeypatch: Any) -> None:
+    def peeking(method: str, values: Any, truth: Any) -> Any:
+        answerer = make_answerer(method, values)
+        answerer.answer = lambda samples, desk: [  # type: ignore[method-assign]
+            SampleReply(str(desk._plan.truth(sample))) for sample in samples]
+        return spy.watched(method, answerer)
+    monkeypatch.setattr(sample_runs, 'make_answerer', peeking)
+    execute(name, 'ask', tmp_path / 'run', data(name))
+    assert spy.leaks
+
+
+@every_samples_suite
+@pytest.mark.parametrize('method', sorted(set(answerer_names()) - {'oracle'}))
+def test_replies_do_not_depend_on_the_truth(name: str, method: str, data: Callable[[str], Path],
+                                            tmp_path: Path, monkeypatch: Any) -> None:
+    """With the truth of other samples everything is replied as before: nothing knew it."""
+    def replies(out: str) -> tuple[list[Any], list[Any]]:
+        _, lines = execute(name, method, tmp_path / out, data(name))
+        return ([(line['reply'], line['p_yes'], line['answer']) for line in lines],
+                [line['truth'] for line in lines])
+
+    module = load_suite(name).module('samples')
+    real = module.samples
+
+    def moved(split: str, options: Any) -> Any:
+        part = real(split, options)
+        order = [sample.id for sample in part.items]
+        truths = {one: part.truth(other) for one, other in zip(
+            order, order[1:] + order[:1], strict=True)}
+        return dataclasses.replace(part, truth=lambda key: (
+            not truths[key] if isinstance(truths[key], bool) else truths[key]))
+
+    said, truths = replies('first')
+    monkeypatch.setattr(module, 'samples', moved)
+    again, others = replies('second')
+    assert truths != others and said == again
+
+
+@every_samples_suite
+@pytest.mark.parametrize('method', ['ground', 'belief', 'nonsense'])
+def test_methods_of_the_wrong_kind_are_named(name: str, method: str, capsys: Any) -> None:
+    with pytest.raises(Exception, match=method) as wrong:
+        execute(name, method, Path('nowhere'), Path('nowhere'))
+    assert 'ask' in str(wrong.value) and not Path('nowhere').exists()
+
+
+# ------------------------------------------------------------------------------------ episodes
+
+
+@every_episodes_suite
+def test_episodes_scoring_again_equals_live(name: str, data: Callable[[str], Path],
+                                            tmp_path: Path, capsys: Any) -> None:
+    """The oracle solves every problem with failures off; so says scoring its actions again."""
+    domain = next(iter(load_suite(name).domains))
+    folder = sorted(path for path in (data(name) / domain).iterdir() if path.is_dir())[0]
+    path = tmp_path / 'predictions.jsonl'
+    for method, solved in (('oracle', 1.0), ('idle', 0.0)):
+        summary = run(RunSettings(suite=name, domain=domain, method=method, problems=str(folder),
+                                  out=str(tmp_path / method)))
+        assert summary['measures']['solved']['value'] == solved
+        path.write_text(''.join(json.dumps({
+            'id': f'{folder.relative_to(data(name))}/{line["cluster"].split("/")[-1]}',
+            'answer': line['answer']}) + '\n' for line in RunStore(tmp_path / method).lines()))
+        code, found, _ = command(capsys, name, 'score', '--data', data(name),
+                                 '--predictions', path)
+        assert code == 0 and found['items'] == summary['items']
+        for measure in ('solved', 'steps', 'optimality'):
+            assert found['measures'][measure] == summary['measures'][measure], (method, measure)
+
+
+@every_episodes_suite
+@pytest.mark.parametrize('method', ['blind', 'random'])
+def test_episodes_of_methods_without_eyes_run(name: str, method: str,
+                                              data: Callable[[str], Path], tmp_path: Path) -> None:
+    domain = next(iter(load_suite(name).domains))
+    folder = sorted(path for path in (data(name) / domain).iterdir() if path.is_dir())[0]
+    summary = run(RunSettings(suite=name, domain=domain, method=method, problems=str(folder),
+                              out=str(tmp_path / 'run')))
+    assert summary['errors'] == 0 and summary['items'] == summary['episodes'] > 0
+
+
+@every_episodes_suite
+def test_ten_thousand_answers_without_an_action_never_solve(
+        name: str, data: Callable[[str], Path]) -> None:
+    from sightplan.runs.predictions import carry_out
+    problems = list(load_suite(name).module('episodes').problems(data(name)).values())
+    rng = random.Random(2)
+    for number in range(FUZZED):
+        domain, problem = problems[number % len(problems)]
+        found = carry_out(domain, problem, rng.choices(INVALID, k=rng.randint(0, 3)))
+        assert found['unread'] and not found['solved'] and found['steps'] == 0

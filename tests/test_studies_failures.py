@@ -1,0 +1,44 @@
+"""Tables and picture of the document about failures, from run directories."""
+
+import failures_study
+import pytest
+
+from sightplan.commands.failures import rules_table
+from sightplan.metrics import wilson
+from sightplan.runs import RunSettings, run
+from test_failures_cli import PictureWorld, decode_png, with_pictures
+
+__all__ = ['with_pictures']
+
+
+@pytest.fixture
+def document(tmp_path):
+    folder = tmp_path / 'docs'
+    folder.mkdir()
+    (folder / 'failures.md').write_text('by hand\n' + ''.join(
+        f'<!-- table {name} -->\nold\n<!-- end -->\n' for name in ('rules', 'runs', 'causes')))
+    return folder
+
+
+def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path, capsys):
+    done = run(RunSettings(method='ground', backend='noisy_oracle', episodes=2, max_actions=1,
+                           backend_options={'table': 'perfect'}, out=str(tmp_path / 'short')),
+               world=PictureWorld())
+    assert failures_study.main([done['out'], '--out', str(document), '--picture', done['out'],
+                                'problem_01']) == 0
+    text = (document / 'failures.md').read_text()
+    low, high = wilson(2, 2)
+    assert text.startswith('by hand\n') and '\nold\n' not in text
+    assert f'| `budget` | 2: 1.00 ({low:.2f}-{high:.2f}) |' in text
+    assert '| A | `ground` | noisy_oracle(perfect' in text
+    assert '| simple | 0 | 0 | 2 | 0 | 2 |' in text
+    picture = document / 'failures' / 'example.png'
+    assert picture.stat().st_size < 60_000 and decode_png(picture.read_bytes()).shape[1] == 480
+    assert failures_study.main([done['out'], '--out', str(tmp_path / 'nowhere')]) == 2
+    assert 'cannot be read' in capsys.readouterr().err
+
+
+def test_without_runs_only_the_rules_are_written(document):
+    assert failures_study.main(['--out', str(document)]) == 0
+    text = (document / 'failures.md').read_text()
+    assert rules_table() in text and text.count('\nold\n') == 2

@@ -1,0 +1,89 @@
+"""docs/your_own.md, done word for word in an empty folder outside of the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parent.parent / 'docs' / 'your_own.md'
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)"| (ros))?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+BLOCKS = [match.groups() for match in BLOCK.finditer(PAGE.read_text())]
+
+Run = Callable[[str], str]
+
+
+def test_every_block_of_the_page_is_a_file_or_a_command() -> None:
+    assert PAGE.read_text().count('```') == 2 * len(BLOCKS)
+    assert all(title or language == 'bash' for language, title, _, _ in BLOCKS)
+    assert len([title for _, title, _, _ in BLOCKS if title]) >= 10
+
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The empty folder, with the files of the page."""
+    folder = tmp_path_factory.mktemp('your_own')
+    for _, title, _, text in BLOCKS:
+        if title:
+            (folder / title).parent.mkdir(parents=True, exist_ok=True)
+            (folder / title).write_text(text)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def run(place: Path) -> Run:
+    """Runs a command where the page's commands run, with what they export."""
+    exported = place / 'exported.sh'
+    exported.touch()
+
+    def go(command: str) -> str:
+        done = subprocess.run(
+            ['bash', '-e', '-c', f'. {exported}\n{command}\nexport -p > {exported}'], cwd=place,
+            capture_output=True, text=True, check=False, timeout=280, env={**os.environ})
+        assert done.returncode == 0, f'{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}'
+        return done.stdout
+    return go
+
+
+def commands(ros: bool) -> list[str]:
+    return [text for language, _, mark, text in BLOCKS
+            if language == 'bash' and bool(mark) is ros]
+
+
+def solved(out: Path) -> list[float]:
+    return [json.loads(line)['solved'] for line in
+            (out / 'episodes.jsonl').read_text().splitlines()]
+
+
+def test_the_page_works(place: Path, run: Run) -> None:
+    said = [run(block) for block in commands(ros=False)]
+    assert 'easy: 2 problems' in said[0]
+    assert 'Books of different colours' in said[0]
+    assert solved(place / 'runs/oracle') == [1, 1]
+    assert len(solved(place / 'runs/noisy')) == 2
+    assert solved(place / 'runs/eyes') == [1, 1]
+    assert (place / 'shelf.png').stat().st_size > 100
+    identity = json.loads((place / 'runs/eyes/run.json').read_text())['identity']
+    assert identity['domain'] == 'shelf', 'not the path of the folder'
+    assert identity['model'] == 'eyes-1'
+    line = json.loads((place / 'runs/eyes/episodes.jsonl').read_text().splitlines()[0])
+    assert line['domain'] == 'shelf' and line['predicates']['enumeration']
+    newest = max((place / 'runs').glob('*-shelf-easy-patient'), key=lambda p: p.stat().st_mtime)
+    assert solved(newest) == [1, 1]
+    assert 'Is the hand empty?' in said[-1] and 'handempty, on blue,lower' in said[-1]
+
+
+def test_the_page_works_on_ros(place: Path, run: Run) -> None:
+    for block in commands(ros=False):
+        if 'pip install' in block:
+            run(block.partition('sightplan run')[0])
+    for block in commands(ros=True):
+        run(block)
+    assert solved(place / 'runs/ros') == [1, 1]
+    identity = json.loads((place / 'runs/ros/run.json').read_text())['identity']
+    assert identity['domain'] == 'shelf' and identity['world']['sha256']
