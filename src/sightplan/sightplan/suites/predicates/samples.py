@@ -190,7 +190,7 @@ def _rows(domain: Domain, split: str, number: int, scene: Scene) -> list[Row]:
     return [Row(id=f'{place}/{atom.predicate}({",".join(atom.args)})',
                 picture=f'pictures/{place}.png',
                 question=domain.question(atom).text, atom=str(atom), truth=atom in scene.state,
-                split=split, domain=domain.name, image=image) for atom in scene.atoms]
+                split=split, domain=domain.reference, image=image) for atom in scene.atoms]
 
 
 def read_rows(folder: Path) -> list[Row]:
