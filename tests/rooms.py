@@ -74,7 +74,7 @@ HEAVY = {
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
     'openai': ('sightplan.vlm.backends',),
-    'PIL': ('sightplan.vlm.backends', 'sightplan.records', 'sightplan.runs', 'sightplan.report'),
+    'PIL': ('sightplan.vlm.backends', 'sightplan.records', 'sightplan.report'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
     'fast_downward': ('sightplan.planning',),
