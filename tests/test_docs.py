@@ -70,8 +70,8 @@ def test_there_are_snippets():
 @pytest.mark.slow
 @pytest.mark.parametrize('code', SNIPPETS)
 def test_a_snippet_runs(code):
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 

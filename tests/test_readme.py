@@ -5,6 +5,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,15 @@ def test_command_works(command, place):
             process.wait(240)
     assert process.returncode == 0, output[-3000:]
     assert output.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('code', re.findall(r'```python\n(.*?)```', README, re.S))
+def test_python_works(code):
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'yes' in done.stdout
 
 
 def test_links_and_pictures_exist():
