@@ -29,7 +29,7 @@ ROOMS_OF_THE_CORE = {
     'report': _RUNS,
     'sweeps': (*_RUNS, 'graphs'),
     'replay': (*_RUNS, 'report'),
-    'labelling': ('model', 'records'),
+    'labelling': ('model', 'metrics', 'records'),
     'graphs': ('model', 'domains', 'agent'),
     'commands': (*_RUNS, 'report', 'sweeps', 'replay', 'labelling', 'graphs'),
     'cli': ('commands',),
