@@ -26,14 +26,15 @@ ROOMS_OF_THE_CORE = {
     'metrics': ('model', 'domains'),
     'records': ('model', 'domains', 'grounding', 'metrics'),
     'runs': (*_THOUGHT, 'metrics', 'records'),
-    'suites': _RUNS,
     'report': _RUNS,
     'sweeps': (*_RUNS, 'graphs'),
     'replay': (*_RUNS, 'report'),
     'labelling': ('model', 'records'),
-    'graphs': ('model', 'agent'),
+    'graphs': ('model', 'domains', 'agent'),
     'commands': (*_RUNS, 'report', 'sweeps', 'replay', 'labelling', 'graphs'),
     'cli': ('commands',),
+    # Found by name or path, as those from outside: nothing imports one.
+    'suites': (*_RUNS, 'report', 'commands'),
 }
 """Every room; ``cli`` is the one module that is in none."""
 
@@ -73,7 +74,7 @@ HEAVY = {
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
     'openai': ('sightplan.vlm.backends',),
-    'PIL': ('sightplan.vlm.backends', 'sightplan.records', 'sightplan.report'),
+    'PIL': ('sightplan.vlm.backends', 'sightplan.records', 'sightplan.runs', 'sightplan.report'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
     'fast_downward': ('sightplan.planning',),

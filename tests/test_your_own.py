@@ -56,7 +56,7 @@ def commands(ros: bool) -> list[str]:
 
 
 def solved(out: Path) -> list[float]:
-    return [json.loads(line)['solved'] for line in
+    return [json.loads(line)['measures']['solved'] for line in
             (out / 'episodes.jsonl').read_text().splitlines()]
 
 

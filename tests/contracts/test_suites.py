@@ -38,11 +38,11 @@ FUZZED = 10_000
 INVALID = (
     '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目',
     '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
-    '</think>', '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`', '```json',
-    '```', 'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown', 'not sure',
-    'nothing', 'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see", 'As a model',
-    '<|endoftext|>', '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000, '[' * 2000, '<answer>' * 50,
-    '((((', 'move(')
+    '</think>', '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`',
+    '```json', '```', 'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown',
+    'not sure', 'nothing', 'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see",
+    'As a model', '<|endoftext|>', '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000,
+    '[' * 2000, '<answer>' * 50, '((((', 'move(')
 """Pieces of replies; none is an answer, nor are any of them together, to any question."""
 
 

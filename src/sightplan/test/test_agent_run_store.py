@@ -123,7 +123,7 @@ def test_processes_of_one_command_share_a_run(tmp_path):
 
 def test_who_shares_a_run_sees_that_errors_were_dropped(tmp_path):
     with opened(tmp_path) as store:
-        store.append(line(1, scored=False))
+        store.append(line(1, measures={'solved': None}))
         store.append(line(2))
     one, two = (RunStore(tmp_path) for _ in range(2))
     assert one.open(IDENTITY, command='c') == {'e1', 'e2'}
@@ -252,7 +252,7 @@ def test_not_a_number_is_never_written(tmp_path):
 def test_unscored_episodes_can_be_dropped_to_be_repeated(tmp_path):
     store = opened(tmp_path)
     for number in range(4):
-        store.append(line(number, scored=number % 2 == 0))
+        store.append(line(number, measures={'solved': 1.0 if number % 2 == 0 else None}))
     assert store.drop_unscored() == 2
     assert store.done() == {'e0', 'e2'}
     store.append(line(1))

@@ -134,7 +134,7 @@ def test_without_any_finished_episode_there_is_nothing_to_count(tmp_path, capsys
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['{tmp}/nothing'], 'is not a directory'), (['{tmp}/empty'], 'holds no run'),
     ([], 'name at least one run'), (['{tmp}/fresh'], 'no finished episode'),
-    (['{tmp}/broken'], 'episodes.jsonl:1: is not a line of results'),
+    (['{tmp}/broken'], 'episodes.jsonl:1: is not JSON'),
     (['{tmp}/ground', '--episode', 'problem_77'], "with 'problem_77'; failed are: blocksworld"),
     (['{tmp}/ground', '--html', '{tmp}/no/where.html'], 'No such file')])
 def test_what_is_wrong_is_said_without_a_traceback(arguments, message, ground, tmp_path, capsys):

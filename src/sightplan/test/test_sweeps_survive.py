@@ -126,10 +126,10 @@ def test_results_do_not_depend_on_what_was_made_before(tmp_path):
         found = []
         for name, order in (('forward', (0, 1, 2)), ('backward', (2, 1, 0))):
             with OpenRun(settings(name), world=world, planner=planner) as run:
-                lines = {n: canonical(run.episode(run.specs[n])) for n in order}
+                lines = {n: canonical(run.make(run.work.plan.items[n:n + 1])[0]) for n in order}
             found.append([lines[n] for n in range(3)])
         with OpenRun(settings('alone')) as run:
-            alone = canonical(run.episode(run.specs[2]))
+            alone = canonical(run.make(run.work.plan.items[2:])[0])
         planner.close()
         world.close()
         assert found[0] == found[1] and alone == found[0][2]

@@ -10,14 +10,16 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import cv2
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, model_validator
 
 from sightplan.model import InputError
+from sightplan.model.reading import Record
 from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
@@ -38,6 +40,35 @@ class CameraInfo:
     height: int
     matrix: Vector
     distortion: Vector
+
+
+class Point(Record):
+    """A point to calibrate from: a place, and what shows it.
+
+    Attributes:
+        xyz: the place in the table's frame [m]; or
+        joints: of the arm [rad], whose tip touched it.
+        pixel: that shows it; or
+        corner: of the board, that it is.
+    """
+
+    xyz: tuple[FiniteFloat, FiniteFloat, FiniteFloat] | None = None
+    joints: tuple[FiniteFloat, ...] | None = None
+    pixel: tuple[FiniteFloat, FiniteFloat] | None = None
+    corner: int | None = None
+
+    @model_validator(mode='after')
+    def _one_of_each(self) -> Self:
+        if (self.xyz is None) == (self.joints is None) or (
+                self.pixel is None) == (self.corner is None):
+            raise ValueError('one of xyz and joints, and one of pixel and corner are needed')
+        return self
+
+
+class Points(Record):
+    """A file of points to calibrate from."""
+
+    points: Annotated[tuple[Point, ...], Field(min_length=1)]
 
 
 def read_camera_info(path: Path) -> CameraInfo:

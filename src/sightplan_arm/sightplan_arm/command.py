@@ -501,45 +501,25 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
 
 
 def _read_points(path: Path, robot: RobotConfig,
-                 ) -> Iterator[tuple[str, Vector, list[float], int | None]]:
-    """Name, place in the table's frame, pixel, and corner of each point."""
+                 ) -> Iterator[tuple[str, Vector, tuple[float, float] | None, int | None]]:
+    """Name, place in the table's frame, and pixel or corner of each point."""
     import numpy as np
 
-    from sightplan_arm.camera_files import read_yaml
+    from sightplan.model.reading import read_file
+    from sightplan_arm.camera_files import Points
     from sightplan_arm.geometry import inverse, transform
     from sightplan_arm.kinematics import Kinematics
-    entries = read_yaml(path).get('points')
-    if not isinstance(entries, list) or not entries:
-        raise InputError(f'{path}: points: a list is needed (see sightplan arm calibrate --help)')
     kinematics = Kinematics(robot)
-
-    def numbers(entry: dict[str, Any], field: str, length: int, where: str) -> list[float]:
-        value = entry[field]
-        if not (isinstance(value, list) and len(value) == length and all(
-                isinstance(v, int | float) and math.isfinite(v) for v in value)):
-            raise InputError(f'{where}.{field}: {length} numbers are needed')
-        return [float(v) for v in value]
-
-    for number, entry in enumerate(entries):
-        where = f'{path}: points[{number}]'
-        if not isinstance(entry, dict):
-            raise InputError(f'{where}: a mapping is needed, as in {{xyz: [...], pixel: [...]}}')
-        unknown = sorted(set(entry) - {'xyz', 'joints', 'pixel', 'corner'})
-        if unknown or ('xyz' in entry) == ('joints' in entry) \
-                or ('pixel' in entry) == ('corner' in entry):
-            extra = f'unknown field {unknown[0]}; ' if unknown else ''
-            raise InputError(f'{where}: {extra}one of xyz and joints, and one of pixel and '
-                             'corner are needed')
-        if 'xyz' in entry:
-            place = np.array(numbers(entry, 'xyz', 3, where))
+    for number, point in enumerate(read_file(Points, path).points):
+        where = f'{path}: points.{number}'
+        if point.joints is None:
+            place = np.array(point.xyz)
+        elif len(point.joints) != len(robot.arm.joints):
+            raise InputError(f'{where}.joints: {len(robot.arm.joints)} numbers are needed')
         else:
-            q = np.array(numbers(entry, 'joints', len(robot.arm.joints), where))
-            place = transform(inverse(robot.table.pose), kinematics.fk(q)[:3, 3])
-        corner = entry.get('corner')
-        if corner is not None and not isinstance(corner, int):
-            raise InputError(f'{where}.corner: a whole number is needed')
-        pixel = numbers(entry, 'pixel', 2, where) if corner is None else []
-        yield where, place, pixel, corner
+            tip = kinematics.fk(np.array(point.joints))
+            place = transform(inverse(robot.table.pose), tip[:3, 3])
+        yield where, place, point.pixel, point.corner
 
 
 def _camera_info(arguments: argparse.Namespace) -> CameraInfo | None:

@@ -115,7 +115,8 @@ def list_suites(arguments: argparse.Namespace) -> Result:
             unusable.append({'name': name, 'folder': str(folder), 'reason': str(error)})
             continue
         suites.append({
-            'name': name, 'title': suite.title, 'paper': ' '.join(suite.paper.split()), 'kind': suite.kind,
+            'name': name, 'title': suite.title, 'paper': ' '.join(suite.paper.split()),
+            'kind': suite.kind,
             'splits': list(suite.splits) or list(dict.fromkeys(
                 split for rules in suite.domains.values() for split in rules.splits)),
             'domains': list(suite.domains), 'measures': [measure.name for measure in measures],

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import pydantic
 
+from sightplan.metrics.agreement import cohens_kappa
 from sightplan.model import Atom, InfrastructureError, user_path
 from sightplan.model.journal import Journal, read_lines
 from sightplan.model.reading import Record, validated
@@ -138,8 +139,7 @@ class Agreement:
         second: name of the other.
         n: atoms in pictures that both labelled.
         agreed: of these, how many alike; "unclear" is a label as any other.
-        kappa: Cohen's (1960): (p - e) / (1 - e) with the share p of agreement and the share e that
-            chance would give, in [-1, 1]; None if e is 1 (both gave one label only) or n is 0.
+        kappa: see ``cohens_kappa``.
     """
 
     first: str
@@ -226,12 +226,8 @@ def _counts(found: Counter[str]) -> dict[str, int]:
 def _agreement(first: str, second: str, one: Mapping[Key, Label],
                other: Mapping[Key, Label]) -> Agreement:
     pairs = [(one[key].value, other[key].value) for key in one.keys() & other.keys()]
-    n, agreed = len(pairs), sum(a is b for a, b in pairs)
-    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    # n * n times the share of chance: whole numbers, so that "all alike" is seen exactly.
-    chance = sum(left[value] * right[value] for value in left)
-    kappa = (n * agreed - chance) / (n * n - chance) if n * n > chance else None
-    return Agreement(first, second, n, agreed, kappa)
+    agreed = sum(a is b for a, b in pairs)
+    return Agreement(first, second, len(pairs), agreed, cohens_kappa(pairs))
 
 
 def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:

@@ -57,7 +57,7 @@ class BagTopic:
 
     Attributes:
         name: absolute, as recorded, for example ``/camera/image_raw``.
-        type: for example ``sensor_msgs/msg/Image``; '' where the bag does not tell.
+        type: for example ``sensor_msgs/msg/Image``; '' where the bag does not say.
         definition: text of the type and of all it uses; '' where the bag has none.
         encoding: of the definition, ``ros2msg`` or ``ros2idl``.
         qos: the offered profiles, as metadata.yaml (version 9) has them.

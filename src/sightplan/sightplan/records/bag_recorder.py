@@ -2,7 +2,7 @@
 
 Each episode becomes a rosbag2 (MCAP) folder of its own in ``bags/`` of the run directory, with the
 topics, types, order and numbers of messages of a recording on ROS: the pictures that were looked
-at, with their calibration, the agent's events, and what the scorer was told of the truth.
+at, with their calibration, the agent's events, and what the scorer learned of the truth.
 
 An episode under way is in ``bags/.under-way-*/``, readable after each of its steps; it is moved to
 its place when it is committed. What a killed process left there is removed when the run is taken
@@ -76,7 +76,7 @@ class BagRecorder:
         self._numbered = EpisodeMessages(self._messages, lambda: self._labelled)
         self._numbered.domain = domain
         self.truth = NotedTruth(truth, self._told)
-        """Ground truth for the scorer; all it is told goes into the bag."""
+        """Ground truth for the scorer; all its replies go into the bag."""
         self._bag: _UnderWay | None = None
         self._now_ns = 0
 

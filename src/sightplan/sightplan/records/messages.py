@@ -485,7 +485,7 @@ def step_from_msg(message: Any) -> Stepped:
 
 
 def truth_from_msg(message: Any) -> TruthReply:
-    """What was told of ground truth.
+    """A reply about ground truth.
 
     Raises:
         InputError: neither a state nor an outcome.
@@ -742,7 +742,7 @@ class Messages:
             after=self.time_to_msg(event.feedback.stamp_ns), seconds=event.seconds)
 
     def truth_to_msg(self, told: TruthReply, episode_id: str) -> Any:
-        """What was told of ground truth, as a message."""
+        """A reply about ground truth, as a message."""
         return self._own(
             'Truth', header=self.header(told.stamp_ns), episode_id=episode_id,
             kind=STATE if told.state is not None else OUTCOME,

@@ -123,7 +123,7 @@ class _Attempt:
     warnings: list[str] = field(default_factory=list)
 
     def episode(self, bag: Path, pictures: Pictures) -> RecordedEpisode:
-        """What they tell.
+        """What they say.
 
         Raises:
             SightplanError: its problem cannot be read.

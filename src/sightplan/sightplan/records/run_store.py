@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -24,14 +23,11 @@ from typing import Any, Self
 from sightplan.metrics import measures
 from sightplan.metrics.failures import without_truth
 from sightplan.model import InputError, user_path
-from sightplan.model.journal import Journal, Line, StorageError
-from sightplan.model.whole_files import replacing
+from sightplan.model.journal import Journal, Line
+from sightplan.records.description import Description, plain, write_json
 
-FORMAT = 1
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
-_OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged')
-"""Mappings of an identity whose keys are the user's."""
 
 
 class RunStore:
@@ -49,6 +45,7 @@ class RunStore:
         """
         self.folder = user_path(folder).resolve()
         self._journal = Journal(self.folder / 'episodes.jsonl')
+        self._description = Description(self.folder / 'run.json', 'run')
         self._done: set[str] = set()
         self._shared = False
         self._depth = 0
@@ -89,8 +86,7 @@ class RunStore:
             if not self._shared:
                 self._journal.lock()
             with self.locked():
-                self._take_up(_plain(identity), _plain(session or {}), resume, retry_errors,
-                              command)
+                self._take_up(identity, plain(session or {}), resume, retry_errors, command)
         except BaseException:
             self.close()
             raise
@@ -151,7 +147,7 @@ class RunStore:
         return True
 
     def lines(self) -> list[dict[str, Any]]:
-        """All committed episodes, in order; a torn last line is left out.
+        """All committed episodes, in order; a truncated last line is left out.
 
         Raises:
             InputError: a line in the middle is not readable; names file and line.
@@ -185,25 +181,12 @@ class RunStore:
         Raises:
             InputError: it is missing or damaged.
         """
-        path = self.folder / 'run.json'
-        try:
-            info = json.loads(path.read_text('utf-8'))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise InputError(f'{path}: is missing; {self.folder} holds no run') from error
-        except OSError as error:
-            raise InputError(f'{path}: cannot be read ({error.strerror})') from error
-        except ValueError as error:
-            raise InputError(f'{path}: is damaged ({error})') from error
-        if not isinstance(info, dict) or info.get('format') != FORMAT:
-            raise InputError(f'{path}: is not a run of format {FORMAT}')
-        return info
+        return self._description.read()
 
     def note(self, key: str, value: object) -> None:
         """Set one top-level field of ``run.json`` (for example skipped problems)."""
         with self.locked() if self._journal.is_open else contextlib.nullcontext():
-            info = self.run_info()
-            if key not in info or info[key] != value:
-                self._write_json('run.json', {**info, key: value})
+            self._description.note(key, value)
 
     def write_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """Replace ``summary.json`` atomically; says what was run, too (see ``origin``).
@@ -216,7 +199,7 @@ class RunStore:
         """
         whole = {**summary, **{key: value for key, value in self.origin().items()
                                if key not in summary}}
-        self._write_json('summary.json', whole)
+        write_json(self.folder / 'summary.json', whole)
         return whole
 
     def origin(self) -> dict[str, Any]:
@@ -248,19 +231,10 @@ class RunStore:
             self._done.clear()
         self._done.update(_checked(line)['id'] for line in content.lines)
 
-    def _take_up(self, identity: dict[str, Any], session: dict[str, Any], resume: bool,
+    def _take_up(self, identity: Mapping[str, Any], session: dict[str, Any], resume: bool,
                  retry_errors: bool, command: str) -> None:
-        if (self.folder / 'run.json').exists():
-            info = self.run_info()
-            if not resume:
-                raise InputError(f'{self.folder}: holds a run already; resume it or choose '
-                                 f'another --out')
-            self._check_identity(info['identity'], identity)
-        elif not self._journal.empty:
-            raise InputError(f'{self._journal.path}: exists without run.json; choose another '
-                             f'--out')
-        else:
-            info = {'format': FORMAT, 'identity': identity, 'sessions': []}
+        journal = self._journal
+        info = self._description.take_up(identity, journal.path, journal.empty, resume=resume)
         self._catch_up()
         if command and info['sessions'] and info['sessions'][-1].get('command') == command:
             return
@@ -268,23 +242,7 @@ class RunStore:
             self.drop_unscored()
         info['sessions'] = [*info['sessions'],
                             {**session, 'command': command} if command else session]
-        self._write_json('run.json', info)
-
-    def _check_identity(self, there: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        differences = _differences(there, identity)
-        if not differences:
-            return
-        different = 'Different: ' + '; '.join(differences)
-        if _keys_differ(there, identity):
-            raise InputError(f'{self.folder}: was begun by another version of sightplan and '
-                             f'cannot be resumed by this one; choose another --out. {different}')
-        raise InputError(f'{self.folder}: holds another run and cannot be resumed with '
-                         f'these settings; choose another --out, or settings as they '
-                         f'were. {different}')
-
-    def _write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        text = json.dumps(content, indent=2, allow_nan=False) + '\n'
-        _replace(self.folder / name, text.encode())
+        self._description.write(info)
 
 
 def _checked(line: Line) -> dict[str, Any]:
@@ -298,52 +256,5 @@ def _checked(line: Line) -> dict[str, Any]:
     return line.data
 
 
-def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """As it will be when read back (tuples become lists), so that it can be compared."""
-    plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return plain
-
-
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = '') -> list[str]:
-    found = []
-    for key in dict.fromkeys((*old, *new)):
-        before, now = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += _differences(before, now, f'{prefix}{key}.')
-        elif before != now:
-            found.append(f'{prefix}{key} was {_short(before)}, now {_short(now)}')
-    return found
-
-
-def _keys_differ(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether one version writes down what the other does not, and not two methods or backends."""
-    if old.get('sightplan') != new.get('sightplan'):
-        return True
-    if old.get('name') != new.get('name'):
-        return False
-    return set(old) != set(new) or any(
-        _keys_differ(old[key], new[key]) for key in old
-        if isinstance(old[key], Mapping) and isinstance(new[key], Mapping)
-        and key not in _OPEN_KEYS)
-
-
 def _no_fence() -> None:
     """Nothing keeps a process from writing."""
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + '...'
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old or the new content.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
-    try:
-        with replacing(path, synced=True) as temporary:
-            temporary.write_bytes(content)
-    except OSError as error:
-        raise StorageError.about(path, error) from error

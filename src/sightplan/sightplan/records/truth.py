@@ -34,7 +34,7 @@ class NotedTruth:
         self._outcome_ns = 0
 
     def look_back_to(self, stamp_ns: int) -> None:
-        """Make ``last_outcome`` tell of the action that ended at this world time; 0: the last.
+        """Let ``last_outcome`` be about the action that ended at this world time; 0: the last.
 
         Whoever scores says so before each step. It is passed on to a truth that can look back.
         """
@@ -78,7 +78,7 @@ class RecordedTruth:
         self._outcome_ns = 0
 
     def look_back_to(self, stamp_ns: int) -> None:
-        """Make ``last_outcome`` tell of the action that ended at this world time."""
+        """Let ``last_outcome`` be about the action that ended at this world time."""
         self._outcome_ns = stamp_ns
 
     def state(self, stamp_ns: int | None = None) -> State:
@@ -134,7 +134,7 @@ class RepeatedTruth:
         self._outcome_ns = 0
 
     def look_back_to(self, stamp_ns: int) -> None:
-        """Make ``last_outcome`` tell of the action that ended at this world time."""
+        """Let ``last_outcome`` be about the action that ended at this world time."""
         self._outcome_ns = stamp_ns
 
     def state(self, stamp_ns: int | None = None) -> State:

@@ -1,4 +1,4 @@
-"""What recorded episodes tell afterwards: metrics again, other models' answers, other estimators.
+"""What recorded episodes say afterwards: metrics again, other models' answers, other estimators.
 
 All of it works on iterators of ``RecordedEpisode`` (``sightplan.records.recorded``), wherever they
 come from; ``sources`` finds those of bags, runs and sweeps. The command ``sightplan replay`` is

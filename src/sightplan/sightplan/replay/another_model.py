@@ -62,7 +62,7 @@ class AskSettings:
 
 
 class Watcher(Protocol):
-    """Is told how it goes; called from the asking thread."""
+    """Learns how it goes; called from the asking thread."""
 
     def started(self, folder: Path, there: int) -> None:
         """The directory is open, and holds some answers already."""
@@ -135,7 +135,7 @@ class AnotherModel:
         Args:
             out: directory that keeps the answers; see ``AnswersStore``.
             truths_of: what is true about the questions of an answered batch.
-            watcher: is told how it goes.
+            watcher: learns how it goes.
             taken: takes every answered batch, also those of earlier sessions.
             cancelled: polled before each batch.
 
@@ -188,7 +188,7 @@ class AnotherModel:
                 spending.note()
             seconds = time.monotonic() - began
             if earlier:
-                store.retell(earlier)
+                store.update_truths(earlier)
         return {'out': str(store.folder), 'backend': self._how.backend, 'model': self.model,
                 'recorded_models': list(models), **counts, 'seconds': round(seconds, 3),
                 'spent': None if spending.total is None else dataclasses.asdict(spending.total),

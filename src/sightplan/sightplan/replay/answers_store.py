@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,13 +23,12 @@ from sightplan.model import (
     Verdict,
     user_path,
 )
-from sightplan.model.journal import Journal, Line, StorageError
-from sightplan.model.whole_files import replacing
+from sightplan.model.journal import Journal, Line
 from sightplan.records.answers_reading import parse_answer
 from sightplan.records.bag_reading import SUFFIXES
+from sightplan.records.description import Description
 from sightplan.replay.batches import Batch
 
-FORMAT = 2
 NAME, ANSWERS = 'replay.json', 'answers.jsonl'
 _OTHERS = ('bags', 'episodes.jsonl', 'metadata.yaml', 'run.json')
 Key = tuple[str, str, int, int]
@@ -70,7 +68,7 @@ class AnswersStore:
         """
         self.folder = check_folder(folder)
         self._journal = Journal(self.folder / ANSWERS)
-        self._info: dict[str, Any] = {}
+        self._description = Description(self.folder / NAME, 'replay')
 
     def __enter__(self) -> Self:
         return self
@@ -95,16 +93,9 @@ class AnswersStore:
         """
         self._journal.open()
         self._journal.lock()
-        identity = json.loads(json.dumps(identity))
-        if (self.folder / NAME).exists():
-            self._info = self._read_info()
-            self._check(self._info.get('identity') or {}, identity)
-        elif not self._journal.empty:
-            raise InputError(f'{self._journal.path}: exists without {NAME}; choose another --out')
-        else:
-            self._info = {'format': FORMAT, 'identity': identity, 'sessions': []}
-        self._info['sessions'] = [*self._info['sessions'], dict(session or {})]
-        self._write_info()
+        info = self._description.take_up(identity, self._journal.path, self._journal.empty)
+        info['sessions'] = [*info['sessions'], dict(session or {})]
+        self._description.write(info)
         _, content = self._journal.take_up()
         done, whole = _batches(content.lines)
         if whole < len(content.lines):
@@ -114,12 +105,11 @@ class AnswersStore:
     @property
     def info(self) -> Mapping[str, Any]:
         """Content of ``replay.json``."""
-        return self._info
+        return self._description.read()
 
     def note(self, key: str, value: object) -> None:
         """Set a field of ``replay.json``."""
-        self._info[key] = value
-        self._write_info()
+        self._description.note(key, value)
 
     def append(self, batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
                truths: Sequence[bool | None], model: str, prompt: str, seconds: float) -> None:
@@ -139,7 +129,7 @@ class AnswersStore:
         """
         self._journal.append(*_lines(batch, questions, answers, truths, model, prompt, seconds))
 
-    def retell(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
+    def update_truths(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
         """Write what is known by now to be true beside answers that are there already.
 
         Args:
@@ -160,36 +150,6 @@ class AnswersStore:
         if changed:
             self._journal.replace(lines)
         return changed
-
-    def _read_info(self) -> dict[str, Any]:
-        path = self.folder / NAME
-        try:
-            info = json.loads(path.read_text('utf-8'))
-        except ValueError as error:
-            raise InputError(f'{path}: is damaged ({error}); choose another --out') from error
-        if not isinstance(info, dict) or info.get('format') != FORMAT or not isinstance(
-                info.get('sessions'), list):
-            raise InputError(f'{path}: is not a replay of format {FORMAT}; choose another --out')
-        return info
-
-    def _check(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        old, new = _flat(before), _flat(now)
-        found = [f'{key} was {old.get(key, "absent")}, now {new.get(key, "absent")}'
-                 for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
-        if found:
-            more = f'; and {len(found) - 5} more' if len(found) > 5 else ''
-            raise InputError(f'{self.folder}: holds another replay and cannot be resumed with '
-                             f'these bags and settings; choose another --out. Different: '
-                             + '; '.join(found[:5]) + more)
-
-    def _write_info(self) -> None:
-        path = self.folder / NAME
-        try:
-            with replacing(path) as temporary:
-                temporary.write_text(
-                    json.dumps(self._info, indent=2, allow_nan=False) + '\n', 'utf-8')
-        except OSError as error:
-            raise StorageError.about(path, error) from error
 
 
 def _lines(batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
@@ -256,13 +216,3 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
 
 def _key(entry: Mapping[str, Any]) -> Key:
     return (str(entry['bag']), str(entry['episode']), int(entry['attempt']), int(entry['batch']))
-
-
-def _flat(data: Mapping[str, Any], prefix: str = '') -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f'{prefix}{key}.')
-        else:
-            flat[f'{prefix}{key}'] = json.dumps(value)
-    return flat

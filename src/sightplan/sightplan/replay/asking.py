@@ -139,7 +139,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         workers: most batches under way at a time; only for a backend that may be used by several
             threads, and keeps no history.
         timeout_s: limit of a batch [s]; None: the backend's own.
-        prompts: is told which prompts have changed.
+        prompts: notes which prompts have changed.
         finished: called when all batches of an episode were handed out.
         cancelled: polled before each batch; once true, no more are begun.
 

@@ -31,7 +31,7 @@ class Source:
 
     Attributes:
         name: of the bag, unique among all that are replayed.
-        episode: what the bag tells.
+        episode: what the bag holds.
         attempt: which one at this episode in the bag, from 0: one recording may be of several
             methods, or arms, at the same problem, whose episodes have the same id.
         settled: whether results of a run are about it: of several attempts at an episode the last
@@ -108,7 +108,7 @@ def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Sou
 
 
 class Truth:
-    """What is true: what a person labelled, else what the bag tells.
+    """What is true: what a person labelled, else what the bag says.
 
     Args:
         labels: they win over the bag.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sightplan.metrics.agreement import cohens_kappa
 from sightplan.metrics.intervals import wilson
 from sightplan.metrics.paired import holm, mcnemar_exact, paired_bootstrap
 from sightplan.model import Verdict
@@ -77,21 +78,15 @@ def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, 
 
     Returns:
         plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``share`` and its
-        ``interval95``, ``kappa`` (Cohen 1960: agreement beyond that of chance with the same
-        shares of "yes"; None where both always say the same one thing), ``yes_recorded`` and
+        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and
         ``yes_new`` (shares of "yes" among the readable answers of each), ``unparsed_recorded`` and
         ``unparsed_new``.
     """
     both = [(a, b) for a, b in zip(first, second, strict=True)
             if Verdict.UNPARSED not in (a, b)]
     n, same = len(both), sum(a is b for a, b in both)
-    kappa = None
-    if n:
-        yes = [sum(pair[side] is Verdict.YES for pair in both) / n for side in (0, 1)]
-        chance = yes[0] * yes[1] + (1.0 - yes[0]) * (1.0 - yes[1])
-        kappa = None if chance >= 1.0 else (same / n - chance) / (1.0 - chance)
     return {'questions': len(first), 'readable': n, 'same': same, 'share': _ratio(same, n),
-            'interval95': list(wilson(same, n)), 'kappa': kappa,
+            'interval95': list(wilson(same, n)), 'kappa': cohens_kappa(both),
             'yes_recorded': _yes_share(first), 'yes_new': _yes_share(second),
             'unparsed_recorded': sum(v is Verdict.UNPARSED for v in first),
             'unparsed_new': sum(v is Verdict.UNPARSED for v in second)}

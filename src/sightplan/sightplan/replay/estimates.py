@@ -261,7 +261,7 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
     Args:
         sources: the episodes; see ``batches.with_answers`` for other answers.
         estimators: besides RAW, which is always there.
-        truth: what is true; None: what the bags tell.
+        truth: what is true; None: what the bags say.
         resamples: of the bootstraps over episodes.
         seed: of the bootstraps.
 

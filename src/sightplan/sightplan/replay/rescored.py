@@ -68,7 +68,7 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
 
     Args:
         sources: the bags.
-        scored: is told of each episode and its line.
+        scored: called with each episode and its line.
 
     Yields:
         each run, when its bags have been read.

@@ -187,6 +187,7 @@ class SamplePlan:
         items: in order.
         skipped: what cannot be used, and why.
         notes: nothing.
+        clusters: the samples of each batch, by what they have in common.
     """
 
     def __init__(self, settings: RunSettings, suite: Suite) -> None:
@@ -211,6 +212,9 @@ class SamplePlan:
         if not self.items:
             raise InputError(f'suite {suite.name}, split {settings.split!r}: there is not one '
                              'sample' + ''.join(f'\n  {text}' for text in self.skipped))
+        self.clusters: dict[tuple[str, str], list[Sample]] = {}
+        for sample in self.items:
+            self.clusters.setdefault(_batch(sample), []).append(sample)
         self._of = {sample.id: part for part in self.loaded for sample in part.items}
 
     @property
@@ -426,23 +430,26 @@ class SampleWork:
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
-        groups = itertools.groupby(missing, key=lambda sample: (sample.cluster, sample.domain))
+        groups = itertools.groupby(missing, key=_batch)
         return (tuple(group) for _, group in groups)
 
     def make(self, batch: Sequence[Sample], cancelled: Callable[[], bool]) -> Sequence[Line]:
         """Answer, read and score a batch; contract in ``work.Work``."""
-        first = batch[0]
-        self._truth.batch = batch
+        first, asked = batch[0], batch
+        if self._settings.record or self._settings.record_images:
+            # A recording is replayed by the request, so that none may be recorded in parts.
+            asked = self.plan.clusters[_batch(first)]
+        self._truth.batch = asked
         if self._chosen is not None:
             self._chosen.use(first.domain)
         self._desk.start(first)
         before = self.backend.usage if self.backend is not None else None
         started, error = time.monotonic(), ''
         try:
-            replies = self._answerer.answer(batch, self._desk)
-            if len(replies) != len(batch):
+            replies = self._answerer.answer(asked, self._desk)
+            if len(replies) != len(asked):
                 raise BackendError(f'method {self._settings.method!r} gave {len(replies)} replies '
-                                   f'to {len(batch)} samples')
+                                   f'to {len(asked)} samples')
         except (CancelledError, InputError):
             raise
         except SightplanError as failure:
@@ -451,13 +458,14 @@ class SampleWork:
             _LOG.exception('samples of %s ended by an unexpected exception', first.cluster)
             error = f'{type(failure).__name__}: {failure}'
         if error:
-            replies = [SampleReply(error=error)] * len(batch)
+            replies = [SampleReply(error=error)] * len(asked)
+        found = {sample.id: reply for sample, reply in zip(asked, replies, strict=True)}
         seconds = (time.monotonic() - started) / len(batch)
         spent = used_between(before, self.backend.usage) if self.backend is not None else None
         # What a request cost stands in its first line, so that sums over lines are right.
         costs = itertools.chain([spent], itertools.repeat(None))
-        return [self._line(sample, reply, cost, seconds)
-                for sample, reply, cost in zip(batch, replies, costs, strict=False)]
+        return [self._line(sample, found[sample.id], cost, seconds)
+                for sample, cost in zip(batch, costs, strict=False)]
 
     def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
               ) -> Line:
@@ -481,6 +489,11 @@ class SampleWork:
     def close(self) -> None:
         """End what was started for it."""
         self._stack.close()
+
+
+def _batch(sample: Sample) -> tuple[str, str]:
+    """What the samples of a batch have in common."""
+    return sample.cluster, sample.domain
 
 
 class _Truth:

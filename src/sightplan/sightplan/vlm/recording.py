@@ -198,7 +198,7 @@ class RecordingBackend(BackendUser):
             close()
 
     def _prompt(self, prompt: GroundingPrompt) -> tuple[str, list[dict[str, Any]]]:
-        """Hash of a prompt, and the line that tells it if that is not written yet."""
+        """Hash of a prompt, and the line that has it if that is not written yet."""
         if prompt in self._prompts:
             return self._prompts[prompt], []
         digest = self._prompts[prompt] = _digest(_prompt_content(prompt))[:16]

@@ -111,22 +111,25 @@ def check(data: Path) -> CheckReport:
     """
     counts: Counter[str] = Counter()
     skipped: list[dict[str, str]] = []
-    good: dict[str, bool] = {}
+    good: dict[tuple[str, str], bool] = {}
     for where, row, error in _lines(data):
-        if row is not None and not error and row.picture not in good:
+        if row is None:
+            skipped.append({'file': where, 'reason': error})
+            continue
+        key = row.picture, row.image
+        if key not in good:
             try:
                 _picture(data, row)
-                good[row.picture] = True
+                good[key] = True
             except InputError as wrong:
-                good[row.picture] = False
+                good[key] = False
                 skipped.append({'file': str(data / row.picture), 'reason': str(wrong)})
-        if error:
-            skipped.append({'file': where, 'reason': error})
-        elif row is not None and good[row.picture]:
+        if good[key]:
             counts['samples'] += 1
             counts[f'{row.domain}/{row.split}'] += 1
             counts['true'] += row.truth
-    return CheckReport({'samples': 0, 'pictures': sum(good.values()), **counts}, skipped)
+    pictures = {picture for (picture, _), usable in good.items() if usable}
+    return CheckReport({'samples': 0, 'pictures': len(pictures), **counts}, skipped)
 
 
 def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
@@ -198,7 +201,7 @@ def read_rows(folder: Path) -> list[Row]:
     """
     rows = []
     for where, row, error in _lines(folder):
-        if row is None or error:
+        if row is None:
             raise InputError(error if error.startswith(where) else f'{where}: {error}')
         rows.append(row)
     if not rows:

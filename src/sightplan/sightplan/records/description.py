@@ -1,0 +1,148 @@
+"""What a directory of results holds, as JSON beside its journal: a resumed command must agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import InputError
+from sightplan.model.journal import StorageError
+from sightplan.model.whole_files import replacing
+
+FORMAT = 1
+_OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged', 'bags', 'prompts', 'questions')
+"""Mappings of an identity whose keys are the user's."""
+_MOST_NAMED = 5
+
+
+class Description:
+    """A file of ``identity`` (what changes results), ``sessions`` (one per start) and notes."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        """Name the file, and what it describes ("run"); nothing is touched."""
+        self._path, self._what = path, what
+
+    def read(self) -> dict[str, Any]:
+        """Its content.
+
+        Raises:
+            InputError: it is missing or damaged.
+        """
+        path = self._path
+        try:
+            info = json.loads(path.read_text('utf-8'))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise InputError(f'{path}: is missing; {path.parent} holds no {self._what}') from error
+        except OSError as error:
+            raise InputError(f'{path}: cannot be read ({error.strerror})') from error
+        except ValueError as error:
+            raise InputError(f'{path}: is damaged ({error}); choose another --out') from error
+        if not isinstance(info, dict) or info.get('format') != FORMAT or not isinstance(
+                info.get('sessions', []), list):
+            raise InputError(f'{path}: is not a {self._what} of format {FORMAT}; choose another '
+                             f'--out')
+        return info
+
+    def take_up(self, identity: Mapping[str, Any], results: Path, empty: bool, *,
+                resume: bool = True) -> dict[str, Any]:
+        """The content to go on from, which is not written yet.
+
+        Args:
+            identity: all that changes results, plain JSON data.
+            results: the journal beside it.
+            empty: whether that holds nothing.
+            resume: if False, a directory that is described already is an error.
+
+        Raises:
+            InputError: the directory holds another run or replay; the message names what differs.
+        """
+        identity = plain(identity)
+        if not self._path.exists():
+            if not empty:
+                raise InputError(f'{results}: exists without {self._path.name}; choose another '
+                                 f'--out')
+            return {'format': FORMAT, 'identity': identity, 'sessions': []}
+        info = self.read()
+        if not resume:
+            raise InputError(f'{self._path.parent}: holds a {self._what} already; resume it or '
+                             f'choose another --out')
+        self._check(info['identity'], identity)
+        return info
+
+    def write(self, content: Mapping[str, Any]) -> None:
+        """Replace the file as a whole.
+
+        Raises:
+            StorageError: it cannot be written; the old content is still there.
+        """
+        write_json(self._path, content)
+
+    def note(self, key: str, value: object) -> None:
+        """Set one top-level field."""
+        info = self.read()
+        if key not in info or info[key] != value:
+            self.write({**info, key: value})
+
+    def _check(self, there: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+        differences = _differences(there, identity)
+        if not differences:
+            return
+        more = len(differences) - _MOST_NAMED
+        different = 'Different: ' + '; '.join(differences[:_MOST_NAMED]) + (
+            f'; and {more} more' if more > 0 else '')
+        if _keys_differ(there, identity):
+            raise InputError(f'{self._path.parent}: was begun by another version of sightplan and '
+                             f'cannot be resumed by this one; choose another --out. {different}')
+        raise InputError(f'{self._path.parent}: holds another {self._what} and cannot be resumed '
+                         f'with these settings; choose another --out, or settings as they '
+                         f'were. {different}')
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file so that a crash leaves either the old or the new content.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    text = json.dumps(content, indent=2, allow_nan=False) + '\n'
+    try:
+        with replacing(path, synced=True) as temporary:
+            temporary.write_text(text, 'utf-8')
+    except OSError as error:
+        raise StorageError.about(path, error) from error
+
+
+def plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """As it will be when read back (tuples become lists), so that it can be compared."""
+    found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return found
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = '') -> list[str]:
+    found = []
+    for key in dict.fromkeys((*old, *new)):
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            found += _differences(before, now, f'{prefix}{key}.')
+        elif before != now:
+            found.append(f'{prefix}{key} was {_short(before)}, now {_short(now)}')
+    return found
+
+
+def _keys_differ(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether one version writes down what the other does not, and not two methods or backends."""
+    if old.get('sightplan') != new.get('sightplan'):
+        return True
+    if old.get('name') != new.get('name'):
+        return False
+    return set(old) != set(new) or any(
+        _keys_differ(old[key], new[key]) for key in old
+        if isinstance(old[key], Mapping) and isinstance(new[key], Mapping)
+        and key not in _OPEN_KEYS)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + '...'

@@ -1,0 +1,359 @@
+"""Runs of samples: batches, lines, resuming, recording, errors, and what a backend may know."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sightplan import cli
+from sightplan.grounding.observation_model import read_observation_model
+from sightplan.model import BackendError, InputError, SpendingCapError, Usage
+from sightplan.records import RunStore
+from sightplan.runs import OpenRun, RunSettings, load_suite, read_suite, run
+from sightplan.runs import suite as suites
+from sightplan.runs.samples import load_samples
+from sightplan.suites.predicates import samples as predicates
+from sightplan.vlm.api import YesNoReply
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """Two pictures of blocksworld and household in the split simple, one in the others."""
+    folder = tmp_path_factory.mktemp('predicates') / 'data'
+    predicates.generate(folder, 2, 3)
+    return folder
+
+
+def settings(data, out, **more):
+    options = {'data': str(data), **more.pop('suite_options', {})}
+    return RunSettings(suite='predicates', out=str(out), suite_options=options,
+                       **{'method': 'ask', 'backend': 'noisy_oracle', **more})
+
+
+class Counting:
+    """A model that says yes, counts, and can fail."""
+
+    needs_truth = needs_pixels = generates = False
+    model = 'counting'
+
+    def __init__(self, fails=()):
+        self.sizes, self.fails = [], fails
+
+    @property
+    def usage(self):
+        return Usage(len(self.sizes), sum(self.sizes))
+
+    def answer(self, request):
+        self.sizes.append(len(request.questions))
+        error = dict(self.fails).get(len(self.sizes))
+        if error is not None:
+            raise error
+        return [YesNoReply('Yes', 0.75, 0.25)] * len(request.questions)
+
+
+def lines_of(out):
+    return RunStore(out).lines()
+
+
+def go(settings, backend=None, **more):
+    with OpenRun(settings, backend=backend) as opened:
+        return opened.summarise(opened.walk(**more))
+
+
+def without_time(lines):
+    return [{key: value for key, value in line.items() if key not in ('seconds', 'usage')}
+            for line in lines]
+
+
+def test_a_picture_is_one_request_and_what_it_costs_is_counted_once(data, tmp_path):
+    model = Counting()
+    summary = go(settings(data, tmp_path), model)
+    lines = lines_of(tmp_path)
+    pictures = {line['cluster'] for line in lines}
+    assert len(model.sizes) == len(pictures) == 4
+    assert summary['usage']['requests'] == 4
+    assert summary['usage']['prompt_tokens'] == sum(model.sizes) == len(lines)
+    first = lines[0]
+    assert first['answer'] == 'yes' and first['p_yes'] == 0.75 and first['unread'] == ''
+    assert first['measures']['brier'] == pytest.approx((0.75 - first['truth']) ** 2)
+    assert first['cause'] == (None if first['truth'] else 'false_positive')
+
+
+def test_errors_are_not_scored_and_are_repeated(data, tmp_path):
+    model = Counting({2: BackendError('gone')}.items())
+    summary = go(settings(data, tmp_path), model)
+    failed = [line for line in lines_of(tmp_path) if line['error']]
+    assert summary['errors'] == len(failed) == model.sizes[1]
+    assert all(value is None for line in failed for value in line['measures'].values())
+    assert failed[0]['error'] == 'BackendError: gone' and failed[0]['usage']['requests'] == 1
+    again = Counting()
+    summary = go(settings(data, tmp_path), again)
+    assert summary['errors'] == 0 and again.sizes == [len(failed)]
+
+
+def test_a_spending_cap_breaks_off_and_loses_nothing(data, tmp_path):
+    model = Counting({3: SpendingCapError('1 USD is spent (raise max_cost_usd)')}.items())
+    summary = go(settings(data, tmp_path), model)
+    assert summary['interrupted'] and 'raise max_cost_usd' in summary['stopped_by']
+    assert summary['items'] == sum(model.sizes[:2]) and summary['errors'] == 0
+    again = Counting()
+    assert not go(settings(data, tmp_path), again)['interrupted']
+    whole = Counting()
+    go(settings(data, tmp_path / 'all'), whole)
+    assert again.sizes == whole.sizes[2:]
+
+
+@pytest.mark.parametrize('cut', [1, 3, 100])
+def test_a_resumed_run_equals_an_uninterrupted_one(data, tmp_path, cut):
+    table = {'backend_options': {'table': 'gpt-4.1'}, 'record': True}
+    whole = run(settings(data, tmp_path / 'whole', **table))
+    count = 0
+
+    def stop(line):
+        nonlocal count
+        count += 1
+        if count == cut:
+            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        go(settings(data, tmp_path / 'cut', **table), progress=stop)
+    assert len(lines_of(tmp_path / 'cut')) == cut
+    summary = run(settings(data, tmp_path / 'cut', **table))
+    assert without_time(lines_of(tmp_path / 'cut')) == without_time(lines_of(tmp_path / 'whole'))
+    assert summary['measures'] == whole['measures']
+    replayed = run(settings(data, tmp_path / 'replayed', backend='replay',
+                            backend_options={'path': str(tmp_path / 'cut/replies.jsonl')}))
+    assert replayed['measures'] == whole['measures'] and replayed['errors'] == 0
+
+
+def test_kills_lose_nothing(data, tmp_path):
+    command = [sys.executable, '-m', 'sightplan.cli', 'run', '--suite', 'predicates', '--split',
+               'all', '--method', 'random', '--suite-option', f'data={data}', '--out', str(tmp_path)]
+    journal = tmp_path / 'episodes.jsonl'
+    kills, seen = 0, 0
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while process.poll() is None and kills < 3:
+            if journal.exists() and journal.read_bytes().count(b'\n') > seen + 20:
+                os.kill(process.pid, signal.SIGKILL)
+                break
+            time.sleep(0.001)
+        _, err = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, err
+        kills, seen = kills + 1, journal.read_bytes().count(b'\n')
+    lines = lines_of(tmp_path)
+    assert kills and len({line['id'] for line in lines}) == len(lines)
+    run(settings(data, tmp_path / 'whole', method='random', split='all'))
+    assert without_time(lines) == without_time(lines_of(tmp_path / 'whole'))
+
+
+def test_each_domain_is_answered_by_its_own_model(data, tmp_path):
+    summary = run(settings(data, tmp_path, backend='embedded'))
+    models = {line['domain']: line['model'] for line in lines_of(tmp_path)}
+    assert {domain: model.split('@')[0] for domain, model in models.items()} == {
+        name: f'embedded_model/{name}' for name in ('blocksworld', 'household')}
+    assert summary['measures']['accuracy']['value'] > 0.9
+    cal = tmp_path / 'cal.json'
+    assert cli.main(['calibrate', '--run', str(tmp_path), '--out', str(cal)]) == 2
+    assert cli.main(['calibrate', '--run', str(tmp_path), '--domain', 'blocksworld',
+                     '--out', str(cal)]) == 0
+    learned = read_observation_model(cal)
+    domain = predicates.load_domain('blocksworld')
+    learned.check(models['blocksworld'], domain, domain.prompt_id('ground'))
+    with pytest.raises(InputError, match='another model'):
+        learned.check(models['household'], domain)
+
+
+def test_what_is_blind_is_not_asked_of_a_backend_that_knows_the_truth(data, tmp_path):
+    with pytest.raises(InputError, match='noisy_oracle'):
+        run(settings(data, tmp_path, method='blind'))
+    assert lines_of(tmp_path) == []
+
+
+def test_noise_follows_its_table(data, tmp_path):
+    perfect = run(settings(data, tmp_path / 'perfect'))
+    assert perfect['measures']['accuracy']['value'] == 1.0
+    assert perfect['measures']['brier']['value'] is None
+    noisy = run(settings(data, tmp_path / 'noisy', backend_options={'table': 'gpt-4.1'}))
+    assert noisy['measures']['accuracy']['value'] < 1.0
+
+
+def test_a_run_of_other_samples_is_not_taken_up(data, tmp_path):
+    run(settings(data, tmp_path, method='random'))
+    with pytest.raises(InputError, match='samples'):
+        run(settings(data, tmp_path, method='random', suite_options={'domain': 'blocksworld'}))
+
+
+@pytest.mark.parametrize(('more', 'said'), [
+    ({'split': 'easy'}, 'no split'), ({'max_actions': 3}, 'max_actions'),
+    ({'problems': '/tmp'}, 'problems'), ({'bags': 'all'}, 'bags'),
+    ({'suite_options': {'cuont': 3}}, 'cuont'), ({'suite_options': {'count': 0}}, 'count'),
+    ({'method': 'belief'}, 'acts in episodes'), ({'episodes': 10**6}, 'episodes')])
+def test_settings_that_make_no_sense_are_named(data, tmp_path, more, said):
+    with pytest.raises(InputError, match=said):
+        run(settings(data, tmp_path / 'run', **more))
+    assert not (tmp_path / 'run').exists()
+
+
+def test_methods_for_samples_are_refused_in_episodes(tmp_path):
+    with pytest.raises(InputError, match='answers samples'):
+        run(RunSettings(method='ask', out=str(tmp_path / 'run')))
+
+
+# ------------------------------------------------------------------------------------ the data
+
+
+def test_all_predicates_take_both_values():
+    """In few pictures already: each kind of action has its turn."""
+    values = {}
+    for name, split, count in (('blocksworld', 'simple', 4), ('household', 'medium', 16)):
+        for _, rows in predicates.draw(name, split, count, 0):
+            for row in rows:
+                values.setdefault(row.atom.split()[0], set()).add(row.truth)
+    assert all(found == {True, False} for found in values.values()), values
+    assert set(values) == {'on', 'incolumn', 'clear', 'leftof', 'rightof', 'reachable', 'open',
+                           'holding', 'ontop', 'nextto', 'inside'}
+
+
+def test_drawn_and_read_samples_are_the_same(data):
+    drawn, = load_samples(load_suite('predicates'), 'simple', {'count': 2, 'seed': 3})
+    read, = load_samples(load_suite('predicates'), 'simple', {'data': str(data)})
+    assert drawn.identity == read.identity
+    assert [sample.id for sample in drawn.items] == [sample.id for sample in read.items]
+    for one, other in zip(drawn.items[::50], read.items[::50], strict=True):
+        assert drawn.truth(one.id) == read.truth(other.id)
+        assert (one.parts[0].load() == other.parts[0].load()).all()
+
+
+def test_a_picture_does_not_depend_on_how_many_there_are():
+    few, more = (list(predicates.draw('blocksworld', 'simple', count, 7)) for count in (2, 4))
+    assert [rows for _, rows in few] == [rows for _, rows in more[:2]]
+    assert [rows for _, rows in few] != [
+        rows for _, rows in predicates.draw('blocksworld', 'simple', 2, 8)]
+
+
+@pytest.mark.parametrize(('field', 'value', 'said'), [
+    ('atom', 'above r,g', 'above'), ('atom', '', 'atom'), ('split', 'easy', 'split'),
+    ('domain', 'kitchen', 'kitchen'), ('truth', 'yes', 'truth'), ('picture', '../x.png', 'below'),
+    ('picture', 'none.png', 'none.png'), ('question', 3, 'question'), ('extra', 1, 'extra'),
+    ('image', '0123456789abcdef', 'hash')])
+def test_bad_data_are_named(data, tmp_path, field, value, said, capsys):
+    lines = (data / predicates.FILE).read_text().splitlines()
+    row = {**json.loads(lines[0]), field: value, 'id': 'x'}
+    (tmp_path / 'pictures').symlink_to(data / 'pictures')
+    (tmp_path / predicates.FILE).write_text(json.dumps(row) + '\n' + lines[1] + '\n')
+    assert cli.main(['suite', 'predicates', 'check', '--data', str(tmp_path), '--json']) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert said in ''.join(item['reason'] for item in report['skipped'])
+    assert str(tmp_path) in report['skipped'][0]['file']
+    assert report['counts']['samples'] == 1
+    with pytest.raises(InputError, match=said):
+        run(settings(tmp_path, tmp_path / 'run', method='ask'))
+
+
+# ------------------------------------------------------------------- a suite of somebody else's
+
+
+SUITE = """
+title: Colours
+kind: samples
+splits: [all_of_it]
+"""
+SAMPLES = '''
+from sightplan.model.sample import Sample
+from sightplan.runs.samples import Samples
+
+
+def samples(split, options):
+    items = [Sample(str(n), split, str(n), (f'Which colour has number {n}?',)) for n in range(4)]
+    return Samples(items, lambda id: 'red' if int(id) % 2 else 'blue', {'count': len(items)})
+'''
+READING = '''
+from sightplan.runs.suite import Unread
+
+
+def read(text, item):
+    if text not in ('red', 'blue'):
+        raise Unread('no colour')
+    return text
+
+
+def guess(item, rng):
+    return rng.choice(['red', 'blue'])
+'''
+SCORING = '''
+from sightplan.metrics.measures import Measure
+from sightplan.runs.suite import Scored
+
+MEASURES = (Measure('right', 'fraction of right colours', primary=True),)
+
+
+def score(item, answer, truth, reply):
+    return Scored({'right': float(answer == truth)}, None if answer == truth else 'wrong')
+'''
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """A suite of free-text samples, outside the package."""
+    folder = tmp_path / 'colours'
+    folder.mkdir()
+    for name, text in (('suite.yaml', SUITE), ('samples.py', SAMPLES), ('reading.py', READING),
+                       ('scoring.py', SCORING)):
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_suite_from_a_folder_runs(stranger, tmp_path):
+    (tmp_path / 'script.yaml').write_text('replies: [red, "a reddish blue"]\nrepeat: last\n')
+    for method, right in (('oracle', 1.0), ('random', None), ('ask', 0.0)):
+        summary = run(RunSettings(
+            suite=str(stranger), split='all_of_it', method=method, backend='scripted',
+            backend_options={'script': str(tmp_path / 'script.yaml')},
+            out=str(tmp_path / method)))
+        assert summary['items'] == 4 and summary['errors'] == 0
+        assert right in (None, summary['measures']['right']['value'])
+        assert summary['unread'] == (3 if method == 'ask' else 0)
+
+
+def test_a_suite_of_text_has_no_prompt_but_ask(stranger, tmp_path):
+    (tmp_path / 'script.yaml').write_text('replies: [red]\nrepeat: last\n')
+    options = {'suite': str(stranger), 'split': 'all_of_it', 'method': 'ask_cot',
+               'backend': 'scripted', 'out': str(tmp_path / 'run'),
+               'backend_options': {'script': str(tmp_path / 'script.yaml')}}
+    with pytest.raises(InputError, match='ask_cot.yaml'):
+        run(RunSettings(**options))
+    (stranger / 'prompts').mkdir()
+    (stranger / 'prompts/ask_cot.yaml').write_text('system: Think.\nafter: One word.\n')
+    assert run(RunSettings(**options))['items'] == 4
+
+
+def test_an_empty_suite_appears(stranger, tmp_path, monkeypatch, capsys):
+    """A folder with nothing but its description is listed, and says what it lacks."""
+    root = tmp_path / 'suites'
+    root.mkdir()
+    stranger.rename(root / 'colours')
+    (root / 'empty').mkdir()
+    (root / 'empty/suite.yaml').write_text(SUITE)
+    (root / 'broken').mkdir()
+    (root / 'broken/suite.yaml').write_text('title: 3\nkind: things\n')
+    monkeypatch.setattr(suites, '_root', lambda: root)
+    assert cli.main(['suite', 'list', '--json']) == 1
+    out, err = capsys.readouterr()
+    listed = json.loads(out)
+    assert [found['name'] for found in listed['suites']] == ['colours', 'empty']
+    assert [found['primary'] for found in listed['suites']] == ['right', None]
+    assert [wrong['name'] for wrong in listed['unusable']] == ['broken']
+    assert 'suite.yaml' in err and 'kind' in err
+    assert cli.main(['run', '--suite', 'empty', '--split', 'all', '--method', 'oracle']) == 2
+    assert 'samples.py is missing' in capsys.readouterr().err
+    assert cli.main(['suite', 'colours', 'check', '--data', str(tmp_path)]) == 2
+    assert 'no function check' in capsys.readouterr().err
+    assert read_suite(root / 'empty').kind == 'samples'
