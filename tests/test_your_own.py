@@ -62,6 +62,7 @@ def solved(out: Path) -> list[float]:
             (out / 'episodes.jsonl').read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_page_works(place: Path, run: Run) -> None:
     said = [run(block) for block in commands(ros=False)]
     assert 'easy: 2 problems' in said[0]
@@ -80,6 +81,7 @@ def test_the_page_works(place: Path, run: Run) -> None:
     assert 'Is the hand empty?' in said[-1] and 'handempty, on blue,lower' in said[-1]
 
 
+@pytest.mark.slow
 def test_the_page_works_on_ros(place: Path, run: Run) -> None:
     for block in commands(ros=False):
         if 'pip install' in block:
