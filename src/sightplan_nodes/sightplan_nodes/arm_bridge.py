@@ -147,7 +147,7 @@ class ArmBridge(WorldNode):
 
     def begin(self) -> Callable[[ResetWorld.Response], None]:
         """Wait for a picture; contract in the base class."""
-        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+        stamp_ns = self._camera.observe(self._settings.look_timeout_s).stamp_ns
 
         def fill(response: ResetWorld.Response) -> None:
             response.stamp = conversions.time_to_msg(stamp_ns)
@@ -161,7 +161,7 @@ class ArmBridge(WorldNode):
         """Let the arm carry out an action; contract in the base class."""
         feedback = self._side.execute(
             action, lambda wanted: self._skills_of_arm.execute(wanted).feedback)
-        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+        stamp_ns = self._camera.observe(self._settings.look_timeout_s).stamp_ns
         return lambda: (feedback, stamp_ns)
 
     def _wait_for_hardware(self) -> None:
