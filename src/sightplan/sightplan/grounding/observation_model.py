@@ -17,9 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +29,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
 from sightplan.model.reading import Record, read_file
+from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -314,23 +313,15 @@ class ObservationModel:
         path = user_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n'
+            if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
+                path.write_text(text, 'utf-8')
+            else:
+                with replacing(path.resolve(), synced=True) as whole:
+                    whole.write_text(text, 'utf-8')
         except OSError as error:
             raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
                              f'file') from error
-
-
-def _replace(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
-        path.write_text(text, 'utf-8')
-        return
-    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f'.{path.name}.') as folder:
-        temporary = Path(folder, path.name)
-        with temporary.open('w', encoding='utf-8') as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path.resolve())
 
 
 def read_observation_model(path: Path | str) -> ObservationModel:
