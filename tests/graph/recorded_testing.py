@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import summarise
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records.recorded import read_episodes
 from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.runs import load_suite, summarise
 
 
 def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
@@ -22,7 +22,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None
-        again = rescore(episode)
+        again = rescore(episode, load_suite(line['suite']) if line['suite'] else None)
         assert differences(line, again) == []
         scores.append(again)
         assert {key: value for key, value in again.items() if key != 'failure'} == {

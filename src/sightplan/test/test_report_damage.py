@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def report(folder):
 @example(('index', 'cells', 0, 'episodes'), 2 ** 63)
 @settings(max_examples=25, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
 def test_whatever_stands_in_the_files_is_reported_or_named(tmp_path, path, junk):
     write(tmp_path, changed(FILES, path, junk))
     said = str(tmp_path)

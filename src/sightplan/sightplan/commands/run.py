@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 
     what = parser.add_argument_group('what to run')
     add(what, 'suite', metavar='NAME|FOLDER')
-    add_domain(what)
+    add_domain(what, optional=True)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
@@ -117,6 +117,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     from sightplan.runs.suite import SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
+    domain = values.pop('domain')
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
         values['backend'] = 'noisy_oracle'
@@ -124,6 +125,11 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     suite = load_suite(values['suite']) if values['suite'] else None
     samples = suite.module('samples') if suite is not None and suite.kind == SAMPLES else None
     method_settings = policy_settings if samples is None else answerer_settings
+    suite_pairs = list(arguments.suite_option)
+    if domain is not None and samples is None:
+        values['domain'] = domain
+    elif domain is not None:
+        suite_pairs.append(f'domain={domain}')
     return RunSettings(
         **values,
         backend_options=read_options(
@@ -131,7 +137,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
         method_options=read_options(
             arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),
-        suite_options=read_options(arguments.suite_option, getattr(samples, 'Settings', None),
+        suite_options=read_options(suite_pairs, getattr(samples, 'Settings', None),
                                    '--suite-option'))
 
 
