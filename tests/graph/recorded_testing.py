@@ -14,7 +14,7 @@ from sightplan.runs import load_suite, summarise
 
 def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     """A run's bags hold every event and every picture, and give all its results again."""
-    scores = []
+    scores, suite = [], None
     for line in lines:
         episode, = read_episodes(out / line['bag'])
         assert episode.warnings == ()
@@ -22,10 +22,11 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None
-        again = rescore(episode, load_suite(line['suite']) if line['suite'] else None)
+        suite = load_suite(line['suite']) if line['suite'] else None
+        again = rescore(episode, suite)
         assert differences(line, again) == []
         scores.append(again)
         assert {key: value for key, value in again.items() if key != 'failure'} == {
             key: value for key, value in line.items()
             if key != 'failure' and key not in NOT_COMPARED}
-    assert summarise(scores) == summarise(lines)
+    assert summarise(scores, suite) == summarise(lines, suite)
