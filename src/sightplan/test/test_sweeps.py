@@ -824,6 +824,7 @@ def test_command_line(tmp_path, capsys):
     assert cli.main(['sweep', str(file), '--out', out, '--jobs', '-1']) == 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_nothing_is_run_twice(tmp_path):
     file = tmp_path / 'long.yaml'
     file.write_text(REAL)
@@ -849,6 +850,7 @@ def test_ctrl_c_keeps_what_is_finished_and_nothing_is_run_twice(tmp_path):
     assert result['new'] == 100 - broken['done']
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_was_killed(tmp_path):
     file = tmp_path / 'long.yaml'
     file.write_text(REAL)

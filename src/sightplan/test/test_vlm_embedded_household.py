@@ -64,6 +64,7 @@ def right(images: list[Any]) -> tuple[float, float, float]:
             float(np.mean(told[False])))
 
 
+@pytest.mark.slow
 def test_walks_through_homes_are_read_well() -> None:
     every, yes, no = right([look.image for look, _, _ in looks()])
     assert every > 0.85 and yes > 0.6 and no > 0.85, (every, yes, no)

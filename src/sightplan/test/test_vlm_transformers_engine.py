@@ -239,6 +239,7 @@ MANY = [tuple(words(6 + (i * 7) % 40, 100 + i)) for i in range(60)]
 
 @pytest.mark.parametrize('head', ['known', 'hidden'])
 @pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand'])
+@pytest.mark.slow
 def test_memory_stays_within_its_setting(monkeypatch: Any, mechanism: str, head: str) -> None:
     """Whatever a pass allocates; a smaller bound makes more passes and the same numbers."""
     if head == 'hidden':
@@ -500,6 +501,7 @@ def half(name: str) -> Tiny:
 
 
 @pytest.mark.parametrize('name', [*ATTENTION_ONLY, 'paligemma'])
+@pytest.mark.slow
 def test_half_precision_hides_rounding_but_no_mistake(monkeypatch: Any, name: str) -> None:
     small = half(name)
     engine = SharedPrefix(small.model)

@@ -284,6 +284,7 @@ class SleepyArm(FollowingArm):
         super().wait(seconds)
 
 
+@pytest.mark.slow
 def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
         panda, panda_kinematics):
     clock = WallClock()

@@ -67,6 +67,7 @@ def elsewhere(tmp_path, **changes):
     return str(path)
 
 
+@pytest.mark.slow
 def test_in_a_wide_picture_the_camera_hangs_where_the_file_has_it_and_moves_succeed():
     with make_world(execution='arm', width=1280, height=720, supersampling=1) as world:
         assert np.allclose(world.camera_pose(), world.robot.camera.pose, atol=1e-12)
@@ -76,6 +77,7 @@ def test_in_a_wide_picture_the_camera_hangs_where_the_file_has_it_and_moves_succ
         assert world.last_outcome() == 'success'
 
 
+@pytest.mark.slow
 def test_pictures_are_taken_from_another_pose_if_the_file_has_another_one(tmp_path):
     pose = {'xyz': [0.05, -0.95, 0.48], 'rpy_deg': [-111.0, 0.0, 2.0]}
     with make_world(execution='arm', robot=elsewhere(tmp_path, camera__pose=pose),

@@ -301,6 +301,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 @given(problems())
 @settings(max_examples=12, deadline=None, derandomize=True, phases=(Phase.generate,))
+@pytest.mark.slow
 def test_any_reasonable_problem_gets_a_home_that_begins_like_it(problem: Problem) -> None:
     home = make_home(problem)
     floor, placed = home_floor(home), bodies(home)
