@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import Asked, Observed, Proposed
+from sightplan.records import RunStore
 from sightplan.records.recorded import read_episodes
 from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
-from sightplan.runs import load_suite, summarise
+from sightplan.runs import suite_of_run, summarise
 
 
 def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     """A run's bags hold every event and every picture, and give all its results again."""
-    scores, suite = [], None
+    scores, suite = [], suite_of_run(RunStore(out).run_info())
     for line in lines:
         episode, = read_episodes(out / line['bag'])
         assert episode.warnings == ()
@@ -22,7 +23,6 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None
-        suite = load_suite(line['suite']) if line['suite'] else None
         again = rescore(episode, suite)
         assert differences(line, again) == []
         scores.append(again)

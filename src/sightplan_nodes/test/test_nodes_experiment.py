@@ -99,6 +99,7 @@ class Others:
         notes = json.loads(request.notes_json)
         self.finished.append(notes)
         summary = {**summarise([], None), **notes, 'out': 'there', 'episodes': len(self.goals),
+                   'items': len(self.goals), 'interval95': [0.3, 1.0], 'solved': 1,
                    'scored': len(self.goals) - len(self.errors), 'success_rate': 1.0, 'sem': 0.0}
         response.summary_json = json.dumps(summary)
         return response
@@ -120,9 +121,8 @@ class Others:
         error = self.errors.get(len(self.goals))
         stop = ('plan_done' if error is None else
                 'cancelled' if isinstance(error, SpendingCapError) else 'error')
-        line = {'id': goal.episode_id, 'suite': '', 'kind': 'episode', 'cluster': goal.problem,
-                'stop': stop, 'measures': {'solved': 1.0 if error is None else None},
-                'cause': None, 'error': None if error is None else str(error),
+        line = {'id': goal.episode_id, 'kind': 'episode', 'stop': stop, 'cause': None,
+                'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:
             self.results.publish(msg.EpisodeResult(episode_id='someone else', result_json='{}'))
