@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sightplan.records.rescoring import NOT_COMPARED, differences, rescore
-
 from sightplan.metrics import summarise
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records.recorded import read_episodes
+from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
 
 
 def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
