@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
 PAGE = Path(__file__).resolve().parent.parent / 'docs' / 'your_own.md'
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)"| (ros))?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 BLOCKS = [match.groups() for match in BLOCK.finditer(PAGE.read_text())]
@@ -44,7 +46,7 @@ def run(place: Path) -> Run:
     def go(command: str) -> str:
         done = subprocess.run(
             ['bash', '-e', '-c', f'. {exported}\n{command}\nexport -p > {exported}'], cwd=place,
-            capture_output=True, text=True, check=False, timeout=280, env={**os.environ})
+            capture_output=True, text=True, check=False, timeout=1700, env={**os.environ})
         assert done.returncode == 0, f'{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}'
         return done.stdout
     return go

@@ -31,15 +31,15 @@ def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
         'cluster': f'blocksworld/{split or "-"}/p{number}', 'domain': 'blocksworld',
         'split': split, 'problem': f'p{number}', 'method': 'ground', 'model': '',
         'seed': 1000 + number, 'max_actions': 20, 'failure_probability': 0.0,
-        'stop_at_goal': False, 'privileged': 'none', 'told': 0, 'optimal_length': 2,
+        'stop_at_goal': False, 'privileged': 'none', 'privileged_facts': 0, 'optimal_length': 2,
         'stop': 'plan_done' if solved else 'budget',
         'message': '', 'error': None, 'steps': 2, 'executed': 2, 'rejected': 0, 'withheld': 0,
-        'invalid': 0, 'remaining': 0, 'withheld_rightly': 0,
+        'invalid': 0, 'remaining': 0, 'withheld_true_positive': 0,
         'plans': [{'status': 'solved', 'step': 0, 'length': 2, 'seconds': .1, 'cached': False}],
-        'actions': [], 'actions_right': 2, 'actions_counted': 2, 'looks': 3, 'questions': 0,
+        'actions': [], 'actions_right': 2, 'actions_counted': 2, 'observations': 3, 'questions': 0,
         'predicates': {}, 'wrong': [], 'enumerations': [], 'enumerated_at': [], 'proposals': {},
         'repaired': 0, 'unreadable': [], 'prompts': {}, 'usage': None, 'checks': {},
-        'beliefs': [], 'last_look': None, 'goal_unmet': [],
+        'beliefs': [], 'last_observation': None, 'goal_unmet': [],
         'failure': None if solved else {'cause': 'budget', 'step': 2, 'image_id': '',
                                         'evidence': {'text': '', 'answers': [],
                                                      'answer_count': 0}},
@@ -64,8 +64,8 @@ def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effe
     if checks:
         tables['precondition'] = {'clear': counts(precondition, precondition)}
         tables['effect'] = {'on': counts(effect - wrong, effect)}
-        kinds = ('alarm_right', 'alarm_wrong', 'quiet_wrong')
-        made = {purpose: {'quiet_right': checks, **dict.fromkeys(kinds, 0)}
+        kinds = ('true_positive', 'false_positive', 'false_negative')
+        made = {purpose: {'true_negative': checks, **dict.fromkeys(kinds, 0)}
                 for purpose in ('precondition', 'effect')}
     all_right = all(c['right'] == c['asked'] for c in enumeration.values())
     questions = sum(c['asked'] for table in tables.values() for c in table.values())
@@ -115,7 +115,7 @@ def write_run(folder: Path, lines: Iterable[Mapping[str, Any]], **fields: Any) -
                'sightplan': '0.2.0', 'python': '3.12.1', 'platform': 'Linux',
                'packages': {'numpy': '2.0'}, 'settings': {'episodes': 4}}
     (folder / 'run.json').write_text(json.dumps(
-        {'format': 1, 'identity': identity(**fields), 'sessions': [session]}))
+        {'format': 3, 'identity': identity(**fields), 'sessions': [session]}))
     (folder / 'episodes.jsonl').write_text(''.join(json.dumps(one) + '\n' for one in lines))
     return folder
 

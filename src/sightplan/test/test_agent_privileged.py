@@ -232,4 +232,4 @@ def test_every_line_of_results_says_what_was_told():
         spec = spec_of(apple_in('left'), privileged=level)
         play(Script('open(right)', 'close(right)'), spec, world, recorder=scorer)
         line = scorer.result()
-        assert (line['privileged'], line['told']) == (level.value, looks * count)
+        assert (line['privileged'], line['privileged_facts']) == (level.value, looks * count)

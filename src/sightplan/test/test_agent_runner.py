@@ -210,8 +210,8 @@ def test_a_run_tells_what_is_out_of_view_and_says_so(go, tmp_path):
     assert json.loads((tmp_path / 'run' / 'run.json').read_text())['identity']['privileged'] == {
         '-': 'always'}
     for line in RunStore(tmp_path / 'run').lines():
-        assert line['privileged'] == 'always' and line['told'] > 0
-    assert summary['told'] == 3 * summary['told_per_episode'] > 0
+        assert line['privileged'] == 'always' and line['privileged_facts'] > 0
+    assert summary['privileged_facts'] == 3 * summary['privileged_facts_per_episode'] > 0
     assert summary['errors'] == 0
 
 

@@ -256,7 +256,7 @@ def test_worlds_without_pictures_leave_none(tmp_path):
     assert list(tmp_path.iterdir()) == [] and 'picture' not in line['failure']
 
 
-def test_only_the_last_looks_are_kept(tmp_path):
+def test_only_the_last_observations_are_kept(tmp_path):
     images = FailureImages(tmp_path, most=2)
     images.record(EpisodeStarted(spec_of()))
     looks = [Observation(np.full((40, 40, 3), shade, np.uint8), shade) for shade in (1, 2, 3)]

@@ -108,7 +108,7 @@ def test_default_plans_of_the_splits_are_valid_and_as_long_as_promised(planner, 
 
 
 def test_the_simple_split_is_drawn_again_problem_by_problem() -> None:
-    from sightplan.commands.problems import draw_split
+    from sightplan.planning.splits import draw_split
     settings, drawn = draw_split(DOMAIN, 'simple')
     assert settings == SPLITS['simple'].settings
     assert [DOMAIN.write_problem(p) for _, p in drawn] == [

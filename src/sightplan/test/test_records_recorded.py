@@ -293,7 +293,7 @@ def test_one_bag_may_hold_several_robots_episodes_and_other_topics(
         again = rescore(episode)
         assert (measures.scored(again), measures.solved(again)) == (False, None)
         assert (again['error'], again['failure']) == (None, None), 'nobody can tell: no error'
-        assert again['looks'] == len(looks)
+        assert again['observations'] == len(looks)
 
 
 def test_a_second_attempt_is_an_episode_of_its_own(tmp_path: Path, recorded: tuple) -> None:

@@ -17,10 +17,10 @@ WRONG = {'purpose': 'effect', 'atom': 'on a,b', 'answer': 'yes', 'truth': False,
          'image_id': 'i', 'stamp_ns': 5}
 FAILED = line(1, False, stop='plan_done', failure=None, message='m',
               actions=[{'action': 'a', 'status': 'executed', 'outcome': 'success', 'stamp_ns': 4,
-                        'image_id': 'i', 'effects': 'quiet_wrong', 'misled': [WRONG]}],
+                        'image_id': 'i', 'effects': 'false_negative', 'misled': [WRONG]}],
               wrong=[['effect', 'on a,b', 'yes', 1, 'i', 5, False]],
               goal_unmet=[{'literal': 'on a,b', 'last': WRONG}],
-              last_look={'image_id': 'i', 'stamp_ns': 4}, beliefs=[[2, .5, 1]] * 20,
+              last_observation={'image_id': 'i', 'stamp_ns': 4}, beliefs=[[2, .5, 1]] * 20,
               usage={'requests': 2, 'prompt_tokens': 7, 'completion_tokens': 1, 'cost_usd': .1},
               **asked({'on': counts(7, 10)}, 4, 6, 2, wrong=1))
 TOLD = line(2, False, usage={'requests': 1, 'prompt_tokens': 2, 'completion_tokens': 3}, failure={
@@ -34,7 +34,7 @@ ANSWER = {'episode': FAILED['id'], 'split': 'simple', 'step': 1, 'image': 'i',
 SESSION = {'started': '2026-01-02T03:04:05+00:00', 'commit': 'c', 'dirty': False,
            'packages': {'numpy': '2'}, 'settings': {'episodes': 4}}
 FILES = {'lines': LINES, 'answers': [ANSWER],
-         'run': {'format': 1, 'identity': identity(), 'sessions': [SESSION]},
+         'run': {'format': 3, 'identity': identity(), 'sessions': [SESSION]},
          'index': {'sweep': 's', 'cells': [{'dir': 'a', 'labels': {'variant': 'v'},
                                             'episodes': 4}]}}
 

@@ -96,7 +96,8 @@ def test_the_index_describes_the_tables(tmp_path):
 
 
 def test_episodes_are_flat_and_unknown_is_empty(tmp_path):
-    old = {key: value for key, value in line(9).items() if key not in ('told', 'usage', 'wrong')}
+    newer = ('privileged_facts', 'usage', 'wrong')
+    old = {key: value for key, value in line(9).items() if key not in newer}
     results = gather(write_run(tmp_path, [
         line(0, True, **asked({'on': counts(9, 10)}, 2, 3, 1), usage={
             'requests': 4, 'prompt_tokens': 7, 'completion_tokens': 1, 'cost_usd': None}),
@@ -106,8 +107,8 @@ def test_episodes_are_flat_and_unknown_is_empty(tmp_path):
         'blocksworld/simple/p0#0', 'GPT-4.1', 0)
     assert (first['answers_asked'], first['answers_right'], first['requests']) == (15, 14, 4)
     assert (first['cost_usd'], first['cause'], first['seconds_reset']) == (None, None, .5)
-    assert failed['cause'] == 'budget' and failed['told'] == 0
-    assert older['told'] is None and older['requests'] is None
+    assert failed['cause'] == 'budget' and failed['privileged_facts'] == 0
+    assert older['privileged_facts'] is None and older['requests'] is None
 
 
 def test_answers_are_written_where_they_were_logged(tmp_path, monkeypatch):

@@ -153,14 +153,15 @@ def test_junk_in_any_field_breaks_no_table(tmp_path, field, junk):
 
 
 def test_lines_of_earlier_versions_lack_fields(tmp_path):
-    newer = ('told', 'privileged', 'beliefs', 'proposals', 'repaired', 'usage', 'prompts',
-             'invalid', 'wrong', 'failure', 'stop_at_goal', 'enumerated_at', 'last_look')
+    newer = ('privileged_facts', 'privileged', 'beliefs', 'proposals', 'repaired', 'usage',
+             'prompts', 'invalid', 'wrong', 'failure', 'stop_at_goal', 'enumerated_at',
+             'last_observation')
     old = {key: value for key, value in line(0).items() if key not in newer}
     assert wrong_field(old) == ''
     run = write_run(tmp_path / 'run', [old, line(1, False)])
     results = gather(run)
-    assert 'told' not in results.runs[0].lines[0]  # unknown is not 0
-    assert completed(old)['told'] == 0
+    assert 'privileged_facts' not in results.runs[0].lines[0]  # unknown is not 0
+    assert completed(old)['privileged_facts'] == 0
     assert results.runs[0].summary['scored'] == 2
     assert results.complaints == ()
 

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, JointState
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import ExecuteSkill
-from sightplan_interfaces.srv import Confirm, GetView, ResetWorld
+from sightplan_interfaces.srv import Confirm, GetView, LoadProblem, ResetWorld
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -85,8 +85,10 @@ class Bench(Node):
         self.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._take_beat, qos.HEARTBEAT)
         self._beat_pub = self.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
         self._belief_pub = self.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
-        self._set_up = ServiceCaller(self, ResetWorld, names.setup_service(there), 'the hardware')
+        service = names.setup_service(there)
+        self._set_up = ServiceCaller(self, LoadProblem, service, service.rpartition('/')[0])
         self._truth = RosTruth(self, CALL_S, lambda: False, names.truth_service(WORLD, there))
+        self._load = ServiceCaller(self, LoadProblem, names.load_problem(WORLD), WORLD)
         self._reset = ServiceCaller(self, ResetWorld, names.reset(WORLD), WORLD)
         self._view = ServiceCaller(self, GetView, names.get_view(WORLD), WORLD)
         self._stop = ServiceCaller(self, Trigger, names.stop(WORLD), WORLD)
@@ -161,23 +163,24 @@ class Bench(Node):
             caller.wait_until_there(timeout_s)
 
     @staticmethod
-    def request(episode_id: str, problem: Problem, pddl: str) -> ResetWorld.Request:
-        """A reset that gives the whole problem."""
-        return ResetWorld.Request(
+    def request(episode_id: str, problem: Problem, pddl: str) -> LoadProblem.Request:
+        """A request that gives the whole problem."""
+        return LoadProblem.Request(
             episode_id=episode_id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=pddl)
 
-    def set_up(self, request: ResetWorld.Request) -> None:
+    def set_up(self, request: LoadProblem.Request) -> None:
         """Put the blocks where a problem has them, by magic."""
-        raise_error(self._set_up(request, RESET_S), 'the hardware')
+        raise_error(self._set_up(request, RESET_S), self._set_up.server)
 
     def state(self) -> State:
         """Where the blocks are."""
         return self._truth.state()
 
-    def reset(self, request: ResetWorld.Request) -> None:
+    def reset(self, request: LoadProblem.Request) -> None:
         """Begin an episode."""
-        raise_error(self._reset(request, RESET_S), WORLD)
+        raise_error(self._load(request, RESET_S), WORLD)
+        raise_error(self._reset(ResetWorld.Request(episode_id=request.episode_id), RESET_S), WORLD)
 
     def stop(self) -> None:
         """Ask for a stop."""
@@ -205,13 +208,13 @@ class Bench(Node):
 
     # Everything that might move the arm.
 
-    def barrage(self, seconds: float, request: ResetWorld.Request, actions: Sequence[Action],
+    def barrage(self, seconds: float, request: LoadProblem.Request, actions: Sequence[Action],
                 ) -> int:
         """For so long, have everything that arm_bridge offers move the arm, if it would.
 
         Args:
             seconds: to go on [s].
-            request: a reset.
+            request: of an episode.
             actions: that make sense where the blocks are.
 
         Returns:
@@ -221,7 +224,7 @@ class Bench(Node):
             AssertionError: arm_bridge offers something that is not tried here.
         """
         self._check_paths()
-        by_name = ResetWorld.Request(episode_id=request.episode_id, problem=request.problem)
+        by_name = ResetWorld.Request(episode_id=request.episode_id)
 
         def publish_belief() -> None:
             self._belief_pub.publish(msg.Belief(episode_id=request.episode_id))
@@ -232,7 +235,7 @@ class Bench(Node):
 
         attempts: tuple[Callable[[], object], ...] = (
             lambda: self.execute(actions[self._count % len(actions)]),
-            lambda: self._reset(request, CALL_S),
+            lambda: self._load(request, CALL_S),
             lambda: self._reset(by_name, CALL_S),
             lambda: self._confirm(Confirm.Request(accept=True), CALL_S),
             lambda: self._view(GetView.Request(), CALL_S),
@@ -261,7 +264,7 @@ class Bench(Node):
 _PARAMETERS = {'describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters',
                'set_parameters', 'set_parameters_atomically', 'get_type_description',
                'get_logger_levels', 'set_logger_levels'}
-_TRIED = {'reset', 'get_view', 'stop', 'rearm', 'confirm'} | _PARAMETERS
+_TRIED = {'load_problem', 'reset', 'get_view', 'stop', 'rearm', 'confirm'} | _PARAMETERS
 _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'CameraInfo')} | {
     'sightplan_interfaces/msg/Heartbeat', 'sightplan_interfaces/msg/Belief',
     'rcl_interfaces/msg/ParameterEvent', 'rosgraph_msgs/msg/Clock'}

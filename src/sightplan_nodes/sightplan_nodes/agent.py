@@ -209,9 +209,10 @@ class AgentNode(Node):
             port.wait_until_there(s.startup_timeout_s)
         self._recorder.domain = self._visual_planner.domain = domain
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
-        truth = self._truth
-        goal_reached = ((lambda: problem.goal_met(truth.state())) if goal.stop_at_goal
-                        else None)
+
+        def goal_reached() -> bool:
+            assert self._truth is not None, 'made for an episode that stops at its goal'
+            return problem.goal_met(self._truth.state())
         limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
                         plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
         self._needs = tuple(name for name, _ in needed)
@@ -219,7 +220,8 @@ class AgentNode(Node):
             return run_episode(
                 spec, policy, self._world, self._grounder, self._planner,
                 _FeedbackRecorder(self._recorder, handle), domain,
-                visual_planner=self._visual_planner, goal_reached=goal_reached,
+                visual_planner=self._visual_planner,
+                goal_reached=goal_reached if goal.stop_at_goal else None,
                 privileged=self._privileged, cancelled=self._cancelled, limits=limits)
         finally:
             self._needs = ()

@@ -32,13 +32,14 @@ class ArmBridgeSettings:
     hardware: str = param(names.REAL, 'What is moved: a real robot, by the names of its file, or '
                           f'a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
-    setup: str = param(names.AUTO, 'Service (LoadProblem) that puts the blocks onto the table; '
-                       "empty: a person does; auto: the simulated hardware's, if it is one")
+    setup: str = param(names.AUTO, 'Service (LoadProblem) that puts the blocks onto the table, '
+                       'and beside it one (ResetWorld, ~/reset) that does it again; empty: a '
+                       "person does; auto: the simulated hardware's, if it is one")
     reset_timeout_s: float = param(90.0, 'Wall-clock limit of one reset [s]', low=0.1,
                                    high=3600.0)
     startup_timeout_s: float = param(30.0, 'How long to wait for the first joint states and '
                                      'pictures [s]', low=0.1, high=3600.0)
-    look_timeout_s: float = param(5.0, 'How long to wait for a picture [s]', low=0.1, high=60.0)
+    observe_timeout_s: float = param(5.0, 'How long to wait for a picture [s]', low=0.1, high=60.0)
 
 
 class ArmBridge(WorldNode):
@@ -69,8 +70,10 @@ class ArmBridge(WorldNode):
             s.domain, self._arm, self._camera, self._camera.image_age_s)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
-        self._setup = (ServiceCaller(self, LoadProblem, service, service.rpartition('/')[0])
-                       if service else None)
+        table = service.rpartition('/')[0]
+        self._setup = ServiceCaller(self, LoadProblem, service, table) if service else None
+        self._setup_again = (ServiceCaller(self, ResetWorld, names.reset(table), table)
+                             if service else None)
         self._episode_id = ''
         self._closing = False
         self.open(s.reset_timeout_s)
@@ -136,18 +139,30 @@ class ArmBridge(WorldNode):
                              f'domain:={problem.domain}')
         self._side.check_not_stopped()
         self._episode_id = problem.episode_id
-        if self._setup is not None:
+        if self._setup is not None and self._setup_again is not None:
             self._side.let_go()  # of an arm that the simulator puts elsewhere
-            reply = self._setup(problem, self._settings.reset_timeout_s, self._check_closing)
+            limit_s = self._settings.reset_timeout_s
+            if self.by_agent:  # whose initial state was forgotten here
+                again = ResetWorld.Request(episode_id=problem.episode_id)
+                reply = self._setup_again(again, limit_s, self._check_closing)
+            else:
+                reply = self._setup(problem, limit_s, self._check_closing)
             raise_error(reply, self._setup.server)
         self._wait_for_hardware()
-        _, read = conversions.read_problem(problem)
-        self._side.reset(problem.episode_id, lambda: self._skills_of_arm.reset(read.for_agent()))
+        _, read = conversions.read_problem(self.keep(problem))
+        self._side.reset(problem.episode_id, lambda: self._skills_of_arm.reset(read))
         return lambda: None
+
+    def keep(self, problem: LoadProblem.Request) -> LoadProblem.Request:
+        """The problem without its initial state, which only ``setup`` is given."""
+        domain, read = conversions.read_problem(problem)
+        return LoadProblem.Request(
+            episode_id=problem.episode_id, domain=problem.domain, problem=problem.problem,
+            domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(read.for_agent()))
 
     def begin(self) -> Callable[[ResetWorld.Response], None]:
         """Wait for a picture; contract in the base class."""
-        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+        stamp_ns = self._camera.observe(self._settings.observe_timeout_s).stamp_ns
 
         def fill(response: ResetWorld.Response) -> None:
             response.stamp = conversions.time_to_msg(stamp_ns)
@@ -161,7 +176,7 @@ class ArmBridge(WorldNode):
         """Let the arm carry out an action; contract in the base class."""
         feedback = self._side.execute(
             action, lambda wanted: self._skills_of_arm.execute(wanted).feedback)
-        stamp_ns = self._camera.look(self._settings.look_timeout_s).stamp_ns
+        stamp_ns = self._camera.observe(self._settings.observe_timeout_s).stamp_ns
         return lambda: (feedback, stamp_ns)
 
     def _wait_for_hardware(self) -> None:

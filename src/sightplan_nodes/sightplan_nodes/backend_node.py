@@ -259,12 +259,13 @@ class BackendNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the service."""
         group = ReentrantCallbackGroup()
+        offered: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+            (CarryOver, '~/carry_over', self._carry_over),
+            (self._service_type, self._service_name, self._answer))
         self._offered = [
             self.create_service(kind, name, guarded(self, kind.Response, callback),
                                 callback_group=group)
-            for kind, name, callback in (
-                (CarryOver, '~/carry_over', self._carry_over),
-                (self._service_type, self._service_name, self._answer))]
+            for kind, name, callback in offered]
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -36,6 +36,8 @@ class GrounderNode(BackendNode):
     Parameters: see GrounderSettings. For the rest see BackendNode.
     """
 
+    settings: GrounderSettings
+
     def __init__(self, **node_arguments: Any) -> None:
         """Declare the parameters; see the class."""
         super().__init__(names.GROUNDER, GrounderSettings, Ground, '~/ground', **node_arguments)

@@ -35,7 +35,7 @@ from sightplan.model import (
 from sightplan.records import RunStore, topics
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
-from sightplan.records.messages import EventReader, message_types
+from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.records.truth import NotedTruth, TruthReply
 from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
@@ -43,7 +43,7 @@ from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import introduce
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import RosTruth, TruthSettings, raw_stamp_ns
+from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 

@@ -352,7 +352,7 @@ class OperatorConsole(Node):
 
     def _is_crowded(self, keys: str) -> bool:
         """Whether several arms have the same name; then says that these keys do nothing."""
-        arms = self.count_publishers(self._topic)
+        arms = int(self.count_publishers(self._topic))
         if arms > 1:
             self._say(f'{arms} nodes publish {self._topic}: which arm would be meant? {keys} does '
                       'nothing until one of them is left (s asks all of them to stop). Give each '

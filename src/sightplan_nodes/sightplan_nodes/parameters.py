@@ -20,10 +20,10 @@ def _descriptor(field: SettingField) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(description=field.description, read_only=True)
     if field.choices is not None:
         descriptor.additional_constraints = f'one of: {", ".join(field.choices)}'
-    if field.type is float and None not in (field.low, field.high):
+    if field.type is float and field.low is not None and field.high is not None:
         descriptor.floating_point_range = [
             FloatingPointRange(from_value=float(field.low), to_value=float(field.high))]
-    if field.type is int and None not in (field.low, field.high):
+    if field.type is int and field.low is not None and field.high is not None:
         descriptor.integer_range = [
             IntegerRange(from_value=int(field.low), to_value=int(field.high), step=1)]
     return descriptor

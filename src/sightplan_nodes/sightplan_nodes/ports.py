@@ -6,6 +6,7 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -283,6 +284,12 @@ class _ModelClient:
         return reply
 
 
+@functools.lru_cache(4096)
+def _question_to_msg(question: Question) -> msg.Question:
+    """A question as a message; the same ones come with every observation of an episode."""
+    return conversions.question_to_msg(question)
+
+
 class RosGrounder(_ModelClient):
     """The port Grounder over the node grounder."""
 
@@ -297,7 +304,7 @@ class RosGrounder(_ModelClient):
                prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image; contract in the port."""
         request = Ground.Request(
-            questions=[conversions.question_to_msg(question) for question in questions],
+            questions=[_question_to_msg(question) for question in questions],
             prompt=conversions.prompt_to_msg(prompt or BARE))
         reply = self._ask(request, observation,
                           self._deadlines.ground_s if timeout_s is None else timeout_s)

@@ -449,8 +449,8 @@ class SimBridge(WorldNode):
         return fill
 
     def is_untouched(self) -> bool:
-        """Whether the arm, if there is one, is ready."""
-        return self._side is None or self._side.is_ready()
+        """Whether nobody else moves the arm, if there is one, and it is ready."""
+        return not self._driven and (self._side is None or self._side.is_ready())
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
         """Let the world carry out an action; contract in the base class."""

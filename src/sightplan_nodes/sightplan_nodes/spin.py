@@ -35,7 +35,7 @@ PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
 """Process id of the launcher, set by it: the nodes end when it is gone."""
 
 _PR_SET_PDEATHSIG = 1
-_SWITCH_S = 0.0005
+SWITCH_S = 0.0005
 """So long a thread keeps another one waiting [s]: a request goes from thread to thread, and
 Python's own 5 ms at each turn would be most of what it costs."""
 
@@ -121,7 +121,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
     """
     _die_with_parent()
     logging.basicConfig(level=logging.WARNING, format='[%(levelname)s] [%(name)s] %(message)s')
-    sys.setswitchinterval(_SWITCH_S)
+    sys.setswitchinterval(SWITCH_S)
     stop = _Stop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
@@ -168,7 +168,7 @@ def _close(node: Node, executor: SingleThreadedExecutor, stop_signal: int) -> No
     close = getattr(node, 'close', None)
     if close is None:
         return
-    node.stop_signal = stop_signal  # type: ignore[attr-defined]
+    node.stop_signal = stop_signal
     closer = threading.Thread(target=close, name='close', daemon=True)
     closer.start()
     while closer.is_alive() and rclpy.ok():

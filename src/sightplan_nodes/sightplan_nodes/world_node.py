@@ -83,9 +83,17 @@ class WorldNode(Node):
     def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Build a problem's initial state for an episode, in the worker's thread.
 
+        Args:
+            problem: as it was loaded, or, for an episode that is begun once more, as ``keep``
+                has kept it.
+
         Returns:
             what shows it, in the executor's thread.
         """
+
+    def keep(self, problem: LoadProblem.Request) -> LoadProblem.Request:
+        """What to keep of a problem, for an episode that is begun once more."""
+        return problem
 
     @abstractmethod
     def begin(self) -> Callable[[ResetWorld.Response], None]:
@@ -171,7 +179,7 @@ class WorldNode(Node):
 
     def _load(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Build the world of an episode, in the worker's thread."""
-        self._problem, self._built, self.by_agent = problem, False, False
+        self._problem, self._built, self.by_agent = self.keep(problem), False, False
         show = self.build(problem)
         self._built = True
         return show

@@ -11,7 +11,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sensor_msgs.msg import JointState as JointStateMsg
-from sightplan_interfaces.srv import LoadProblem
+from sightplan_interfaces.srv import LoadProblem, ResetWorld
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from sightplan.model import Feedback, FeedbackStatus
@@ -70,7 +70,10 @@ class Driver:
             node.create_subscription(JointTrajectoryMsg, topic(name), take, qos.COMMANDS)
         self.setups: list[LoadProblem.Request] = []
         self.setup_error: Exception | None = None
-        node.create_service(LoadProblem, names.setup_service(names.SIMULATED), self._setup)
+        self.again: list[ResetWorld.Request] = []
+        service = names.setup_service(names.SIMULATED)
+        node.create_service(LoadProblem, service, self._setup)
+        node.create_service(ResetWorld, names.reset(service.rpartition('/')[0]), self._reset)
         node.create_timer(0.01, self.measure)
         node.create_timer(0.05, self.film)
 
@@ -123,6 +126,10 @@ class Driver:
         if self.setup_error is not None:
             from sightplan_nodes.failures import fill_error
             return fill_error(response, self.setup_error)
+        return response
+
+    def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response):
+        self.again.append(request)
         return response
 
 

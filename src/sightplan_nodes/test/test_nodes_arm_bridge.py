@@ -29,7 +29,7 @@ from sightplan.model import (
 )
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.skills import load_skills
-from sightplan_nodes import arm_side, conversions, names, qos
+from sightplan_nodes import arm_side, calls, conversions, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.failures import raise_error
@@ -124,6 +124,7 @@ def bench(tmp_path, monkeypatch):
     @contextlib.contextmanager
     def make(seconds: dict[str, float] | None = None, change=lambda driver: None,
              **settings: object):
+        monkeypatch.setattr(calls, '_NO_PARAMETERS_S', 0.05)  # the driver's node has another name
         made = Bench(tmp_path, monkeypatch, seconds or {}, settings)
         change(made.driver)
         with spinning(made.bridge, made.driver.node, made.client.node, made.agent):
@@ -144,19 +145,21 @@ def test_only_the_setup_is_told_the_initial_state(bench) -> None:
         assert reply.error_code == 0, reply.error_msg
         assert b.driver.setups[0].problem_pddl == text.replace(init, lie)
         assert b.driver.setups[0].seed == 3
+        first = b.client.reset()
+        assert first.error_code == 0, first.error_msg
+        assert (len(b.driver.setups), len(b.driver.again), len(b.skills.problems)) == (1, 0, 1)
         again = b.client.reset()
         assert again.error_code == 0, again.error_msg
-        assert b.driver.setups[1].problem_pddl == ''
-        assert b.driver.setups[1].episode_id == 'e'
+        assert [request.episode_id for request in b.driver.again] == ['e']
         told = list(b.skills.problems)
         assert len(told) == 2
         assert all(p.init == frozenset() and p.optimal_length is None for p in told)
         assert told[0].goal == FIRST.goal
         assert lie.strip() not in str(b.bridge.__dict__), 'it is forgotten'
-        assert not DOMAIN.parse_problem(b.bridge._given.problem_pddl, 'kept').init
+        assert not DOMAIN.parse_problem(b.bridge._problem.problem_pddl, 'kept').init
         other = b.client.reset('another')
-        assert 'no problem was given' in other.error_msg
-        assert len(b.driver.setups) == 2
+        assert 'no problem was loaded' in other.error_msg
+        assert (len(b.driver.setups), len(b.driver.again)) == (1, 1)
 
 
 def test_a_table_that_cannot_be_set_up_is_an_error(bench) -> None:

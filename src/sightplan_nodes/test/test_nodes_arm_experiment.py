@@ -34,9 +34,9 @@ class ArmOthers(Others):
             self.sim.declare_parameter(name, value)
         self.stopped_from = 10**6
 
-    def _reset(self, request, response):
-        super()._reset(request, response)
-        if len(self.resets) >= self.stopped_from:
+    def _load(self, request, response):
+        super()._load(request, response)
+        if len(self.loaded) >= self.stopped_from:
             fill_error(response, StoppedError('a person must re-arm it'))
         return response
 
@@ -50,9 +50,9 @@ class StoppedArm(ArmOthers):
         self.status = self.sim.create_publisher(msg.ArmStatus, '~/status', qos.LATCHED)
         self.status.publish(msg.ArmStatus(state=msg.ArmStatus.STOPPED))
 
-    def _reset(self, request, response):
-        super()._reset(request, response)
-        if len(self.resets) == 1:
+    def _load(self, request, response):
+        super()._load(request, response)
+        if len(self.loaded) == 1:
             assert response.error_code == StoppedError.code
             self.stopped_from = 10**6
             self.sim.create_timer(1.0, lambda: self.status.publish(
@@ -87,7 +87,7 @@ def test_a_run_waits_until_an_arm_that_was_stopped_before_is_rearmed(run) -> Non
     """The arm is stopped again when the same command is given: a person must get the time."""
     others = StoppedArm()
     code, said = run(others)
-    assert (code, len(others.goals), len(others.resets)) == (0, 3, 4)
+    assert (code, len(others.goals), len(others.loaded)) == (0, 3, 4)
     assert 'for a person to re-arm it: r in the operator console' in said
 
 

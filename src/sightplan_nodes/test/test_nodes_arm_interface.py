@@ -25,7 +25,8 @@ KINDS: dict[str, Callable[[Node, str], list]] = {
 }
 
 
-SETUP = f'/{names.setup_service(names.SIMULATED)}'
+SETUP = {f'/{names.HARDWARE}/{service(names.SIM_BRIDGE)}'
+         for service in (names.load_problem, names.reset)}
 Part = tuple[str, str, str]
 
 
@@ -90,7 +91,7 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     only = {private(names.SIM_BRIDGE, what) for what in names.ONLY_SIMULATED}
     assert {(kind, what) for kind, what, _ in sim - arm} == {
         ('publishes' if what == names.CLOCK else 'serves', what) for what in only}
-    assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', SETUP)}
+    assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', what) for what in SETUP}
 
     shared = sim_qos.keys() & arm_qos.keys()
     assert len(shared) >= len(names.arm_interface(names.ARM_BRIDGE)) - 3, 'three are services'
@@ -124,4 +125,4 @@ def check_names(arm: set[Part]) -> None:
                  names.CAMERA_INFO, names.EXECUTE_SKILL, *names.arm_interface(world)):
         assert private(world, what) in there
     assert '/~/get_state' not in there
-    assert {what for kind, what, _ in arm if kind == 'asks'} <= {SETUP}
+    assert {what for kind, what, _ in arm if kind == 'asks'} <= SETUP

@@ -120,7 +120,7 @@ class Others:
         error = self.errors.get(len(self.goals))
         stop = ('plan_done' if error is None else
                 'cancelled' if isinstance(error, SpendingCapError) else 'error')
-        line = {'id': goal.episode_id, 'stop': stop,
+        line = {'id': goal.episode_id, 'kind': 'episode', 'stop': stop, 'cause': None,
                 'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:

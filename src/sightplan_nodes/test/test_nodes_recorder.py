@@ -226,7 +226,7 @@ def test_an_episode_is_scored_and_committed(bench: Callable) -> None:
     assert line['model'] == 'scripted'
     assert line['actions'][0]['outcome'] == 'outcome at 120', 'of that step, not of now'
     assert line['enumerations'] == [True]
-    assert (line['looks'], line['images'], line['images_missing']) == (2, 2, 0)
+    assert (line['observations'], line['images'], line['images_missing']) == (2, 2, 0)
     assert json.loads((b.out / 'episodes.jsonl').read_text()) == line
     assert json.loads((b.out / 'run.json').read_text())['identity'] == {'seed': 1}
     check_again(b.out, line)
@@ -351,7 +351,7 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
         b.agent.recorder.record(Observed(dataclasses.replace(seen, stamp_ns=60)))
         b.end(60)
         line = b.agent.result('e/1')
-    assert (line['images'], line['images_missing'], line['looks']) == (1, 1, 2)
+    assert (line['images'], line['images_missing'], line['observations']) == (1, 1, 2)
     topics = read(b.out / line['bag'])
     for topic, value in (('/camera/image_raw', 50), ('/camera/image_labelled', 7)):
         (image,) = topics[topic]

@@ -18,7 +18,8 @@ ANSWERERS = 'sightplan.answerers'
 
 _POLICY = {'Settings': (), 'Policy': ('needs_truth', 'needs_grounder', 'needs_planner',
                                       'needs_visual_planner', 'prompt')}
-_ANSWERER = {'Settings': (), 'Answerer': ('needs_truth', 'needs_model', 'prompt')}
+_ANSWERER = {'Settings': (), 'Answerer': ('needs_truth', 'needs_model', 'looks', 'prompt',
+                                        'suite_prompt')}
 
 
 def method_names() -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -297,8 +296,9 @@ class Setting:
 def _domain_named(text: str) -> str | None:
     """The installed domain that a problem's text names; None without one."""
     from sightplan.domains import domain_names
-    named = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
-    return named.group(1) if named and named.group(1) in domain_names() else None
+    from sightplan.domains.problem_files import named_domain
+    named = named_domain(text)
+    return named if named in domain_names() else None
 
 
 def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Constraints | None]:

@@ -41,9 +41,9 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.settings import SettingField
+from sightplan.planning.splits import PLAN_TIMEOUT_S, draw_split
 
 _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
-_PLAN_TIMEOUT_S = 30.0
 _MOST_PICTURES = 400
 _LARGEST_PICTURE = 2048
 _LARGEST_SHEET_MP = 100
@@ -215,27 +215,6 @@ def generate_problems(arguments: argparse.Namespace) -> Result:
                 for seed, problem in seeds]}, DONE
 
 
-def draw_split(domain: Domain, name: str) -> tuple[Any, list[tuple[int, Problem]]]:
-    """Draw a split of the benchmark again: the generator's settings, seeds and problems.
-
-    The lengths of the default planner's plans decide with which candidates are kept.
-
-    Raises:
-        PlannerError: the planner could not be started.
-    """
-    from sightplan.planning.symbolic import FastDownwardPlanner
-    split = domain.generator.SPLITS[name]
-    with FastDownwardPlanner() as planner:
-        def accept(problem: Problem) -> bool:
-            task = PlanningTask(domain.pddl, domain.write_problem(problem))
-            result = planner.plan(task, _PLAN_TIMEOUT_S)
-            return (result.status is PlanningStatus.SOLVED
-                    and bool(split.accepts(problem, len(result.plan))))
-
-        return split.settings, list(domain.generator.generate(
-            domain, split.settings, split.count, accept=accept))
-
-
 def find_problem(domain: Domain, name: str) -> Problem:
     """A problem by ``SPLIT/NAME`` or by its file.
 
@@ -270,7 +249,7 @@ def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
                 return PlanningResult(PlanningStatus.SOLVED, plan)
     with FastDownwardPlanner(PlannerSettings(search=_SHORTEST)) as planner:
         return planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)),
-                            _PLAN_TIMEOUT_S)
+                            PLAN_TIMEOUT_S)
 
 
 def show_problem(arguments: argparse.Namespace) -> Result:

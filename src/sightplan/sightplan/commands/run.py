@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 
     what = parser.add_argument_group('what to run')
     add(what, 'suite', metavar='NAME|FOLDER')
-    add_domain(what)
+    add_domain(what, optional=True)
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
@@ -117,6 +117,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     from sightplan.runs.suite import SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
+    domain = values.pop('domain')
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
         values['backend'] = 'noisy_oracle'
@@ -124,6 +125,11 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     suite = load_suite(values['suite']) if values['suite'] else None
     samples = suite.module('samples') if suite is not None and suite.kind == SAMPLES else None
     method_settings = policy_settings if samples is None else answerer_settings
+    suite_pairs = list(arguments.suite_option)
+    if domain is not None and samples is None:
+        values['domain'] = domain
+    elif domain is not None:
+        suite_pairs.append(f'domain={domain}')
     return RunSettings(
         **values,
         backend_options=read_options(
@@ -131,7 +137,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
         method_options=read_options(
             arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),
-        suite_options=read_options(arguments.suite_option, getattr(samples, 'Settings', None),
+        suite_options=read_options(suite_pairs, getattr(samples, 'Settings', None),
                                    '--suite-option'))
 
 
@@ -230,8 +236,8 @@ def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(('all questions', f'{summary["questions"]}'
                       + (f', {summary["unparsed"]} unreadable answers'
                          if summary['unparsed'] else '')))
-    if summary['told']:
-        facts = summary['told_per_episode'] or 0
+    if summary['privileged_facts']:
+        facts = summary['privileged_facts_per_episode'] or 0
         lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
     lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
     if summary['failures']['causes']:

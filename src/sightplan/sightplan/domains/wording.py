@@ -27,7 +27,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         line = mark.line + 1 if mark else 1
-        raise DomainError(f'{path}:{line}: not YAML: {error} (mend the syntax)') from error
+        raise DomainError(f'{path}:{line}: not YAML: {error} (correct the syntax)') from error
     if not isinstance(data, dict):
         raise DomainError(f'{path}:1: not a mapping (write "key: value" lines)')
     return data

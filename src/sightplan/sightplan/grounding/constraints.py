@@ -207,7 +207,7 @@ class _Reader:
         except yaml.YAMLError as error:
             mark = getattr(error, 'problem_mark', None)
             raise DomainError(f'{self._source}:{mark.line + 1 if mark else 1}: not YAML: {error} '
-                              '(mend the syntax; patterns stand in quotes)') from error
+                              '(correct the syntax; patterns stand in quotes)') from error
         except RecursionError as error:
             raise DomainError(f'{self._source}:1: nested too deep (flatten it)') from error
         if root is None:

@@ -101,7 +101,7 @@ class WorldSolver:
             solver.parameters.max_deterministic_time = math.inf
             status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            raise DomainError('the constraints allow no state of this problem at all (mend '
+            raise DomainError('the constraints allow no state of this problem at all (correct '
                               'constraints.yaml: "sightplan constraints check" tells which rule)')
         return np.array([solver.boolean_value(v) for v in variables[:self._n]], np.bool_)
 

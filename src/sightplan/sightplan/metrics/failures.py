@@ -216,7 +216,7 @@ class _Episode:
                 answers: Sequence[Mapping[str, Any]] = ()) -> Failure:
         """A failure, shown by the image of its first answer, else of its step, else the last."""
         number, action = self.used, ''
-        look = self.line.get('last_look') or {}
+        look = self.line.get('last_observation') or {}
         image = str(look.get('image_id') or ''), int(look.get('stamp_ns') or 0)
         if isinstance(step, _Step):
             number, action = step.index, step.action
@@ -284,11 +284,11 @@ class _Episode:
                         f'{_say(answers)}.')
 
     def _executed(self, step: _Step) -> _Setback | None:
-        if step.effects == 'alarm_wrong':
+        if step.effects == 'false_positive':
             return _Setback(step, Cause.EFFECT_MISREAD, step.misled,
                             f'{step.action} did what it should, but {_say(step.misled)}, and '
                             f'the method started over.')
-        if step.effects != 'alarm_right':
+        if step.effects != 'true_positive':
             return None
         if step.outcome not in ('success', ''):
             return _Setback(step, None, (), f'{step.action} went wrong in the world.')
@@ -306,7 +306,7 @@ class _Episode:
         at = max((int(s) for s in self.line.get('enumerated_at') or () if int(s) <= step.index),
                  default=0)
         return next((earlier for earlier in reversed(self.steps[at:step.index])
-                     if earlier.effects == 'quiet_wrong' and earlier.misled), None)
+                     if earlier.effects == 'false_negative' and earlier.misled), None)
 
     def still_misread(self, answers: Sequence[Mapping[str, Any]]) -> bool:
         """Whether what was misread was misread again when all was asked after it, if it was."""
@@ -426,7 +426,7 @@ def _missed_effect(episode: _Episode) -> Failure | None:
         return None
     planned = max((start for start in episode._starts if start <= episode.used), default=0)
     for step in reversed(episode.steps[planned:]):
-        if step.effects == 'quiet_wrong' and step.misled:
+        if step.effects == 'false_negative' and step.misled:
             return episode.judged(
                 Cause.EFFECT_MISREAD, f'{step.action} did not do what it should, which was '
                 f'missed: {_say(step.misled)}.', step, step.misled)

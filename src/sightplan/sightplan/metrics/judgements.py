@@ -22,11 +22,11 @@ from sightplan.model import (
     Verdict,
 )
 
-CHECKS = ('alarm_right', 'alarm_wrong', 'quiet_right', 'quiet_wrong')
-"""Checks of an action by their outcome: alarm (an answer differs from what was expected) or quiet,
-right or wrong by the truth of the same atoms."""
+CHECKS = ('true_positive', 'false_positive', 'true_negative', 'false_negative')
+"""Checks of an action by their outcome: positive where an answer differs from what was expected,
+true where that is so by the truth of the same atoms."""
 
-_GRAVITY = ('quiet_right', 'alarm_right', 'quiet_wrong', 'alarm_wrong')
+_GRAVITY = ('true_negative', 'true_positive', 'false_negative', 'false_positive')
 
 Judged = dict[str, Any]
 """An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (yes, no, unparsed),

@@ -85,8 +85,8 @@ class EpisodeScorer:
         elif self._spec is None:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
         elif isinstance(event, Observed):
-            self._line['looks'] += 1
-            self._line['told'] += len(event.observation.told)
+            self._line['observations'] += 1
+            self._line['privileged_facts'] += len(event.observation.told)
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
             self._looked(event.observation)
         elif isinstance(event, BeliefUpdated):
@@ -117,8 +117,9 @@ class EpisodeScorer:
         ``effects`` was worth (one of ``CHECKS``), and the wrong answers that ``misled`` the method
         there. ``goal_unmet`` are the literals of the goal that did not hold at the end, each with
         the last answer about it. ``privileged`` says when facts about what is out of view were
-        told, ``told`` how many came with all looks. ``proposals`` counts the replies of a
-        planning model by status; ``usage`` is what the models cost, None where nobody counted.
+        provided, ``privileged_facts`` how many came with all observations. ``proposals`` counts
+        the replies of a planning model by status; ``usage`` is what the models cost, None where
+        nobody counted.
         ``failure`` says why an episode that is not solved failed, see ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
         by bin: number, sum of the probabilities, number of true atoms; empty without any.
@@ -152,15 +153,15 @@ class EpisodeScorer:
             'max_actions': spec.max_actions,
             'failure_probability': spec.failure_probability,
             'stop_at_goal': spec.stop_at_goal,
-            'privileged': spec.privileged.value, 'told': 0,
+            'privileged': spec.privileged.value, 'privileged_facts': 0,
             'optimal_length': spec.problem.optimal_length,
             'measures': {}, 'cause': None, 'answer': [],
             'stop': '', 'message': '', 'error': None,
             'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'invalid': 0,
-            'remaining': 0, 'withheld_rightly': 0,
+            'remaining': 0, 'withheld_true_positive': 0,
             'plans': [], 'actions': [],
             'actions_right': 0, 'actions_counted': 0,
-            'looks': 0,
+            'observations': 0,
             'questions': 0,
             'predicates': {},
             'wrong': [],
@@ -171,7 +172,7 @@ class EpisodeScorer:
             'usage': None,
             'checks': {},
             'beliefs': [],
-            'last_look': None,
+            'last_observation': None,
             'goal_unmet': [],
             'failure': None,
             'timings_s': {},
@@ -194,7 +195,7 @@ class EpisodeScorer:
         return state
 
     def _looked(self, observation: Observation) -> None:
-        self._line['last_look'] = {'image_id': observation.image_id,
+        self._line['last_observation'] = {'image_id': observation.image_id,
                                    'stamp_ns': observation.stamp_ns}
 
     def _spent(self, event: Asked | Proposed) -> None:
@@ -257,8 +258,8 @@ class EpisodeScorer:
             line['enumerated_at'].append(line['steps'])
         elif event.purpose in (AskPurpose.PRECONDITION, AskPurpose.EFFECT):
             checks = line['checks'].setdefault(event.purpose.value, dict.fromkeys(CHECKS, 0))
-            check = (f'{"alarm" if alarm else "quiet"}_'
-                     f'{"right" if alarm == true_alarm else "wrong"}')
+            check = (f'{"true" if alarm == true_alarm else "false"}_'
+                     f'{"positive" if alarm else "negative"}')
             checks[check] += 1
             if event.purpose is AskPurpose.PRECONDITION:
                 self._preconditions_right = all_right
@@ -268,10 +269,10 @@ class EpisodeScorer:
                 step = line['actions'][-1]
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
-                    'alarm_wrong': [j for j in false_alarms
+                    'false_positive': [j for j in false_alarms
                                     if j['answer'] != Verdict.UNPARSED.value],
-                    'alarm_right': self._judgements.behind(event.action, line['steps']),
-                    'quiet_wrong': missed}.get(check, []))
+                    'true_positive': self._judgements.behind(event.action, line['steps']),
+                    'false_negative': missed}.get(check, []))
 
     def _planned(self, event: Planned) -> None:
         result = event.result
@@ -309,8 +310,8 @@ class EpisodeScorer:
             except InfrastructureError as error:
                 self._failure = self._failure or f'no ground truth: {error}'
         elif status is FeedbackStatus.WITHHELD and self._precondition_broken:
-            line['withheld_rightly'] += 1
-        look = line['last_look'] or {'image_id': '', 'stamp_ns': 0}
+            line['withheld_true_positive'] += 1
+        look = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
         entry = {
             'action': str(event.action) if event.action is not None else self._named,
             'status': status.value, 'outcome': outcome,

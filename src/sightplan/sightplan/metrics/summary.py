@@ -16,7 +16,7 @@ from sightplan.metrics.measures import scored, solved
 from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
-_STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_rightly', 'invalid')
+_STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive', 'invalid')
 _USAGE = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
 
 
@@ -48,9 +48,9 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
           each (see ``metrics.failures``), and ``shares`` of the failed episodes;
-        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``looks``; ``told``,
-          the number of facts about what is out of view that were granted with them, and
-          ``told_per_episode``;
+        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``observations``;
+          ``privileged_facts``, the number of facts about what is out of view that were granted
+          with them, and ``privileged_facts_per_episode``;
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
           and ``interval95`` of the probabilities believed at each step, ``n`` of them;
         * ``stops``: how often each reason ended an episode;
@@ -93,9 +93,9 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     summary['questions_per_episode'] = _mean(line['questions'] for line in known)
     summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
                               for counts in table.values())
-    summary['looks'] = sum(line['looks'] for line in lines)
-    summary['told'] = sum(line['told'] for line in lines)
-    summary['told_per_episode'] = _mean(line['told'] for line in known)
+    summary['observations'] = sum(line['observations'] for line in lines)
+    summary['privileged_facts'] = sum(line['privileged_facts'] for line in lines)
+    summary['privileged_facts_per_episode'] = _mean(line['privileged_facts'] for line in known)
     believed = belief_reliability(known)
     summary['belief_reliability'] = None if believed is None else {
         'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}

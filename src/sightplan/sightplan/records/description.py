@@ -11,7 +11,7 @@ from sightplan.model import InputError
 from sightplan.model.journal import StorageError
 from sightplan.model.whole_files import replacing
 
-FORMAT = 1
+FORMAT = 3
 _OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged', 'bags', 'prompts', 'questions')
 """Mappings of an identity whose keys are the user's."""
 _MOST_NAMED = 5

@@ -231,7 +231,7 @@ class Estimating:
 
 
 def options_of(method: str, options: Mapping[str, str], read: Any) -> dict[str, Any]:
-    """Those of some options that a method has, as values of their types; see ``commands.frame.read_options``."""
+    """The options that a method has, as values of their types; see ``commands.frame``."""
     cls = type(policy_settings(method))
     own = {f.name for f in settings_fields(cls)}
     found: dict[str, Any] = read([f'{k}={v}' for k, v in options.items() if k in own], cls,

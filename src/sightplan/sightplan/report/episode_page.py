@@ -551,10 +551,10 @@ def _act(action: str, status: str, entry: Mapping[str, Any], message: str = '',
     if entry.get('proposal'):
         facts.append(words(str(entry['proposal'])))
     check = entry.get('effects')
-    if check and check != 'quiet_right':
-        facts.append({'alarm_right': 'its check noticed rightly that effects were missing',
-                      'alarm_wrong': 'its check raised a false alarm',
-                      'quiet_wrong': 'its check missed that effects were missing'}.get(
+    if check and check != 'true_negative':
+        facts.append({'true_positive': 'its check noticed rightly that effects were missing',
+                      'false_positive': 'its check raised a false alarm',
+                      'false_negative': 'its check missed that effects were missing'}.get(
                           str(check), words(str(check))))
     became = f': {status}' + (f', in truth {words(outcome)}' if outcome not in _GOOD else '')
     return Block('act', f'{action}{became}', took, facts=tuple(facts), good=good)
@@ -597,7 +597,7 @@ def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if line.get('failure_probability'):
         yield 'actions that fail', f'{line["failure_probability"]:.0%}'
     if line.get('privileged', 'none') != 'none':
-        yield 'told', f'{line["privileged"]}, {line.get("told", 0)} facts'
+        yield 'told', f'{line["privileged"]}, {line.get("privileged_facts", 0)} facts'
     if line.get('stop_at_goal'):
         yield 'stops at the goal', 'yes'
 

@@ -351,8 +351,14 @@ def _read(folder: Path, changed_ns: int) -> Suite:
     return suite
 
 
-@functools.cache
 def _root() -> Path:
+    """Where suites are looked for by name."""
+    return _ours()
+
+
+@functools.cache
+def _ours() -> Path:
+    """The folder of our own suites."""
     spec = importlib.util.find_spec(_PACKAGE)
     assert spec is not None and spec.submodule_search_locations
     return Path(next(iter(spec.submodule_search_locations)))
@@ -361,7 +367,7 @@ def _root() -> Path:
 @functools.cache
 def _package(folder: Path) -> str:
     """Name of the package whose modules are a suite's; one from a path gets a name of its own."""
-    if folder.parent == _root():
+    if folder.parent == _ours():
         return f'{_PACKAGE}.{folder.name}'
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
     package = ModuleType(f'_sightplan_suite_{digest}')

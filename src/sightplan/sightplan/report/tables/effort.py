@@ -94,9 +94,9 @@ def _unreadable(line: Line) -> float | None:
 _COSTS: tuple[tuple[str, str, Kind, Callable[[Line], float | None]], ...] = (
     ('questions', 'questions', 'number', _field('questions')),
     ('unreadable', 'unreadable replies', 'number', _unreadable),
-    ('looks', 'looks', 'number', _field('looks')),
+    ('observations', 'observations', 'number', _field('observations')),
     ('actions', 'actions', 'number', _field('steps')),
-    ('told', 'facts told', 'number', _field('told')),
+    ('privileged_facts', 'privileged facts', 'number', _field('privileged_facts')),
     ('requests', 'requests', 'number', _usage('requests')),
     ('prompt_tokens', 'tokens in', 'number', _usage('prompt_tokens')),
     ('completion_tokens', 'tokens out', 'number', _usage('completion_tokens')),

@@ -33,10 +33,10 @@ from sightplan.model import (
 )
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.pictures import read_picture, write_picture
 from sightplan.runs.samples import KnownState, Samples
 from sightplan.runs.suite import CheckReport, load_suite
 from sightplan.suites.predicates.drawing import Scene, Studio
+from sightplan.vlm.backends._images import encode, read_image
 
 SPLITS = ('simple', 'medium', 'hard')
 FILE = 'samples.jsonl'
@@ -152,16 +152,21 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
     for split in SPLITS:
         for name in domains(settings):
             for image, found in draw(name, split, count, seed):
-                write_picture(out / found[0].picture, image)
+                _write(out / found[0].picture, encode(image, 'png'))
                 pictures += 1
                 rows += found
-    try:
-        (out / FILE).write_text(''.join(f'{json.dumps(row.model_dump())}\n' for row in rows),
-                                encoding='utf-8', newline='\n')
-    except OSError as error:
-        raise InputError(f'{out / FILE}: cannot be written ({error.strerror}); choose another '
-                         'folder') from error
+    lines = ''.join(f'{json.dumps(row.model_dump())}\n' for row in rows)
+    _write(out / FILE, lines.encode())
     return {'samples': len(rows), 'pictures': pictures, 'true': sum(row.truth for row in rows)}
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written ({error.strerror}); choose another folder'
+                         ) from error
 
 
 def domains(settings: Settings) -> tuple[str, ...]:
@@ -190,7 +195,7 @@ def _rows(domain: Domain, split: str, number: int, scene: Scene) -> list[Row]:
     return [Row(id=f'{place}/{atom.predicate}({",".join(atom.args)})',
                 picture=f'pictures/{place}.png',
                 question=domain.question(atom).text, atom=str(atom), truth=atom in scene.state,
-                split=split, domain=domain.name, image=image) for atom in scene.atoms]
+                split=split, domain=domain.reference, image=image) for atom in scene.atoms]
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -255,7 +260,7 @@ def _atom(text: str, where: str) -> Atom:
 
 
 def _picture(folder: Path, row: Row) -> NDArray[np.uint8]:
-    image = read_picture(folder / row.picture)
+    image = read_image(folder / row.picture)
     found = Observation(image).image_id
     if row.image and found != row.image:
         raise InputError(f'{folder / row.picture}: shows something else than when {FILE} was '

@@ -29,7 +29,7 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     except UnidentifiedImageError as error:
         raise InputError(f'{path}: is not a picture that can be read (give a PNG or JPEG '
                          f'file)') from error
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(f'{path}: cannot be read: {getattr(error, "strerror", None) or error} '
                          f'(give a PNG or JPEG file)') from error
 
