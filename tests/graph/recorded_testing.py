@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import summarise
+from sightplan.metrics import summarise_episodes
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records.recorded import read_episodes
 from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
@@ -28,4 +28,4 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
         assert {key: value for key, value in again.items() if key != 'failure'} == {
             key: value for key, value in line.items()
             if key != 'failure' and key not in NOT_COMPARED}
-    assert summarise(scores) == summarise(lines)
+    assert summarise_episodes(scores) == summarise_episodes(lines)
