@@ -256,7 +256,7 @@ def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):
     Reader(text)
     strip, tiles = text.index('<section class="strip">'), text.index('class="tiles"')
     assert strip < tiles < text.index('<table')
-    assert text[strip:tiles].count('<img src="data:image/jpeg;base64,') == line['steps'] + 1
+    assert text[strip:tiles].count('<img src="data:image/jpeg;base64,') == line['steps']
     assert all(entry['action'].split()[0] in text[strip:tiles] for entry in line['actions'])
     assert 'class="strip"' not in build(results, make_tables(results)).html, 'without a bag'
 
