@@ -153,7 +153,11 @@ def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Fo
     """
     found = folders(root, marker, group)
     if name not in found and ('/' in name or Path(name).expanduser().is_dir()):
-        path = Path(name).expanduser().resolve()
+        try:
+            path = Path(name).expanduser().resolve()
+        except (ValueError, RuntimeError) as error:  # no file can be called so; no such user
+            raise InputError(f'{kind} {name!r}: is no folder ({error}); correct the name'
+                             ) from error
         if not (path / marker).is_file():
             raise InputError(f'{kind} {name!r}: {path / marker} is missing; give the folder that '
                              f'holds it')
