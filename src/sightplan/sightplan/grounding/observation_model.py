@@ -5,7 +5,7 @@ An answer's likelihood depends on the truth of its atom alone:
 * an answer is unreadable with P(unreadable | truth), else "yes" with P(yes | truth);
 * errors persist, as those of real models do. About a *new* image, while the truth is the same, a
   wrong answer is wrong again with probability r, never below the error rate e, and a right one
-  turns wrong with probability e (1 - r) / (1 - e), so that the long-run share of errors stays e;
+  turns wrong with probability e (1 - r) / (1 - e), so that the long-run error rate stays e;
 * about the *same* image an answer says nothing new: callers must not count it again.
 
 Rates come from labelled answers, from answers alone (``sightplan.grounding.calibration``), or are
@@ -17,9 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +29,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
 from sightplan.model.reading import Record, read_file
+from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -126,14 +125,14 @@ class AnswerRates:
 
 @dataclass(frozen=True, slots=True)
 class ActionReliability:
-    """What happens when an applicable action is executed; the three shares sum to 1.
+    """What happens when an applicable action is executed; the three fractions sum to 1.
 
     Attributes:
         success: its effects happen, each as reliably as ``effect`` says.
         no_op: nothing happens.
         slip: it does what the same schema with one other argument would do.
         effects: P(effect holds | success) by predicate and sign, where it is not 1.
-        n: executions behind the shares.
+        n: executions behind the fractions.
     """
 
     success: float = 0.95
@@ -234,7 +233,7 @@ class ObservationModel:
             last: the last answer about the atom; after an UNPARSED one the answer counts as a
                 first one.
             p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
-                probabilities, in the share that repeating leaves of a verdict's weight; an
+                probabilities, in the fraction that repeating leaves of a verdict's weight; an
                 answer that differs from the last one counts by its verdict.
             p_no: likewise.
 
@@ -249,8 +248,8 @@ class ObservationModel:
             return low, high
         first = rates.chances(verdict)
         weight = math.log(first[1] / first[0])
-        share = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
-        return _with_ratio((low, high), share * rates.platt.log_ratio(p_yes, p_no))
+        fraction = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
+        return _with_ratio((low, high), fraction * rates.platt.log_ratio(p_yes, p_no))
 
     def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
         """P(yes | atom false), P(yes | atom true) of a readable answer; ``last`` as above."""
@@ -314,23 +313,15 @@ class ObservationModel:
         path = user_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n'
+            if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
+                path.write_text(text, 'utf-8')
+            else:
+                with replacing(path.resolve(), synced=True) as whole:
+                    whole.write_text(text, 'utf-8')
         except OSError as error:
             raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
                              f'file') from error
-
-
-def _replace(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
-        path.write_text(text, 'utf-8')
-        return
-    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f'.{path.name}.') as folder:
-        temporary = Path(folder, path.name)
-        with temporary.open('w', encoding='utf-8') as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path.resolve())
 
 
 def read_observation_model(path: Path | str) -> ObservationModel:
@@ -367,8 +358,8 @@ def without_seed(model: str) -> str:
 def logit(p_yes: float, p_no: float) -> float:
     """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
     total = p_yes + p_no
-    share = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
-    return math.log(share / (1.0 - share))
+    fraction = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
+    return math.log(fraction / (1.0 - fraction))
 
 
 def clip(rate: float) -> float:
@@ -391,8 +382,8 @@ def _rates_json(rates: AnswerRates) -> dict[str, Any]:
 
 def _action_json(action: ActionReliability) -> dict[str, Any]:
     return {**{name: getattr(action, name) for name in (*_SHARES, 'n')},
-            'effects': {f'{predicate} {"+" if positive else "-"}': share
-                        for (predicate, positive), share in sorted(action.effects.items())}}
+            'effects': {f'{predicate} {"+" if positive else "-"}': fraction
+                        for (predicate, positive), fraction in sorted(action.effects.items())}}
 
 
 # ------------------------------------------------------------------------------------- the file
