@@ -84,7 +84,7 @@ class Studio(HouseholdWorld):
         """Do it, for good or ill."""
         episode = self._current()
         if bungled:
-            outcome = episode.actions.bungle(action, episode.robot, rng)
+            outcome = episode.actions.fail(action, episode.robot, rng)
         else:
             outcome = episode.actions.perform(
                 action, episode.robot, episode.model.effects(action, episode.states[-1]), rng)

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import InputError
+from sightplan.model import Atom, InputError, Question
+from sightplan.model.sample import Sample, SampleReply
 from sightplan.report.conditions import laid_down
 from sightplan.runs import RunSettings, load_suite, problems_sha256, select_problems
+from sightplan.runs.samples import score_reply
 
 SPLITS = ('simple', 'medium', 'hard')
 
@@ -23,12 +25,14 @@ def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0) -
             'no_asked': asked - true, 'no_right': right - yes_right, 'unparsed': unparsed}
 
 
-def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
+def line(number: int = 0, solved: bool = True, *, scored: bool = True,
+         **fields: Any) -> dict[str, Any]:
     """A line of results as the scorer writes it: problem ``p<number>`` of split simple."""
-    split = fields.get('split', 'simple')
+    domain, split = fields.get('domain', 'blocksworld'), fields.get('split', 'simple')
+    problem = f'{domain}/{split or "-"}/p{number}'
     found: dict[str, Any] = {
-        'id': f'blocksworld/{split or "-"}/p{number}#0', 'suite': 'viplan', 'kind': 'episode',
-        'cluster': f'blocksworld/{split or "-"}/p{number}', 'domain': 'blocksworld',
+        'id': f'{problem}#0', 'suite': 'viplan', 'kind': 'episode', 'cluster': problem,
+        'domain': domain,
         'split': split, 'problem': f'p{number}', 'method': 'ground', 'model': '',
         'seed': 1000 + number, 'max_actions': 20, 'failure_probability': 0.0,
         'stop_at_goal': False, 'privileged': 'none', 'privileged_facts': 0, 'optimal_length': 2,
@@ -43,9 +47,27 @@ def line(number: int = 0, solved: bool = True, **fields: Any) -> dict[str, Any]:
         'failure': None if solved else {'cause': 'budget', 'step': 2, 'image_id': '',
                                         'evidence': {'text': '', 'answers': [],
                                                      'answer_count': 0}},
-        'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
+        'answer': [], 'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
     found.update(fields)
-    return {'measures': load_suite('viplan').module('scoring').measures(found, solved), **found}
+    measured = load_suite('viplan').module('scoring').measures(found, solved)
+    return {'measures': measured if scored else dict.fromkeys(measured),
+            'cause': (found['failure'] or {}).get('cause'), **found}
+
+
+def sample(number: int = 0, truth: bool = True, reply: str = 'Yes', p_yes: float | None = None,
+           **fields: Any) -> dict[str, Any]:
+    """A line of a sample of suite predicates, two to a picture, scored by the suite."""
+    suite = load_suite('predicates')
+    picture, atom = f'blocksworld/simple/{number // 2}', f'on b{number},c1'
+    question = Sample(f'{picture}/{atom}', 'simple', picture, (),
+                      Question(Atom.parse(atom), 'Is it?'), 'blocksworld')
+    answered = SampleReply(reply, p_yes, None if p_yes is None else 1 - p_yes)
+    return {'id': question.id, 'suite': 'predicates', 'kind': 'sample', 'cluster': picture,
+            'domain': 'blocksworld', 'split': 'simple', 'method': 'ask', 'model': 'eyes@1',
+            'seed': number, **score_reply(suite, question, truth, answered), 'error': None,
+            'usage': None, 'seconds': .5, 'reply': reply, 'p_yes': answered.p_yes,
+            'p_no': answered.p_no, 'truth': truth,
+            'details': {'atom': atom, 'predicate': 'on'}, **fields}
 
 
 def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effect: int = 0,
@@ -89,7 +111,8 @@ def identity(**fields: Any) -> dict[str, Any]:
     Problems and rules are the shipped ones of domain and split, unless others are given.
     """
     found: dict[str, Any] = {
-        'domain': 'blocksworld', 'domain_sha256': 'd0', 'questions_sha256': 'q0',
+        'suite': 'viplan', 'domain': 'blocksworld', 'domain_sha256': 'd0',
+        'questions_sha256': 'q0',
         'split': 'simple', 'method': 'ground',
         'backend': 'noisy_oracle', 'model': 'noisy_oracle(gpt-4.1/plain, seed 0)',
         'prompt': {'name': 'ground', 'sha256': 'r0'}, 'seed': 0, 'failure_probability': 0.0,

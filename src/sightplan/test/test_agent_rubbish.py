@@ -16,7 +16,7 @@ from sightplan.metrics import EpisodeScorer, summarise_episodes
 from sightplan.model import Asked, ProposalStatus, Proposed, StopReason, Verdict
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import RunStore
-from sightplan.runs import RunSettings, episodes, run
+from sightplan.runs import RunSettings, episodes, run, worlds
 from sightplan.vlm.api import make_backend
 from tiny_models import make_tiny_vlm
 
@@ -98,7 +98,8 @@ def test_rubbish_is_counted_as_such(backend, domain, method):
 def test_rubbish_about_rendered_pictures(tiny, domain, tmp_path, monkeypatch, method, stop,
                                          questions):
     """The whole way: from the settings through the world that draws to the files of the run."""
-    monkeypatch.setattr(episodes, 'load_domain', lambda *_: domain)
+    for module in (episodes, worlds):
+        monkeypatch.setattr(module, 'load_domain', lambda *_: domain)
     summary = run(RunSettings(
         method=method, backend='transformers', backend_options=tiny, episodes=1, max_actions=2,
         world_options={'width': 96, 'height': 64}, out=str(tmp_path / 'run'), record=True,

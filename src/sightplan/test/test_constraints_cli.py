@@ -7,10 +7,10 @@ import json
 import pytest
 
 from doubles import MemoryWorld
+from sightplan import runs
 from sightplan.cli import main
 from sightplan.domains import load_domain
 from sightplan.grounding.constraints import read_constraints
-from sightplan.runs import worlds
 
 DOMAIN = load_domain('blocksworld')
 FEW = ('--problems', '3', '--rollouts', '1', '--steps', '15')
@@ -101,11 +101,11 @@ class LooseWorld(MemoryWorld):
 
 
 def test_the_states_of_the_world_count(capsys, rules, monkeypatch) -> None:
-    monkeypatch.setattr(worlds, 'make_world', lambda name: MemoryWorld(name))
+    monkeypatch.setattr(runs, 'make_world', lambda name: MemoryWorld(name))
     code, report = check(capsys, '--world')
     assert code == 0 and report['states']['world'] > 10
     assert all(rule['world']['broken'] == 0 < rule['world']['cases'] for rule in report['rules'])
-    monkeypatch.setattr(worlds, 'make_world', lambda name: LooseWorld(name))
+    monkeypatch.setattr(runs, 'make_world', lambda name: LooseWorld(name))
     code, report = check(capsys, '--world')
     assert code == 1 and LooseWorld.closed == 1
     assert [rule['name'] for rule in report['rules'] if not rule['ok']] == [
@@ -121,7 +121,7 @@ def test_the_states_of_the_world_count(capsys, rules, monkeypatch) -> None:
 
 
 def test_a_world_without_truth_is_refused(capsys, monkeypatch) -> None:
-    monkeypatch.setattr(worlds, 'make_world', lambda name: object())
+    monkeypatch.setattr(runs, 'make_world', lambda name: object())
     code, _, err = run(capsys, 'check', *FEW, '--world')
     assert code == 2 and 'offers no ground truth' in err
 

@@ -176,16 +176,17 @@ def test_only_what_may_hold_is_worth_a_question():
 
 
 @pytest.mark.parametrize(('change', 'complaint'), [
-    ({'asked': ['ontop']}, "asked = .'ontop'. is not a mapping"),
-    ({'asked': {'on': {}}}, 'asked.on: there is no such predicate .known: reachable, holding'),
-    ({'asked': {'ontop': 'movable'}}, 'asked.ontop = .movable. must have types, distinct'),
-    ({'asked': {'ontop': {'type': []}}}, 'asked.ontop = .* must have types, distinct, or both'),
+    ({'asked': ['ontop']}, "asked = .'ontop'."),
+    ({'asked': {'on': {}}}, "asked: unknown name 'on' .known: reachable, holding"),
+    ({'asked': {'ontop': 'movable'}}, 'asked.ontop = .movable.'),
+    ({'asked': {'ontop': {'type': []}}}, 'asked.ontop.type is unknown'),
     ({'asked': {'ontop': {'types': ['movable']}}}, r'.*must narrow \[.object., .object.\]'),
     ({'asked': {'ontop': {'types': ['movable', 'shelf']}}}, '.*must narrow'),
     ({'asked': {'inside': {'types': ['object', 'object']}}}, '.*must narrow'),
-    ({'asked': {'ontop': {'distinct': 'yes'}}}, "asked.ontop.distinct = 'yes' is not true or f"),
-    ({'instances': 'many'}, "instances = 'many' is not true or false"),
-    ({'views': ['fly']}, 'views = .* is not a list of actions')])
+    ({'asked': {'ontop': {'distinct': 'yes'}}}, "asked.ontop.distinct = 'yes'"),
+    ({'instances': 'many'}, "instances = 'many'"),
+    ({'more': 1}, 'more is unknown .known: splits, world'),
+    ({'views': ['fly']}, "views: unknown name 'fly' .known: grasp")])
 def test_what_is_wrong_with_domain_yaml_is_said(tmp_path, change, complaint):
     folder = tmp_path / 'household'
     shutil.copytree(DOMAIN.folder, folder, ignore=shutil.ignore_patterns('problems', '*.py'))

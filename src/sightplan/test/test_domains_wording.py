@@ -121,16 +121,16 @@ def test_a_copied_folder_works(folder) -> None:
 
 
 @pytest.mark.parametrize(('file', 'old', 'new', 'words'), [
-    ('questions.yaml', 'clear:', 'free:', "unknown predicate 'free'"),
+    ('questions.yaml', 'clear:', 'free:', "predicates: unknown name 'free'"),
     ('questions.yaml', '"on":', 'on:', 'quote "on"'),
     ('questions.yaml', "  clear: 'Is", "  # clear: 'Is", 'nothing about clear'),
     ('questions.yaml', 'of the {1}?', 'of the {2}?', 'bad placeholder'),
     ('questions.yaml', 'predicates:', 'predicates: [', 'not YAML'),
-    ('questions.yaml', "unnamed: 'col", "nameless: 'col", 'objects.column is not usable'),
-    ('goal.yaml', 'sentence:', 'phrase:', "'sentence' is missing"),
+    ('questions.yaml', "unnamed: 'col", "nameless: 'col", 'objects.column.nameless is unknown'),
+    ('goal.yaml', 'sentence:', 'phrase:', 'sentence is missing'),
     ('goal.yaml', "label '{name1}'", "label '{name7}'", 'bad placeholder'),
-    ('domain.yaml', '[leftof, rightof]', '[leftof, clear]', "closure names 'clear'"),
-    ('domain.yaml', 'transitive: [leftof, rightof]', 'transitive: 7', 'closure is not usable'),
+    ('domain.yaml', '[leftof, rightof]', '[leftof, clear]', "closure: unknown name 'clear'"),
+    ('domain.yaml', 'transitive: [leftof, rightof]', 'transitive: 7', 'closure.transitive = 7'),
     ('domain.pddl', '(:types', '(:kinds', 'section :kinds'),
 ])
 def test_broken_folders_name_the_file_and_the_reason(folder, file, old, new, words) -> None:

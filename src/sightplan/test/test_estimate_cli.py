@@ -262,12 +262,18 @@ def test_bad_cases_are_named_and_the_others_are_estimated(folder, capsys, domain
 
 
 @pytest.mark.parametrize('arguments', [
-    ['--k', '0'], ['--calibration', 'no.json'], ['--domain', 'nowhere'],
-    ['--domain-file', 'no.pddl']])
+    ['--k', '0'], ['--calibration', 'no.json'], ['--domain-file', 'no.pddl']])
 def test_what_is_wrong_for_all_cases_is_bad_usage(folder, capsys, arguments):
     write(folder / 'c.jsonl', [{'id': 1, 'problem': 'p.pddl', 'answers': {}}])
     code, out, err = run(capsys, '--cases', 'c.jsonl', *arguments)
     assert (code, out) == (2, '') and len(err.splitlines()) == 1
+
+
+def test_an_unknown_domain_is_bad_usage(folder, capsys):
+    write(folder / 'c.jsonl', [{'id': 1, 'problem': 'p.pddl', 'answers': {}}])
+    with pytest.raises(SystemExit, match='2'):
+        run(capsys, '--cases', 'c.jsonl', '--domain', 'nowhere')
+    assert "'nowhere' is unknown; choose one of blocksworld" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [

@@ -18,7 +18,7 @@ from sightplan.domains import load_domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan.grounding.observation_model import ObservationModel
-from sightplan.grounding.solver import WorldSolver
+from sightplan.grounding.solver import StateSolver
 from sightplan.grounding.theory import Acyclic, Clause, Group, Theory
 from sightplan.model import Atom, DomainError, InputError, Problem, Verdict
 
@@ -130,8 +130,8 @@ def test_nonsense_still_gives_a_possible_state(kind):
     assert theory.possible(estimate.state)
     assert all(0.0 < p < 1.0 for p in estimate.marginals.values())
     assert math.isfinite(estimate.log_evidence)
-    assert sum(p for _, p in estimate.worlds) == pytest.approx(1.0)
-    assert all(theory.possible(state) for state, _ in estimate.worlds)
+    assert sum(p for _, p in estimate.solutions) == pytest.approx(1.0)
+    assert all(theory.possible(state) for state, _ in estimate.solutions)
 
 
 def test_one_wrong_answer_of_a_full_enumeration_is_overruled():
@@ -198,11 +198,11 @@ def test_a_foreign_atom_is_refused():
 def test_a_soft_rule_yields_to_evidence_and_costs_its_penalty():
     a, b = Atom('p', ('a',)), Atom('p', ('b',))
     theory = Theory((a, b), (Clause(((0, False), (1, False)), penalty=2.0),))
-    solver = WorldSolver(theory)
+    solver = StateSolver(theory)
     assert list(solver.best(np.array([1.0, 1.5]))) == [False, True]
     assert list(solver.best(np.array([3.0, 3.0]))) == [True, True]
-    worlds = solver.near_best(np.array([3.0, 3.0]), 10.0, 10)
-    assert worlds.scores.tolist() == pytest.approx([4.0, 3.0, 3.0, 0.0])
+    solutions = solver.near_best(np.array([3.0, 3.0]), 10.0, 10)
+    assert solutions.scores.tolist() == pytest.approx([4.0, 3.0, 3.0, 0.0])
 
 
 def test_definitions_and_cycles_reach_both_solvers():
@@ -212,17 +212,17 @@ def test_definitions_and_cycles_reach_both_solvers():
     theory = Theory(atoms, (some,), (), (Acyclic(edges),),
                     (((0, True), (3, True)), ((4, True),)))
     assert [str(a) for a in atoms][:5] == ['e a,b', 'e a,c', 'e b,a', 'e b,c', 'e c,a']
-    worlds = WorldSolver(theory).near_best(np.zeros(6), 5.0, 1000)
+    solutions = StateSolver(theory).near_best(np.zeros(6), 5.0, 1000)
     expected = {row for row in itertools.product([False, True], repeat=6)
                 if theory.possible(frozenset(a for a, v in zip(atoms, row, strict=True) if v))}
-    assert {tuple(map(bool, row)) for row in worlds.values} == expected
+    assert {tuple(map(bool, row)) for row in solutions.values} == expected
     assert len(expected) > 3
 
 
 def test_constraints_that_allow_nothing_are_an_error():
     theory = Theory((Atom('p'),), (Clause(((0, True),)), Clause(((0, False),))))
     with pytest.raises(DomainError, match='allow no state'):
-        WorldSolver(theory).best(np.zeros(1))
+        StateSolver(theory).best(np.zeros(1))
 
 
 def test_parts_share_no_constraint():
@@ -244,13 +244,13 @@ def test_the_process_keeps_its_signal_handlers():
     code = """
 import os, signal
 import numpy as np
-from sightplan.grounding.solver import WorldSolver
+from sightplan.grounding.solver import StateSolver
 from sightplan.grounding.theory import Group, Theory
 from sightplan.model import Atom
 caught = []
 signal.signal(signal.SIGINT, lambda *_: caught.append(1))
 theory = Theory((Atom('p'), Atom('q')), (), (Group((0, 1), True),))
-WorldSolver(theory).near_best(np.array([1.0, 0.5]), 5.0, 10)
+StateSolver(theory).near_best(np.array([1.0, 0.5]), 5.0, 10)
 os.kill(os.getpid(), signal.SIGINT)
 print('caught', len(caught))
 """

@@ -35,7 +35,7 @@ def estimator(k=100, rates=SLIPPERY):
 
 
 FULL = estimator()
-STATES = [state for state, _ in FULL.estimate([]).worlds]
+STATES = [state for state, _ in FULL.estimate([]).solutions]
 
 
 def belief(kind=BeliefFilter, k=100, repeats='independent', rates=None):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
-from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import (
     ActionReliability,
     AnswerRates,
@@ -145,18 +144,19 @@ def test_the_file_gives_back_what_was_written(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(('change', 'message'), [
-    ({'format': 7}, 'format is 7'),
+    ({'format': 7}, 'format = 7'),
     ({'extra': 1}, 'extra is unknown'),
     ({'model': ''}, 'must say what'),
-    ({'learned': 'guess'}, "learned is 'guess'"),
-    ({'problems': 'x'}, 'problems must be a list'),
-    ({'rejection': 0}, 'rejection is 0'),
-    ({'predicates': {'on': {}}}, 'predicates.on.yes_true is None'),
-    ({'predicates': {'on': 3}}, 'on must be a mapping'),
-    ({'other': {'yes_true': True}}, 'other.yes_true is True'),
-    ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0}}, 'is 0.9, not 1'),
-    ({'actions': {'a': {'success': 1, 'no_op': 0, 'slip': 0, 'effects': {'on': 1}}}},
-     'must be named "predicate'),
+    ({'learned': 'guess'}, "learned = 'guess'"),
+    ({'problems': 'x'}, "problems = 'x'"),
+    ({'rejection': 0}, 'rejection = 0'),
+    ({'predicates': {'on': {}}}, 'predicates.on.yes_true is missing'),
+    ({'predicates': {'on': 3}}, 'predicates.on = 3'),
+    ({'other': {'yes_true': True}}, 'other.yes_true = True'),
+    ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0, 'n': 0, 'effects': {}}},
+     'is 0.9, not 1'),
+    ({'actions': {'a': {'success': 1, 'no_op': 0, 'slip': 0, 'n': 0, 'effects': {'on': 1}}}},
+     'actions.a.effects.on'),
 ])
 def test_a_malformed_file_is_refused_by_field(tmp_path, change, message) -> None:
     path = tmp_path / 'cal.json'
@@ -204,7 +204,7 @@ def test_it_refuses_answers_to_another_prompt() -> None:
 def test_a_file_that_says_nothing_of_the_prompt_serves_models_that_read_none(tmp_path) -> None:
     domain = load_domain('blocksworld')
     data = replace(full_model(), questions_sha256=domain.question_hash).to_json()
-    del data['prompt']
+    data['prompt'] = None
     path = tmp_path / 'old.json'
     path.write_text(json.dumps(data))
     old = read_observation_model(path)
@@ -237,14 +237,14 @@ def test_a_crash_leaves_the_old_file_or_none(tmp_path: Path,
         raise OSError(28, 'No space left on device')
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(observation_model.os, 'fsync', dumped)
+            patch.setattr(os, 'fsync', dumped)
             with pytest.raises(InputError, match='cannot be written'):
                 replace(ObservationModel.default(), rejection=0.5).write(path)
         assert path.exists() is crash and len(list(tmp_path.iterdir())) == int(crash)
         ObservationModel.default().write(path)
         crash = True
     assert read_observation_model(path) == ObservationModel.default()
-    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_link_to_a_calibration_stays_one(tmp_path: Path) -> None:
@@ -266,9 +266,3 @@ def test_a_calibration_can_be_written_into_a_pipe(tmp_path: Path) -> None:
     assert found == ObservationModel.default().to_json()
     with pytest.raises(InputError, match='Is a directory'):
         ObservationModel.default().write(tmp_path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -254,7 +254,7 @@ class Gallery:
 @pytest.mark.parametrize('above', [False, True])
 def test_sheets_tell_what_is_in_view_and_what_cannot_be_shown(
         tmp_path, capsys, monkeypatch, above) -> None:
-    monkeypatch.setattr('sightplan.runs.worlds.make_world', lambda name, options: Gallery())
+    monkeypatch.setattr('sightplan.runs.make_world', lambda name, options: Gallery())
     for number, problem in enumerate(DOMAIN.split_problems('simple')[:3]):
         (tmp_path / f'mine_{number}.pddl').write_text(DOMAIN.write_problem(problem))
     path = tmp_path / 'starts.png'

@@ -157,8 +157,8 @@ def test_none_is_the_default_and_recording_changes_no_result(go, tmp_path, probl
     assert not (tmp_path / 'other' / 'bags').exists()
     for one, two in zip(with_bags, without, strict=True):
         assert set(one) - set(two) == {'bag', 'images', 'images_missing'}
-        assert [one[key] for key in ('measures', 'steps', 'questions', 'predicates', 'checks')] == [
-            two[key] for key in ('measures', 'steps', 'questions', 'predicates', 'checks')]
+        same = ('measures', 'steps', 'questions', 'predicates', 'checks')
+        assert [one[key] for key in same] == [two[key] for key in same]
     shown = [json.loads((tmp_path / name / 'run.json').read_text())['identity']
              for name in ('run', 'other')]
     assert shown[0] == shown[1], 'a run can be taken up with other bags'

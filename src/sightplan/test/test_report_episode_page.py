@@ -8,6 +8,7 @@ import pytest
 
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
 from replay_doubles import EpisodeDouble, Keeper
+from report_cases import write_run
 from sightplan.agent import make_policy, run_episode
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import (
@@ -25,6 +26,9 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.report.episode_page import HINT, page, read_recorded, view
+from sightplan.report.page import build
+from sightplan.report.results import gather
+from sightplan.report.tables import make_tables
 from test_metrics_failures import Proposer, imagines, says
 from test_report_page import HOSTILE, Reader
 
@@ -241,6 +245,20 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
     assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
     assert view(line, tmp_path, complaint='the bag is gone').notes == ('the bag is gone',)
+
+
+def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):
+    line, episode = recorded()
+    (tmp_path / 'run' / 'bags' / 'x').mkdir(parents=True)
+    write_run(tmp_path / 'run', [{**line, 'bag': 'bags/x'}])
+    results = gather(tmp_path / 'run')
+    text = build(results, make_tables(results), read=lambda path: [episode]).html
+    Reader(text)
+    strip, tiles = text.index('<section class="strip">'), text.index('class="tiles"')
+    assert strip < tiles < text.index('<table')
+    assert text[strip:tiles].count('<img src="data:image/jpeg;base64,') == line['steps']
+    assert all(entry['action'].split()[0] in text[strip:tiles] for entry in line['actions'])
+    assert 'class="strip"' not in build(results, make_tables(results)).html, 'without a bag'
 
 
 @pytest.mark.parametrize('purpose', list(AskPurpose))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from report_cases import asked, counts, line, write_run
+from report_cases import asked, counts, line, sample, write_run
 from sightplan.model import InputError
 from sightplan.report import export as exporting
 from sightplan.report.export import escaped, export, rounded, to_csv, to_markdown, typed
@@ -109,6 +109,21 @@ def test_episodes_are_flat_and_unknown_is_empty(tmp_path):
     assert (first['cost_usd'], first['cause'], first['seconds_reset']) == (None, None, .5)
     assert failed['cause'] == 'budget' and failed['privileged_facts'] == 0
     assert older['privileged_facts'] is None and older['requests'] is None
+
+
+def test_samples_are_flat_with_a_column_for_each_measure(tmp_path):
+    results = gather(write_run(tmp_path / 'run', [
+        sample(0, True, 'Yes', .75), sample(1, False), sample(2, True, 'Perhaps')],
+        suite='predicates', method='ask', model='eyes@1', backend='embedded'))
+    files = {path.name for path in export(results, tmp_path / 'out')}
+    assert 'samples.csv' in files and 'episodes.csv' not in files
+    right, wrong, unread = exporting.samples(results).rows
+    assert (right['measure_accuracy'], right['measure_brier'], right['p_yes']) == (
+        1.0, pytest.approx(.0625), .75)
+    assert (wrong['measure_accuracy'], wrong['measure_sensitivity'], wrong['truth'],
+            wrong['cause']) == (0.0, None, 'False', 'false_positive')
+    assert (unread['measure_accuracy'], unread['answer'], bool(unread['unread'])) == (
+        0.0, None, True)
 
 
 def test_answers_are_written_where_they_were_logged(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from report_cases import asked, counts, line, write_index, write_run
+from report_cases import asked, counts, line, sample, write_index, write_run
 from sightplan.cli import main
 from sightplan.metrics import measures, wilson
 from sightplan.model import InputError
@@ -143,7 +143,7 @@ def hostile(tmp_path):
         'answers': [{'purpose': HOSTILE, 'atom': HOSTILE, 'answer': HOSTILE, 'truth': False,
                      'question': HOSTILE}]}}
     lines = [line(k, False, model=HOSTILE, message=HOSTILE, failure=failure, stop=HOSTILE,
-                  split=HOSTILE, problem=HOSTILE, episode_id=f'{HOSTILE}{k}', method=HOSTILE,
+                  split=HOSTILE, problem=HOSTILE, id=f'{HOSTILE}{k}', method=HOSTILE,
                   wrong=[[HOSTILE, HOSTILE, HOSTILE, 0, HOSTILE, 1, False]],
                   goal_unmet=[{'literal': HOSTILE, 'last': None}], unreadable=[HOSTILE],
                   actions=[{'action': HOSTILE, 'status': HOSTILE, 'outcome': HOSTILE,
@@ -266,6 +266,21 @@ def test_one_episode_must_be_named_clearly(runs):
         one_episode(runs, 'nothing')
 
 
+def test_samples_beside_episodes(tmp_path):
+    write_run(tmp_path / 'episodes', [line(0)])
+    eyes = write_run(
+        tmp_path / 'eyes', [sample(0), sample(1, False), sample(2, False, 'No'),
+                            sample(3, True, 'Perhaps')],
+        suite='predicates', method='ask', model='eyes@1', backend='embedded')
+    alone, mixed = page_of(gather(eyes)), page_of(gather(tmp_path))
+    for text in (alone, mixed):
+        Reader(text)
+        assert 'Eyes: answers about pictures, by predicate' in text
+        assert '<b>0.500</b>' in text, 'the primary measure'
+    assert 'id="success"' not in alone and 'id="list"' not in alone
+    assert 'id="success"' in mixed and 'id="e0"' in mixed
+
+
 def test_complaints_are_shown(tmp_path):
     folder = write_run(tmp_path / 'run', [line(0)])
     with (folder / 'episodes.jsonl').open('a') as file:
@@ -274,18 +289,12 @@ def test_complaints_are_shown(tmp_path):
     assert 'id="complaints"' in text and 'damaged line' in text
 
 
-def test_lines_of_other_versions_are_shown_as_far_as_they_go(tmp_path):
-    bare = {'id': 'x', 'measures': {'solved': 0.0}, 'stop': 'budget'}
-    odd = {**bare, 'id': 'y', 'failure': {'cause': 'from the future'},
-           'actions': [{'status': 'executed'}], 'goal_unmet': [{'literal': 'on a,b'}],
-           'wrong': [['effect', 'on a,b', 'yes', 0], ['x', 'on a,b', 'no', 99]],
-           'plans': [{'status': 'crashed'}]}
-    broken = {**bare, 'id': 'z', 'measures': {'solved': None},
-              'stop': 'error', 'error': 'no server'}
-    folder = tmp_path / 'old'
-    folder.mkdir()
-    (folder / 'episodes.jsonl').write_text(
-        ''.join(json.dumps(one) + '\n' for one in (bare, odd, broken)))
+def test_odd_lines_are_shown_as_far_as_they_go(tmp_path):
+    odd = line(1, False, failure={'cause': 'from the future'},
+               actions=[{'status': 'executed'}], goal_unmet=[{'literal': 'on a,b'}],
+               wrong=[['x', 'on a,b', 'no', 99, '', 0, None]], plans=[{'status': 'crashed'}])
+    broken = line(2, scored=False, stop='error', error='no server')
+    folder = write_run(tmp_path / 'run', [line(0, False), odd, broken])
     text = page_of(gather(folder), episodes='all')
     Reader(text)
     assert 'from the future' in text and 'not scored: no server' in text
@@ -414,7 +423,7 @@ def test_errors_add_up_in_few_points_without_single_answers(tmp_path, drawn):
     assert 2 <= len(curve.points) <= 4 < len(table.rows)
     assert sum(n for *_, n in curve.points) == 40 and min(x for x, *_ in curve.points) > 10
     assert sum(round(share * n) for _, share, _, _, n in curve.points) == sum(
-        one['solved'] for one in lines)
+        bool(measures.solved(one)) for one in lines)
     accuracy = table.rows[0]['accuracy']
     assert len(curve.model) >= 50
     assert all(y == pytest.approx(accuracy ** x) for x, y in curve.model)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from doubles import MemoryWorld, SearchPlanner
-from report_cases import SPLITS, asked, counts, line, write_index, write_run
+from report_cases import SPLITS, asked, counts, line, sample, write_index, write_run
 from sightplan.metrics.compounding import (
     Needed,
     check_sizes,
@@ -41,8 +41,7 @@ def model_run(folder, model, solved, /, episodes=5, method='ground', domain='blo
               **fields):
     """A run on all splits: ``solved`` episodes of each."""
     name = method if isinstance(method, str) else method['name']
-    lines = [line(number, number < count, split=split, method=name, domain=domain,
-                  episode_id=f'{domain}/{split}/p{number}#0')
+    lines = [line(number, number < count, split=split, method=name, domain=domain)
              for split, count in zip(SPLITS, solved, strict=True) for number in range(episodes)]
     return write_run(folder, lines, domain=domain, split='all', **{
         'method': method, 'model': f'noisy_oracle({model}/plain, seed 0)', **fields})
@@ -750,3 +749,27 @@ def test_differences_in_standard_errors():
     assert errors_apart(1.0, 0.0, 1.0, 0.0) == 0.0
     assert errors_apart(1.0, 0.0, .0, 0.0) is None
     assert errors_apart(None, .1, .5, .1) is errors_apart(.4, .1, .5, None) is None
+
+
+# Measures of suites
+
+
+def test_every_measure_of_episodes_and_samples_is_in_one_table(tmp_path):
+    write_run(tmp_path / 'episodes', [line(0), line(1, False), line(2, steps=5), line(
+        3, scored=False, stop='error', error='x')])
+    write_run(tmp_path / 'eyes', [sample(0), sample(1, False), sample(2), sample(3)],
+              suite='predicates', method='ask', model='eyes@1', backend='embedded')
+    found = tables(tmp_path)
+    made = {(row['suite'], row['measure']): row for row in found['measures'].rows}
+    solved = made['viplan', 'solved']
+    assert (solved['value'], solved['n'], solved['clusters'], solved['items']) == (
+        pytest.approx(2 / 3), 3, 3, 4)
+    assert (solved['value_low'], solved['value_high']) == wilson(2, 3)
+    assert made['viplan', 'steps']['value'] == pytest.approx(3.0)
+    accuracy = made['predicates', 'accuracy']
+    assert (accuracy['value'], accuracy['n'], accuracy['clusters']) == (.75, 4, 2)
+    assert made['predicates', 'balanced accuracy']['value'] == .5
+    assert made['predicates', 'brier']['value'] is None
+    assert {row['predicate'] for row in found['suite_predicates_by_predicate'].rows} == {
+        'all', 'on'}
+    assert sum(row['success_n'] for row in found['models'].rows) == 3, 'no sample is an episode'

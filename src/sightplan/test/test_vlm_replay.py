@@ -388,7 +388,7 @@ def test_a_full_disk_is_named_and_leaves_whole_lines(tmp_path: Path, monkeypatch
     backend = recording.recorded(Counting(), path)
     size = path.stat().st_size
     write = os.write
-    monkeypatch.setattr(recording.os, 'write', lambda fd, data: write(fd, data[:20]))
+    monkeypatch.setattr(os, 'write', lambda fd, data: write(fd, data[:20]))
     with pytest.raises(InfrastructureError, match='No space left'):
         backend.answer(ask('a?'))
     assert path.stat().st_size == size

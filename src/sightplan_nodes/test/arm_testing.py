@@ -24,7 +24,7 @@ from sightplan_nodes import conversions, names, qos
 MOVE_S, MOVE_RAD = 1.0, 0.1
 """A skill turns the last joint so far, in so long, if a test says nothing else."""
 
-LONG_S = 20.0
+LONG_S = 10.0
 """So long takes a motion that a test breaks off: many times as long as that takes."""
 
 

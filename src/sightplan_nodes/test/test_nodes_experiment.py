@@ -95,10 +95,10 @@ class Others:
         return response
 
     def _finish(self, request: FinishRun.Request, response: FinishRun.Response):
-        from sightplan.metrics import summarise
+        from sightplan.runs import summarise
         notes = json.loads(request.notes_json)
         self.finished.append(notes)
-        summary = {**summarise([]), **notes, 'out': 'there', 'episodes': len(self.goals),
+        summary = {**summarise([], None), **notes, 'out': 'there', 'episodes': len(self.goals),
                    'scored': len(self.goals) - len(self.errors), 'success_rate': 1.0, 'sem': 0.0}
         response.summary_json = json.dumps(summary)
         return response

@@ -16,7 +16,6 @@ import pytest
 from rclpy.node import Node
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import CameraInfo, Image
-from sightplan.records.rescoring import differences, rescore
 from sightplan_interfaces import msg
 from sightplan_interfaces.msg import Fact
 from sightplan_interfaces.srv import FinishRun, GetState, StartRun
@@ -53,6 +52,7 @@ from sightplan.model import (
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
+from sightplan.replay.rescoring import differences, rescore
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error

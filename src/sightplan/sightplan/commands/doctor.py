@@ -285,12 +285,12 @@ def check_solvers(site: Site) -> Check:
     """The solvers of the belief load and solve."""
     ok, said = site.trial(
         'import importlib.metadata as metadata, numpy\n'
-        'from sightplan.grounding.solver import WorldSolver\n'
+        'from sightplan.grounding.solver import StateSolver\n'
         'from sightplan.grounding.theory import Group, Theory\n'
         'from sightplan.model import Atom\n'
         'theory = Theory((Atom("p"), Atom("q")), (), (Group((0, 1), True),))\n'
-        'worlds = WorldSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
-        'assert len(worlds.scores) == 2, worlds\n'
+        'solutions = StateSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
+        'assert len(solutions.scores) == 2, solutions\n'
         'print(*(f"{name} {metadata.version(name)}" for name in ("ortools", "clingo")), sep=", ")')
     return Check('solvers', ok, said, '' if ok else _requirements(site))
 

@@ -155,8 +155,9 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
     if summary['interrupted']:
         if summary['stopped_by']:
             note(f'sightplan run: {summary["stopped_by"]}')
-        note(f'sightplan run: broken off after {summary["episodes"]} of {summary["planned"]} '
-             f'episodes; the same command with --out {summary["out"]} goes on from there')
+        what = 'samples' if summary['episodes'] is None else 'episodes'
+        note(f'sightplan run: broken off after {summary["items"]} of {summary["planned"]} {what}; '
+             f'the same command with --out {summary["out"]} goes on from there')
     return summary, FAILED if summary['interrupted'] or not summary['scored'] else DONE
 
 

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
+import pydantic
 import yaml
 
 from sightplan.domains.instantiation import InstantiatedModel
@@ -23,7 +23,7 @@ from sightplan.domains.problem_files import (
 )
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt, Prompts
 from sightplan.domains.schema import OBJECT, Schema, read_schema
-from sightplan.domains.wording import Wording, read_yaml
+from sightplan.domains.wording import Wording, check_names, read_record
 from sightplan.model import (
     BARE,
     Action,
@@ -40,12 +40,70 @@ from sightplan.model import (
     prompt_id,
     settings_fields,
 )
+from sightplan.model.reading import Record
 
 GROUP = 'sightplan.domains'
 """Entry points of other packages' domains, and the package of ours."""
 
 _ROOT = Path(__file__).resolve().parent
 _MARKER = 'domain.pddl'
+
+
+class _Closure(Record):
+    transitive: tuple[str, ...] = ()
+    inverse: dict[str, str] = pydantic.Field(default={})
+
+
+class _Asked(Record):
+    """Types that a predicate's arguments must have, and whether they must differ."""
+
+    types: tuple[str, ...] | None = None
+    distinct: bool = False
+
+
+class _Settings(Record):
+    """``domain.yaml``."""
+
+    splits: tuple[str, ...] = ()
+    world: str = ''
+    instances: bool = False
+    views: tuple[str, ...] = ()
+    closure: _Closure = _Closure()
+    asked: dict[str, _Asked] = pydantic.Field(default={})
+
+    def check(self, path: Path, schema: Schema) -> None:
+        """Check that it fits the vocabulary.
+
+        Raises:
+            DomainError: it does not; names file, field and what is known.
+        """
+        check_names(path, 'views', self.views, schema.actions)
+        binary = [p.name for p in schema.predicates.values() if len(p.parameters) == 2]
+        check_names(path, 'closure', (*self.closure.transitive, *itertools.chain.from_iterable(
+            self.closure.inverse.items())), binary)
+        check_names(path, 'asked', self.asked, schema.predicates)
+        for name, rule in self.asked.items():
+            wide = schema.predicates[name].types
+            if rule.types is not None and not (
+                    len(rule.types) == len(wide)
+                    and all(kind in (*schema.types, OBJECT) and schema.is_a(kind, wanted)
+                            for kind, wanted in zip(rule.types, wide, strict=True))):
+                raise DomainError(f'{path}:1: asked.{name}.types = {list(rule.types)} must '
+                                  f'narrow {list(wide)}')
+
+
+class _Indexed(Record):
+    model_config = pydantic.ConfigDict(extra='ignore')
+
+    optimal_length: int
+
+
+class _Index(Record):
+    """The part of ``index.yaml`` that is read again."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+
+    problems: dict[str, _Indexed]
 
 
 class Domain:
@@ -91,20 +149,18 @@ class Domain:
         self.wording = Wording(folder, self.schema)
         self.prompts = Prompts(folder, self.schema, self.wording)
         path = folder / 'domain.yaml'
-        settings = read_yaml(path) if path.is_file() else {}
-        self._closure = _closure(path, settings, self.schema)
-        self.splits: tuple[str, ...] = tuple(map(str, settings.get('splits') or sorted(
-            place.name for place in folder.glob('problems/*') if place.is_dir())))
-        self.views: tuple[str, ...] = _views(path, settings, self.schema)
-        self.world: str = settings.get('world', '')
-        if not isinstance(self.world, str):
-            raise DomainError(f'{path}:1: world = {self.world!r} is not a name')
-        self._asked = _asked(path, settings, self.schema)
+        settings = read_record(_Settings, path) if path.is_file() else _Settings()
+        settings.check(path, self.schema)
+        self._closure = Closure(settings.closure.transitive,
+                                tuple(settings.closure.inverse.items()))
+        self.splits: tuple[str, ...] = settings.splits or tuple(sorted(
+            place.name for place in folder.glob('problems/*') if place.is_dir()))
+        self.views: tuple[str, ...] = settings.views
+        self.world: str = settings.world
+        self._asked = settings.asked
         self.settings_hash: str = hashlib.sha256(
             path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
-        self.instances: bool = settings.get('instances', False)
-        if not isinstance(self.instances, bool):
-            raise DomainError(f'{path}:1: instances = {self.instances!r} is not true or false')
+        self.instances: bool = settings.instances
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     @property
@@ -282,10 +338,11 @@ class Domain:
         types = {**self.schema.constants, **problem.objects}
 
         def may_hold(atom: Atom) -> bool:
-            wanted, distinct = self._asked.get(atom.predicate, ((), False))
-            return (all(self.schema.is_a(types[name], kind)
-                        for name, kind in zip(atom.args, wanted, strict=False))
-                    and not (distinct and len(set(atom.args)) < len(atom.args)))
+            rule = self._asked.get(atom.predicate)
+            return rule is None or (
+                all(self.schema.is_a(types[name], kind)
+                    for name, kind in zip(atom.args, rule.types or (), strict=False))
+                and not (rule.distinct and len(set(atom.args)) < len(atom.args)))
 
         return tuple(atom for atom in self.model(problem).atoms if may_hold(atom))
 
@@ -453,61 +510,5 @@ def _optimal_lengths(folder: Path) -> dict[str, int]:
     path = folder / 'index.yaml'
     if not path.is_file():
         return {}
-    try:
-        entries = dict(read_yaml(path)['problems'])
-        return {str(name): int(entry['optimal_length']) for name, entry in entries.items()}
-    except (TypeError, KeyError, ValueError) as error:
-        raise DomainError(f'{path}:1: problems is not a mapping from names to optimal_length '
-                          '(generate it again)') from error
-
-
-def _views(path: Path, settings: dict[str, Any], schema: Schema) -> tuple[str, ...]:
-    names = settings.get('views') or ()
-    if not isinstance(names, (list, tuple)) or not all(n in schema.actions for n in names):
-        raise DomainError(f'{path}:1: views = {names!r} is not a list of actions (known: '
-                          f'{", ".join(schema.actions)})')
-    return tuple(names)
-
-
-def _asked(path: Path, settings: dict[str, Any], schema: Schema,
-           ) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """For each predicate: types that its arguments must have, and whether they must differ."""
-    given = settings.get('asked') or {}
-    if not isinstance(given, dict):
-        raise DomainError(f'{path}:1: asked = {given!r} is not a mapping from predicates')
-    found = {}
-    for name, rule in given.items():
-        predicate = schema.predicates.get(name)
-        if predicate is None:
-            raise DomainError(f'{path}:1: asked.{name}: there is no such predicate (known: '
-                              f'{", ".join(schema.predicates)})')
-        if not isinstance(rule, dict) or not set(rule) <= {'types', 'distinct'}:
-            raise DomainError(f'{path}:1: asked.{name} = {rule!r} must have types, distinct, or '
-                              'both')
-        types = rule.get('types', list(predicate.types))
-        if (not isinstance(types, list) or len(types) != len(predicate.types)
-                or not all(kind in (*schema.types, OBJECT) and schema.is_a(kind, wide)
-                           for kind, wide in zip(types, predicate.types, strict=True))):
-            raise DomainError(f'{path}:1: asked.{name}.types = {types!r} must narrow '
-                              f'{list(predicate.types)}')
-        distinct = rule.get('distinct', False)
-        if not isinstance(distinct, bool):
-            raise DomainError(f'{path}:1: asked.{name}.distinct = {distinct!r} is not true or '
-                              'false')
-        found[name] = tuple(types), distinct
-    return found
-
-
-def _closure(path: Path, settings: dict[str, Any], schema: Schema) -> Closure:
-    data = settings.get('closure') or {}
-    try:
-        closure = Closure(tuple(data.get('transitive') or ()),
-                          tuple(dict(data.get('inverse') or {}).items()))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DomainError(f'{path}:1: closure is not usable (give it "transitive: [p]" and '
-                          '"inverse: {p: q}")') from error
-    for name in (*closure.transitive, *itertools.chain.from_iterable(closure.inverse)):
-        if name not in schema.predicates or len(schema.predicates[name].parameters) != 2:
-            raise DomainError(f'{path}:1: closure names {name!r} (name predicates with two '
-                              'arguments)')
-    return closure
+    return {name: entry.optimal_length
+            for name, entry in read_record(_Index, path).problems.items()}

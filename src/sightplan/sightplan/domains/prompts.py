@@ -10,16 +10,24 @@ from __future__ import annotations
 import enum
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+import pydantic
 from numpy.typing import NDArray
 
-from sightplan.domains.schema import ActionSchema, Schema
-from sightplan.domains.wording import Wording, read_yaml, templates_of
+from sightplan.domains.schema import Schema
+from sightplan.domains.wording import (
+    Wording,
+    check_names,
+    check_templates,
+    checked,
+    read_record,
+    read_yaml,
+)
 from sightplan.model import (
     Action,
     Atom,
@@ -29,12 +37,10 @@ from sightplan.model import (
     PastStep,
     Problem,
 )
+from sightplan.model.reading import Record
 
 _TEMPLATES = Path(__file__).resolve().parent / 'templates'
 _PLACEHOLDER = re.compile(r'\{([a-z_]+)\}')
-_MAX_TOKENS = 1 << 16
-_AROUND = ('system', 'before_image', 'after_image')
-_SCENE = ('environment', 'actions', 'objects', 'goal', 'told', 'history', 'done')
 
 
 class MemoryOf(enum.Enum):
@@ -118,8 +124,27 @@ class PlanningPrompt:
         return tuple(part for part in parts if not isinstance(part, str) or part)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWords:
+def _known(*names: str) -> pydantic.AfterValidator:
+    """Allows only these placeholders in a text."""
+    def check(text: str) -> str:
+        _check_placeholders(text, names)
+        return text
+    return pydantic.AfterValidator(check)
+
+
+def _check_placeholders(text: str, known: Collection[str]) -> None:
+    for name in _PLACEHOLDER.findall(text):
+        if name not in known:
+            raise ValueError(f'unknown placeholder {{{name}}} (known: '
+                             f'{", ".join(known) or "none"})')
+
+
+_Free = Annotated[str, pydantic.StringConstraints(strip_whitespace=True)]
+_Text = Annotated[_Free, _known()]
+_Word = Annotated[str, pydantic.StringConstraints(pattern=r'^[a-z_]+$')]
+
+
+class ActionWords(Record):
     """What a model is told about an action.
 
     Attributes:
@@ -130,28 +155,63 @@ class ActionWords:
         effects: what holds after it, likewise.
     """
 
-    about: str
-    phrase: str
-    parameters: Mapping[str, str]
+    about: _Text
+    parameters: dict[_Word, str]
+    phrase: _Free
     preconditions: tuple[str, ...]
     effects: tuple[str, ...]
 
+    @pydantic.field_validator('phrase')
+    @classmethod
+    def _fits(cls, text: str, info: pydantic.ValidationInfo) -> str:
+        if 'parameters' in info.data:
+            _check_placeholders(text, info.data['parameters'])
+        return text
 
-@dataclass(frozen=True, slots=True)
-class ToldFacts:
-    """Which of the facts that a suite grants are put in words for a model that plans.
+
+class ToldFacts(Record):
+    """Which of the privileged facts are put in words for a model that plans.
 
     Attributes:
-        predicates: their predicates.
+        predicates: their predicates; None: all.
         only_true: whether those that do not hold are left out.
     """
 
-    predicates: tuple[str, ...]
-    only_true: bool
+    predicates: tuple[str, ...] | None = None
+    only_true: bool = False
 
     def covers(self, atom: Atom, holds: bool) -> bool:
         """Whether a fact is put in words."""
-        return atom.predicate in self.predicates and (holds or not self.only_true)
+        return ((self.predicates is None or atom.predicate in self.predicates)
+                and (holds or not self.only_true))
+
+
+class _Words(Record):
+    """``prompts.yaml`` of a domain."""
+
+    environment: _Text
+    actions: dict[str, ActionWords]
+    facts: dict[str, str] = pydantic.Field(default={})
+    negated_facts: dict[str, str] = pydantic.Field(default={})
+    told: ToldFacts = ToldFacts()
+
+    def check(self, path: Path, schema: Schema) -> None:
+        """Check that it fits the vocabulary.
+
+        Raises:
+            DomainError: it does not; names file, field and what is known.
+        """
+        check_names(path, 'actions', self.actions, schema.actions)
+        check_names(path, 'told.predicates', self.told.predicates or (), schema.predicates)
+        for name, action in schema.actions.items():
+            if name not in self.actions:
+                raise DomainError(f'{path}:1: actions: nothing about {name} (describe it)')
+            if len(self.actions[name].parameters) != len(action.parameters):
+                raise DomainError(f'{path}:1: actions.{name}.parameters: must name the '
+                                  f'{len(action.parameters)} parameters, in the order of the '
+                                  'domain file')
+        check_templates(path, 'facts', self.facts, schema)
+        check_templates(path, 'negated_facts', self.negated_facts, schema)
 
 
 class Prompts:
@@ -172,21 +232,20 @@ class Prompts:
     def __init__(self, folder: Path, schema: Schema, wording: Wording) -> None:
         self._schema, self._wording = schema, wording
         path = folder / 'prompts.yaml'
-        data = read_yaml(path)
-        for key in data:
-            if key not in ('environment', 'actions', 'facts', 'negated_facts', 'told'):
-                raise DomainError(f'{path}:1: {key}: is unknown (there are environment, actions, '
-                                  'facts, negated_facts and told)')
-        self._environment = _text(path, data, 'environment', ())
-        self.actions = _read_actions(path, data, schema)
-        self._facts = {True: templates_of(path, data, 'facts', schema, complete=False),
-                       False: templates_of(path, data, 'negated_facts', schema, complete=False)}
-        self._told = _read_told(path, data, schema)
+        self._words = read_record(_Words, path)
+        self._words.check(path, schema)
+        self.actions = {name: self._words.actions[name] for name in schema.actions}
+        self._facts = {True: self._words.facts, False: self._words.negated_facts}
         own = folder / 'prompts'
         names = {file.stem for place in (_TEMPLATES, own) for file in place.glob('*.yaml')}
         words = [path, folder / 'questions.yaml', folder / 'goal.yaml']
-        self._templates = {name: template for name in sorted(names)
-                           if (template := _read_template(name, own, words)) is not None}
+        self._templates: dict[str, _Template] = {}
+        self._sha256: dict[str, str] = {}
+        for name in sorted(names):
+            template, files = _read_template(name, own)
+            if template is not None:
+                self._templates[name] = template
+                self._sha256[name] = _digest({*files, *words})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,30 +258,31 @@ class Prompts:
         Raises:
             InputError: there is no such prompt.
         """
-        return self._template(name).sha256
+        self._template(name, _Template)
+        return self._sha256[name]
 
     def grounding(self, name: str, memory: str = '') -> GroundingPrompt:
         """The words around yes/no questions; see ``Domain.grounding_prompt``."""
-        template = self._template(name, 'questions')
-        values = {'environment': self._environment, 'memory': memory}
-        system, before, after = (_compose(template.texts[key], values) for key in _AROUND)
-        return GroundingPrompt(name, system, before, after, template.texts['question'],
-                               template.reasoning, template.max_tokens, template.sha256)
+        template = self._template(name, _QuestionTemplate)
+        values = {'environment': self._words.environment, 'memory': memory}
+        system, before, after = (_compose(text, values) for text in template.around)
+        return GroundingPrompt(name, system, before, after, template.question,
+                               template.reasoning, template.max_tokens, self._sha256[name])
 
     def remembers(self, name: str) -> bool:
         """Whether a prompt for questions can tell of an earlier attempt."""
-        return bool(self._template(name, 'questions').memory)
+        return self._template(name, _QuestionTemplate).memory is not None
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
         """What is said about an earlier attempt; see ``Domain.memory``."""
-        template = self._template(name, 'questions')
-        if not template.memory:
+        memory = self._template(name, _QuestionTemplate).memory
+        if memory is None:
             raise InputError(f'prompt {name!r} has no words for a memory')
-        told = '\n'.join(_fill(template.memory['pair'], {'question': question, 'answer': answer})
-                         for question, answer in pairs)
-        return _compose(template.memory[outcome.value],
-                        {'pairs': told, 'action': self.phrase(action)})
+        asked = '\n'.join(_fill(memory.pair, {'question': question, 'answer': answer})
+                          for question, answer in pairs)
+        return _compose(getattr(memory, outcome.value),
+                        {'pairs': asked, 'action': self.phrase(action)})
 
     def phrase(self, action: Action) -> str:
         """An action in words, for example ``move the red block into the column labeled "c1"``."""
@@ -233,55 +293,54 @@ class Prompts:
 
     def became(self, name: str, what: Became) -> str:
         """What became of a proposal; see ``Domain.became``."""
-        return self._template(name, 'planning').outcomes[what.value]
+        return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
 
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep],
                  told: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
         """What a model is given to plan from; see ``Domain.planning_prompt``."""
-        template = self._template(name, 'planning')
-        texts = template.texts
+        template = self._template(name, _PlanningTemplate)
 
         def listed(items: Sequence[str]) -> str:
-            return '\n'.join(_fill(texts['item'], {'text': item}) for item in items)
+            return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
         objects = {**problem.objects, **self._schema.constants}
         known = [self._fact(atom, holds) for atom, holds in told.items()
-                 if self._told.covers(atom, holds)]
+                 if self._words.told.covers(atom, holds)]
         values = {
-            'environment': self._environment,
-            'actions': '\n\n'.join(_fill(texts['action'], {
+            'environment': self._words.environment,
+            'actions': '\n\n'.join(_fill(template.action, {
                 'name': action, 'about': words.about, 'parameters': ', '.join(words.parameters),
                 'described': listed([f'{key}: {what}' for key, what in words.parameters.items()]),
                 'preconditions': listed(words.preconditions), 'effects': listed(words.effects),
             }) for action, words in self.actions.items()),
             'objects': listed([
-                _fill(texts['object'], {
+                _fill(template.object, {
                     'name': thing, 'words': words if words != thing else kind})
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]),
             'goal': self._wording.goal_text(problem),
-            'told': _fill(texts['told'], {'facts': listed(known)}) if known else '',
+            'told': _fill(template.told, {'facts': listed(known)}) if known else '',
             'history': '\n'.join(
-                _fill(texts['step'], {'number': str(number),
-                                      'action': step.action or texts['no_action'],
+                _fill(template.step, {'number': str(number),
+                                      'action': step.action or template.no_action,
                                       'outcome': step.outcome})
-                for number, step in enumerate(history, start=1)) or texts['no_history'],
-            'done': '' if stops_at_goal else texts['done'],
+                for number, step in enumerate(history, start=1)) or template.no_history,
+            'done': '' if stops_at_goal else template.done,
         }
-        system, before, after = (_compose(texts[key], values) for key in _AROUND)
+        system, before, after = (_compose(text, values) for text in template.around)
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
-                              template.reasoning, template.outcomes, template.sha256)
+                              template.reasoning, dict(template.outcomes), self._sha256[name])
 
     def _fact(self, atom: Atom, holds: bool) -> str:
         if atom.predicate in self._facts[holds]:
             return self._wording.fill(self._facts[holds], atom)
         return f'{self._wording.question(atom).text} {"Yes" if holds else "No"}.'
 
-    def _template(self, name: str, kind: str = '') -> _Template:
+    def _template(self, name: str, kind: type[T]) -> T:
         found = self._templates.get(name)
-        if found is None or kind not in ('', found.kind):
-            fitting = [n for n, t in self._templates.items() if kind in ('', t.kind)]
-            raise InputError(f'prompt {name!r} is unknown{kind and " among those for " + kind}; '
+        if not isinstance(found, kind):
+            fitting = [n for n, t in self._templates.items() if isinstance(t, kind)]
+            raise InputError(f'prompt {name!r} is unknown{_AMONG.get(kind, "")}; '
                              f'there are {", ".join(fitting)}')
         return found
 
@@ -289,50 +348,108 @@ class Prompts:
 # ---------------------------------------------------------------------------------- templates
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    kind: str
-    texts: Mapping[str, str]
+class _Head(Record):
+    """What a template is, and which others it takes over."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+
+    kind: Literal['questions', 'planning', 'memory']
+    like: tuple[str, ...] = ()
+
+
+_Recalled = Annotated[_Free, _known('pairs', 'action')]
+
+
+class _Memory(Record):
+    """Words about an earlier attempt; fields besides ``pair`` are values of ``MemoryOf``."""
+
+    pair: Annotated[_Free, _known('question', 'answer')]
+    failed: _Recalled
+    withheld: _Recalled
+    unobserved: _Recalled
+
+
+_Around = Annotated[_Free, _known('environment', 'memory')]
+
+
+class _Template(Record):
+    """A prompt; its texts are declared by kind, each with the placeholders it may have."""
+
+    system: str
+    before_image: str
+    after_image: str
     reasoning: bool
-    max_tokens: int
+    max_tokens: Annotated[int, pydantic.Field(ge=1, le=1 << 16)]
+
+    @property
+    def around(self) -> tuple[str, str, str]:
+        """The texts around the questions, or the scene."""
+        return self.system, self.before_image, self.after_image
+
+
+class _QuestionTemplate(_Template):
+    kind: Literal['questions']
+    system: Annotated[_Free, _known('environment')]
+    before_image: _Around
+    after_image: _Around
+    question: Annotated[_Free, _known('question')]
+    memory: _Memory | None = None
+
+    @pydantic.field_validator('question')
+    @classmethod
+    def _asks(cls, text: str) -> str:
+        if '{question}' not in text:
+            raise ValueError('has no {question} (put it in)')
+        return text
+
+
+_SCENE = ('environment', 'actions', 'objects', 'goal', 'told', 'history', 'done')
+_Scene = Annotated[_Free, _known(*_SCENE)]
+_Allowed = Annotated[_Free, _known('known')]
+_Misfit = Annotated[_Free, _known('name', 'type', 'known')]
+
+
+class _Outcomes(Record):
+    """What became of a proposal; the fields are the values of ``Became``."""
+
+    executed: _Text
+    rejected: _Text
+    unreadable: _Text
+    cut_off: _Text
+    empty: _Text
+    unknown_action: _Allowed
+    wrong_parameters: _Allowed
+    no_names: _Text
+    unknown_object: _Misfit
+    unfit_object: _Misfit
+
+
+class _PlanningTemplate(_Template):
+    kind: Literal['planning']
+    system: _Scene
+    before_image: _Scene
+    after_image: _Scene
+    action: Annotated[_Free, _known('name', 'about', 'parameters', 'described', 'preconditions',
+                                    'effects')]
+    object: Annotated[_Free, _known('name', 'words')]
+    item: Annotated[_Free, _known('text')]
+    told: Annotated[_Free, _known('facts')]
+    step: Annotated[_Free, _known('number', 'action', 'outcome')]
+    no_history: _Text
+    no_action: _Text
+    done: _Text
     single: bool
-    memory: Mapping[str, str]
-    outcomes: Mapping[str, str]
-    sha256: str
+    outcomes: _Outcomes
 
 
-_TEXTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    # kind: key: the placeholders it may have.
-    'questions': {
-        'system': ('environment',),
-        'before_image': ('environment', 'memory'),
-        'after_image': ('environment', 'memory'),
-        'question': ('question',),
-    },
-    'planning': {
-        'system': _SCENE, 'before_image': _SCENE, 'after_image': _SCENE,
-        'action': ('name', 'about', 'parameters', 'described', 'preconditions', 'effects'),
-        'object': ('name', 'words'),
-        'item': ('text',),
-        'told': ('facts',),
-        'step': ('number', 'action', 'outcome'),
-        'no_history': (),
-        'no_action': (),
-        'done': (),
-    },
-}
-_MEMORY = {'pair': ('question', 'answer'),
-           **{outcome.value: ('pairs', 'action') for outcome in MemoryOf}}
-_OUTCOMES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys((outcome.value for outcome in Became), ()),
-    **dict.fromkeys(('unknown_action', 'wrong_parameters'), ('known',)),
-    **dict.fromkeys(('unknown_object', 'unfit_object'), ('name', 'type', 'known'))}
-_FLAGS: Mapping[str, tuple[str, ...]] = {
-    'questions': ('reasoning',), 'planning': ('reasoning', 'single')}
+T = TypeVar('T', bound=_Template)
+_KINDS: Mapping[str, type[_Template]] = {
+    'questions': _QuestionTemplate, 'planning': _PlanningTemplate}
+_AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
-def _read_template(name: str, own: Path, words: Sequence[Path]) -> _Template | None:
-    """A template with all it takes over; None for a mere part of others.
+def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
+    """A template with all it takes over, and its files; None for a mere part of others.
 
     Raises:
         DomainError: a file is missing or wrong; names file and key.
@@ -340,35 +457,24 @@ def _read_template(name: str, own: Path, words: Sequence[Path]) -> _Template | N
     files: list[Path] = []
     path = _place(name, own)
     data = _merged(path, own, files)
-    kind = data.pop('kind')
-    if kind == 'memory':
-        return None
-    for key in data:
-        if key not in (*_TEXTS[kind], *_FLAGS[kind], 'max_tokens',
-                       'memory' if kind == 'questions' else 'outcomes'):
-            raise DomainError(f'{path}:1: {key}: is unknown in a prompt of kind {kind}')
-    texts = {key: _text(path, data, key, known) for key, known in _TEXTS[kind].items()}
-    flags = {key: _checked(path, data, key, lambda v: isinstance(v, bool), 'true or false')
-             for key in _FLAGS[kind]}
-    max_tokens = _checked(path, data, 'max_tokens', lambda v: type(v) is int
-                          and 0 < v <= _MAX_TOKENS, f'a number from 1 to {_MAX_TOKENS}')
-    memory = _texts(path, data, 'memory', _MEMORY) if 'memory' in data else {}
-    outcomes = _texts(path, data, 'outcomes', _OUTCOMES) if kind == 'planning' else {}
-    around = ''.join(texts[key] for key in _AROUND)
-    needed = {'planning': set(_SCENE), 'questions': {'environment', *(['memory'] * bool(memory))},
-              }[kind] - set(_PLACEHOLDER.findall(around))
-    if needed:
-        raise DomainError(f'{path}:1: system, before_image, after_image: none of them has '
-                          f'{{{sorted(needed)[0]}}} (put it where it is to be said)')
-    if kind == 'questions' and '{question}' not in texts['question']:
-        raise DomainError(f'{path}:1: question: has no {{question}} (put it in)')
+    if data['kind'] == 'memory':
+        return None, files
+    template = checked(_KINDS[data['kind']], data, path)
+    needed = (_SCENE if data['kind'] == 'planning' else
+              ('environment', 'memory') if 'memory' in data else ('environment',))
+    for key in sorted(needed):
+        if f'{{{key}}}' not in ''.join(template.around):
+            raise DomainError(f'{path}:1: system, before_image, after_image: none of them has '
+                              f'{{{key}}} (put it where it is to be said)')
+    return template, files
+
+
+def _digest(files: Collection[Path]) -> str:
+    """Hash of files, named by folder and file: the same wherever they lie; 12 hex digits."""
     digest = hashlib.sha256()
-    # Named by folder and file, so that the hash is the same wherever the files lie.
-    for title, file in sorted((f'{file.parent.name}/{file.name}', file)
-                              for file in {*files, *words}):
+    for title, file in sorted((f'{file.parent.name}/{file.name}', file) for file in files):
         digest.update(title.encode() + b'\0' + file.read_bytes() + b'\0')
-    return _Template(kind, texts, flags['reasoning'], max_tokens, flags.get('single', False),
-                     memory, outcomes, digest.hexdigest()[:12])
+    return digest.hexdigest()[:12]
 
 
 def _place(name: str, own: Path) -> Path:
@@ -381,108 +487,18 @@ def _merged(path: Path, own: Path, files: list[Path], depth: int = 0) -> dict[st
     """A template's keys, its own before those it takes over; all files go into ``files``."""
     files.append(path)
     data = read_yaml(path)
-    kind = data.get('kind')
-    if kind not in (*_TEXTS, 'memory'):
-        raise DomainError(f'{path}:1: kind: is {kind!r} (write questions, planning or memory)')
-    like = data.pop('like', [])
-    if not isinstance(like, list) or not all(isinstance(n, str) for n in like) or depth > 8:
-        raise DomainError(f'{path}:1: like: is {like!r} (give a list of names of templates, '
+    head = checked(_Head, data, path)
+    data.pop('like', None)
+    if depth > 8:
+        raise DomainError(f'{path}:1: like: is {list(head.like)} (name templates '
                           'without a circle)')
-    for name in like:
+    for name in head.like:
         # A template that bears the name of its domain's own means the general one.
         other = _place(name, own)
         inherited = _merged(_TEMPLATES / other.name if other == path else other, own, files,
                             depth + 1)
         data = {**inherited, **data}
     return data
-
-
-def _read_actions(path: Path, data: Mapping[str, Any], schema: Schema) -> dict[str, ActionWords]:
-    given = _checked(path, data, 'actions', lambda v: isinstance(v, dict),
-                     'a mapping from actions to their words')
-    for name in given:
-        if name not in schema.actions:
-            raise DomainError(f'{path}:1: actions.{name}: there is no such action (known: '
-                              f'{", ".join(schema.actions)})')
-    missing = [name for name in schema.actions if name not in given]
-    if missing:
-        raise DomainError(f'{path}:1: actions: nothing about {", ".join(missing)} (describe it)')
-    return {name: _read_action(path, f'actions.{name}', given[name], action)
-            for name, action in schema.actions.items()}
-
-
-def _read_action(path: Path, key: str, given: object, action: ActionSchema) -> ActionWords:
-    keys = ('about', 'phrase', 'parameters', 'preconditions', 'effects')
-    if not isinstance(given, dict) or set(given) != set(keys):
-        raise DomainError(f'{path}:1: {key}: must have {", ".join(keys)} and nothing else')
-    parameters = given['parameters']
-    if (not isinstance(parameters, dict) or len(parameters) != len(action.parameters)
-            or not all(isinstance(word, str) and re.fullmatch(r'[a-z_]+', word)
-                       and isinstance(what, str) for word, what in parameters.items())):
-        raise DomainError(f'{path}:1: {key}.parameters: must name the {len(action.parameters)} '
-                          'parameters in the order of the domain file, in small letters and '
-                          'underscores, and say what each is')
-    for part in ('preconditions', 'effects'):
-        if not isinstance(given[part], list) or not all(isinstance(s, str) for s in given[part]):
-            raise DomainError(f'{path}:1: {key}.{part}: is not a list of sentences (write them '
-                              'as "- ..." lines)')
-    return ActionWords(
-        _text(path, given, 'about', (), key), _text(path, given, 'phrase', parameters, key),
-        dict(parameters), tuple(given['preconditions']), tuple(given['effects']))
-
-
-def _read_told(path: Path, data: Mapping[str, Any], schema: Schema) -> ToldFacts:
-    given = data.get('told', {})
-    if not isinstance(given, dict) or not set(given) <= {'predicates', 'only_true'}:
-        raise DomainError(f'{path}:1: told: is {given!r} (give predicates and only_true, or one '
-                          'of them)')
-    predicates = given.get('predicates', list(schema.predicates))
-    if not isinstance(predicates, list) or not all(p in schema.predicates for p in predicates):
-        raise DomainError(f'{path}:1: told.predicates: is {predicates!r} (give a list of '
-                          f'predicates; known: {", ".join(schema.predicates)})')
-    only_true = given.get('only_true', False)
-    if not isinstance(only_true, bool):
-        raise DomainError(f'{path}:1: told.only_true: is {only_true!r} (give true or false)')
-    return ToldFacts(tuple(predicates), only_true)
-
-
-def _checked(path: Path, data: Mapping[str, Any], key: str, good: Callable[[Any], bool],
-             wanted: str) -> Any:
-    if key not in data:
-        raise DomainError(f'{path}:1: {key}: is missing (give {wanted})')
-    if not good(data[key]):
-        raise DomainError(f'{path}:1: {key}: is {data[key]!r} (give {wanted})')
-    return data[key]
-
-
-def _text(path: Path, data: Mapping[str, Any], key: str, known: Sequence[str] | Mapping[str, Any],
-          within: str = '') -> str:
-    """A text of a file whose placeholders are all known.
-
-    Raises:
-        DomainError: it is missing, no text, or has an unknown placeholder.
-    """
-    where = f'{path}:1: {within and within + "."}{key}'
-    value = data.get(key)
-    if not isinstance(value, str):
-        raise DomainError(f'{where}: is {"missing" if value is None else "not a text"} (write it)')
-    for name in _PLACEHOLDER.findall(value):
-        if name not in known:
-            raise DomainError(f'{where}: unknown placeholder {{{name}}} (known: '
-                              f'{", ".join(known) or "none"})')
-    return value.strip()
-
-
-def _texts(path: Path, data: Mapping[str, Any], key: str,
-           known: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """A mapping of texts, each with its own placeholders.
-
-    Raises:
-        DomainError: see ``_text``, or the keys are others.
-    """
-    given = _checked(path, data, key, lambda v: isinstance(v, dict) and set(v) == set(known),
-                     f'a mapping of {", ".join(known)}')
-    return {name: _text(path, given, name, places, key) for name, places in known.items()}
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pydantic
 import yaml
 
 from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import Schema
 from sightplan.model import Atom, DomainError, InputError, Problem, ProblemError, Question
+from sightplan.model.reading import Record, validated
+
+R = TypeVar('R', bound=Record)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -31,6 +35,59 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise DomainError(f'{path}:1: not a mapping (write "key: value" lines)')
     return data
+
+
+def read_record(kind: type[R], path: Path) -> R:
+    """A YAML file as a model.
+
+    Raises:
+        DomainError: it is missing, or a field of it is wrong; names file, field and remedy.
+    """
+    return checked(kind, read_yaml(path), path)
+
+
+def checked(kind: type[R], data: object, path: Path) -> R:
+    """A file's data as a model.
+
+    Raises:
+        DomainError: a field is wrong; names file, field and remedy.
+    """
+    try:
+        return validated(kind, data, f'{path}:1')
+    except InputError as error:
+        raise DomainError(str(error)) from error
+
+
+def check_names(path: Path, key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Check names in a file.
+
+    Raises:
+        DomainError: one is unknown; names file, key and what is known.
+    """
+    known = tuple(known)
+    for name in names:
+        if name not in known:
+            raise DomainError(f'{path}:1: {key}: unknown name {name!r} '
+                              f'(known: {", ".join(known)}; quote "on")')
+
+
+class _Names(Record):
+    words: dict[str, str] = pydantic.Field(default={})
+    named: str | None = None
+    unnamed: str
+
+
+class _Questions(Record):
+    predicates: dict[str, str]
+    objects: dict[str, _Names] = pydantic.Field(default={})
+
+
+class _Goal(Record):
+    sentence: str
+    separator: str
+    last_separator: str
+    facts: dict[str, str] = pydantic.Field(default={})
+    negated_facts: dict[str, str] = pydantic.Field(default={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +141,18 @@ class Wording:
     def __init__(self, folder: Path, schema: Schema) -> None:
         self._schema = schema
         path = folder / 'questions.yaml'
-        data = read_yaml(path)
+        questions = read_record(_Questions, path)
         self.question_hash = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        self._questions = templates_of(path, data, 'predicates', schema, complete=True)
-        self._names: dict[str, ObjectNames] = {}
-        for kind, rule in dict(data.get('objects') or {}).items():
-            try:
-                unnamed = rule['unnamed']
-                self._names[kind] = ObjectNames(
-                    kind, dict(rule.get('words') or {}), rule.get('named', unnamed), unnamed)
-            except (TypeError, KeyError, AttributeError) as error:
-                raise DomainError(f'{path}:1: objects.{kind} is not usable '
-                                  '(give it words, named and unnamed)') from error
+        check_templates(path, 'predicates', questions.predicates, schema, complete=True)
+        self._questions = questions.predicates
+        self._names = {kind: ObjectNames(kind, rule.words, rule.named or rule.unnamed,
+                                         rule.unnamed)
+                       for kind, rule in questions.objects.items()}
         path = folder / 'goal.yaml'
-        data = read_yaml(path)
-        try:
-            self._sentence: str = data['sentence']
-            self._separator: str = data['separator']
-            self._last_separator: str = data['last_separator']
-        except KeyError as error:
-            raise DomainError(f'{path}:1: {error} is missing (add it)') from error
-        self._facts = {True: templates_of(path, data, 'facts', schema, complete=False),
-                       False: templates_of(path, data, 'negated_facts', schema, complete=False)}
+        self._goal = read_record(_Goal, path)
+        self._facts = {True: self._goal.facts, False: self._goal.negated_facts}
+        check_templates(path, 'facts', self._goal.facts, schema)
+        check_templates(path, 'negated_facts', self._goal.negated_facts, schema)
 
     def object_text(self, name: str, kind: str) -> str:
         """What an object of a type is called in a sentence, without an article."""
@@ -143,15 +190,15 @@ class Wording:
 
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence for each object with goal facts, in object order."""
-        sentences = []
+        goal, sentences = self._goal, []
         for name in (*problem.objects, *self._schema.constants):
             facts = [self.fill(self._facts[literal.positive], literal.atom)
                      for literal in problem.goal if literal.atom.args[:1] == (name,)]
             if facts:
                 kind = problem.objects.get(name) or self._schema.constants[name]
-                joined = self._separator.join(facts[:-1])
-                joined = self._last_separator.join(part for part in (joined, facts[-1]) if part)
-                sentences.append(self._sentence.format(self.object_text(name, kind), facts=joined))
+                joined = goal.separator.join(facts[:-1])
+                joined = goal.last_separator.join(part for part in (joined, facts[-1]) if part)
+                sentences.append(goal.sentence.format(self.object_text(name, kind), facts=joined))
         return '\n'.join(sentences)
 
     def fill(self, templates: Mapping[str, str], atom: Atom) -> str:
@@ -186,35 +233,28 @@ def _place(problem: Problem, name: str) -> str:
     return f'{problem.source or problem.name}:{line}'
 
 
-def templates_of(path: Path, data: Mapping[str, Any], key: str, schema: Schema, *,
-                 complete: bool) -> dict[str, str]:
-    """A file's mapping from predicates to texts with {0}, {1}, ... and {name0}, {name1}, ...
+def check_templates(path: Path, key: str, templates: Mapping[str, str], schema: Schema, *,
+                    complete: bool = False) -> None:
+    """Check texts about predicates with {0}, {1}, ... and {name0}, {name1}, ...
 
     Args:
         path: the file, for messages.
-        data: its content.
-        key: of the mapping.
+        key: where in the file they are.
+        templates: by predicate.
         schema: the vocabulary.
         complete: whether every predicate must have a text.
 
     Raises:
         DomainError: a predicate is unknown or missing, or a placeholder wrong.
     """
-    templates = data.get(key) or {}
-    if not isinstance(templates, dict):
-        raise DomainError(f'{path}:1: {key} is not a mapping (write "predicate: text" lines)')
+    check_names(path, key, templates, schema.predicates)
     for name, text in templates.items():
-        predicate = schema.predicates.get(str(name))
-        if predicate is None:
-            raise DomainError(f'{path}:1: {key}: unknown predicate {name!r} '
-                              f'(known: {", ".join(schema.predicates)}; quote "on")')
-        count = len(predicate.parameters)
+        count = len(schema.predicates[name].parameters)
         try:
-            str(text).format(*range(count), **{f'name{i}': '' for i in range(count)})
+            text.format(*range(count), **{f'name{i}': '' for i in range(count)})
         except (IndexError, KeyError, ValueError) as error:
             raise DomainError(f'{path}:1: {key}.{name}: bad placeholder in {text!r} '
                               f'(it has {count} arguments)') from error
     missing = [name for name in schema.predicates if name not in templates]
     if complete and missing:
         raise DomainError(f'{path}:1: {key}: nothing about {", ".join(missing)} (add it)')
-    return {str(name): str(text) for name, text in templates.items()}

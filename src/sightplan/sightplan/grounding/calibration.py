@@ -38,7 +38,7 @@ PRIOR_ANSWERS = 4.0
 """Weight of the default rates against counts [answers]."""
 
 PRIOR_PAIRS = 10.0
-"""Weight of the default share of repeated errors against counts [pairs of answers]."""
+"""Weight of the default fraction of repeated errors against counts [pairs of answers]."""
 
 PRIOR_ACTIONS = 20.0
 """Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
@@ -108,7 +108,7 @@ class LoggedAction:
 class Prediction:
     """P(atom is true | answer) from rates that were learned without the answer's episode.
 
-    The prior is the share of true atoms among the predicate's answers.
+    The prior is the fraction of true atoms among the predicate's answers.
     """
 
     default: float
@@ -619,9 +619,9 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
     learned = {}
     for name, counts in sorted(outcomes.items()):
         n, prior = sum(counts.values()), defaults.action(name)
-        shares = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
+        fractions = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
                   for kind in ('success', 'no_op', 'slip')}
-        learned[name] = ActionReliability(**shares, n=n, effects={
+        learned[name] = ActionReliability(**fractions, n=n, effects={
             (predicate, value): clip(_smooth(held, total, 0.95, 2.0))
             for (action, predicate, value), (held, total) in sorted(effects.items())
             if action == name and held < total})

@@ -1,7 +1,7 @@
 """The rules of a domain's ``constraints.yaml``: which joint states of its atoms are possible.
 
 The file holds ``rules: [...]``; a rule is a mapping with a unique ``name``, a ``violation_rate``
-(0, the default: it is never broken; else below one half: in which share of the cases where its
+(0, the default: it is never broken; else below one half: in which fraction of the cases where its
 premise holds it is broken; "if a and b, never" is therefore better said as "if a, not b") and one
 of these forms::
 
@@ -100,7 +100,7 @@ class ImplicationRule:
             impossible); with it there are objects for the variables that do not occur in
             the premise, such that all of them hold.
         exists: see ``conclusion``.
-        violation_rate: share of the cases with a true premise in which the conclusion is false.
+        violation_rate: fraction of the cases with a true premise in which the conclusion is false.
     """
 
     name: str

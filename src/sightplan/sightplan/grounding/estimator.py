@@ -24,7 +24,7 @@ import numpy as np
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.observation_model import ObservationModel
-from sightplan.grounding.solver import Bools, Floats, Worlds, WorldSolver
+from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
     Atom,
@@ -84,7 +84,7 @@ class Estimate:
         log_evidence: log of the sum, over the possible states, of the likelihood of all answers,
             each possible state having prior weight 1 and every violation of a soft rule costing
             its penalty [nats]. A lower bound where states outside of the window matter.
-        worlds: up to k joint states with their normalised probabilities, best first.
+        solutions: up to k joint states with their normalised probabilities, best first.
         complete: whether all states in the window were listed.
         seconds: wall-clock time spent [s].
     """
@@ -92,7 +92,7 @@ class Estimate:
     state: State
     marginals: dict[Atom, float]
     log_evidence: float
-    worlds: tuple[tuple[State, float], ...]
+    solutions: tuple[tuple[State, float], ...]
     complete: bool
     seconds: float
 
@@ -161,8 +161,8 @@ class Estimator:
         self.number: Mapping[Atom, int] = {atom: i for i, atom in enumerate(self.atoms)}
         self._parts = [
             (np.array([self.number[a] for a in part.atoms], np.intp),
-             WorldSolver(part, self.settings.seed)) for part in parts]
-        self._unasked: dict[int, Worlds] = {}
+             StateSolver(part, self.settings.seed)) for part in parts]
+        self._unasked: dict[int, Solutions] = {}
 
     def estimate(self, evidence: Sequence[Evidence], told: Mapping[Atom, bool] | None = None,
                  ) -> Estimate:
@@ -187,11 +187,11 @@ class Estimator:
                 base -= TOLD if value else 0.0  # where it is so it adds nothing
         posterior = self.solve(scores)
         weights = np.exp(posterior.scores - posterior.scores[0])
-        worlds = tuple((self.state(row), float(w)) for row, w in zip(
+        solutions = tuple((self.state(row), float(w)) for row, w in zip(
             posterior.values, weights / weights.sum(), strict=True))
         return Estimate(
-            worlds[0][0], dict(zip(self.atoms, map(float, posterior.marginals), strict=True)),
-            posterior.log_sum + base, worlds, posterior.complete, time.perf_counter() - start)
+            solutions[0][0], dict(zip(self.atoms, map(float, posterior.marginals), strict=True)),
+            posterior.log_sum + base, solutions, posterior.complete, time.perf_counter() - start)
 
     def scores(self, evidence: Sequence[Evidence]) -> tuple[Floats, float]:
         """What the answers say about each atom.
@@ -249,16 +249,16 @@ class Estimator:
             part = scores[columns]
             fitting = [reason for reason in known if _about(solver.theory, reason[0])]
             if not fitting and not _tied(solver.theory):  # independent atoms: exact
-                worlds = _independent(part, self.settings.k)
+                solutions = _independent(part, self.settings.k)
                 marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
                 log_sum += float(np.logaddexp(0.0, part).sum())
             else:
-                worlds = self._near_best(index, solver, part, fitting)
-                weights = np.exp(worlds.scores - worlds.scores[0])
-                marginals[columns] = weights @ worlds.values / weights.sum()
-                log_sum += float(worlds.scores[0] + np.log(weights.sum()))
-                complete = complete and worlds.complete
-            lists.append((worlds.values, worlds.scores))
+                solutions = self._near_best(index, solver, part, fitting)
+                weights = np.exp(solutions.scores - solutions.scores[0])
+                marginals[columns] = weights @ solutions.values / weights.sum()
+                log_sum += float(solutions.scores[0] + np.log(weights.sum()))
+                complete = complete and solutions.complete
+            lists.append((solutions.values, solutions.scores))
         values, found = self._product(lists)
         return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
 
@@ -283,12 +283,12 @@ class Estimator:
         """The state that a row of values stands for."""
         return frozenset(self.atoms[i] for i in np.flatnonzero(row))
 
-    def _near_best(self, index: int, solver: WorldSolver, scores: Floats,
-                   reasons: Sequence[Reasons]) -> Worlds:
+    def _near_best(self, index: int, solver: StateSolver, scores: Floats,
+                   reasons: Sequence[Reasons]) -> Solutions:
         window, limit = self.settings.window, self.settings.limit
         if reasons:
             theory = _with_reasons(solver.theory, reasons)
-            return WorldSolver(theory, self.settings.seed).near_best(scores, window, limit)
+            return StateSolver(theory, self.settings.seed).near_best(scores, window, limit)
         if scores.any():
             return solver.near_best(scores, window, limit)
         if index not in self._unasked:
@@ -349,7 +349,7 @@ def _with_reasons(theory: Theory, reasons: Sequence[Reasons]) -> Theory:
     return dataclasses.replace(theory, clauses=tuple(clauses), definitions=tuple(definitions))
 
 
-def _independent(scores: Floats, k: int) -> Worlds:
+def _independent(scores: Floats, k: int) -> Solutions:
     """The k best states of atoms that nothing ties.
 
     Best first: the best state has every atom at its likelier value; the others flip some of them,
@@ -372,5 +372,5 @@ def _independent(scores: Floats, k: int) -> Worlds:
             heapq.heappush(heap, (cost + step, (*flips, following)))
             heapq.heappush(heap, (cost + step - float(costs[flips[-1]]),
                                   (*flips[:-1], following)))
-    return Worlds(np.array(rows, np.bool_), np.array(found) + float(scores[best].sum()),
+    return Solutions(np.array(rows, np.bool_), np.array(found) + float(scores[best].sum()),
                   len(rows) == 2 ** min(len(scores), 62))

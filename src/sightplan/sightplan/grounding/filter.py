@@ -351,10 +351,10 @@ class BeliefFilter:
             if stays > 0.0:
                 put(row, history, float(score) + math.log(stays))
             if slips and reliability.slip > 0.0:
-                share = math.log(reliability.slip / len(slips))
+                fraction = math.log(reliability.slip / len(slips))
                 for slip in slips:
                     put(self._after(self._model.effects(slip, state), row), history,
-                        float(score) + share)
+                        float(score) + fraction)
         best = sorted(merged.values(), key=lambda item: -item[0])[:self.settings.k]
         best = [item for item in best if item[0] >= best[0][0] - self.settings.prune]
         self._values = np.array([row for _, row, _ in best])

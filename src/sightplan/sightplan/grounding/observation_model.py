@@ -5,7 +5,7 @@ An answer's likelihood depends on the truth of its atom alone:
 * an answer is unreadable with P(unreadable | truth), else "yes" with P(yes | truth);
 * errors persist, as those of real models do. About a *new* image, while the truth is the same, a
   wrong answer is wrong again with probability r, never below the error rate e, and a right one
-  turns wrong with probability e (1 - r) / (1 - e), so that the long-run share of errors stays e;
+  turns wrong with probability e (1 - r) / (1 - e), so that the long-run error rate stays e;
 * about the *same* image an answer says nothing new: callers must not count it again.
 
 Rates come from labelled answers, from answers alone (``sightplan.grounding.calibration``), or are
@@ -17,26 +17,27 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, NonNegativeInt, model_validator
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
+from sightplan.model.reading import Record, read_file
+from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
 
-FORMAT = 1
 LOW, HIGH = 0.001, 0.999
 """Bounds of all rates."""
 
-LEARNED = ('default', 'labels', 'em')
+Learned = Literal['default', 'labels', 'em']
 """Where rates come from: nobody, answers with their truth, answers alone."""
 
 _RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'repeat')
@@ -76,7 +77,7 @@ class AnswerRates:
         platt: weight of the answer's probabilities; None: the verdict is all that counts.
         n_true: answers about true atoms behind the rates (expected numbers after EM).
         n_false: likewise about false atoms.
-        learned: one of ``LEARNED``.
+        learned: see ``Learned``.
     """
 
     yes_true: float = 0.9
@@ -124,14 +125,14 @@ class AnswerRates:
 
 @dataclass(frozen=True, slots=True)
 class ActionReliability:
-    """What happens when an applicable action is executed; the three shares sum to 1.
+    """What happens when an applicable action is executed; the three fractions sum to 1.
 
     Attributes:
         success: its effects happen, each as reliably as ``effect`` says.
         no_op: nothing happens.
         slip: it does what the same schema with one other argument would do.
         effects: P(effect holds | success) by predicate and sign, where it is not 1.
-        n: executions behind the shares.
+        n: executions behind the fractions.
     """
 
     success: float = 0.95
@@ -162,9 +163,9 @@ class ObservationModel:
         model: name of the model that gave the answers; '' with the defaults, which fit any.
         questions_sha256: hash of the wording of the questions, likewise.
         prompt: name and hash of the prompt around the questions; '' if the answers did not
-            depend on it; None if nobody knows (files from before it was noted).
+            depend on it; None if they do not say.
         domain: name of the domain, likewise.
-        learned: one of ``LEARNED``.
+        learned: see ``Learned``.
         answers: number of answers that were learned from.
         problems: keys (see ``problem_key``) of the problems they were about: results on these
             are not results on unseen problems.
@@ -232,7 +233,7 @@ class ObservationModel:
             last: the last answer about the atom; after an UNPARSED one the answer counts as a
                 first one.
             p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
-                probabilities, in the share that repeating leaves of a verdict's weight; an
+                probabilities, in the fraction that repeating leaves of a verdict's weight; an
                 answer that differs from the last one counts by its verdict.
             p_no: likewise.
 
@@ -247,8 +248,8 @@ class ObservationModel:
             return low, high
         first = rates.chances(verdict)
         weight = math.log(first[1] / first[0])
-        share = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
-        return _with_ratio((low, high), share * rates.platt.log_ratio(p_yes, p_no))
+        fraction = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
+        return _with_ratio((low, high), fraction * rates.platt.log_ratio(p_yes, p_no))
 
     def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
         """P(yes | atom false), P(yes | atom true) of a readable answer; ``last`` as above."""
@@ -294,7 +295,7 @@ class ObservationModel:
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data: see ``read_observation_model``."""
         return {
-            'format': FORMAT, 'model': self.model, 'questions_sha256': self.questions_sha256,
+            'format': 1, 'model': self.model, 'questions_sha256': self.questions_sha256,
             'prompt': self.prompt, 'domain': self.domain, 'learned': self.learned,
             'answers': self.answers, 'problems': list(self.problems), 'rejection': self.rejection,
             'execution_if_inapplicable': self.execution_if_inapplicable,
@@ -312,23 +313,15 @@ class ObservationModel:
         path = user_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n')
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n'
+            if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
+                path.write_text(text, 'utf-8')
+            else:
+                with replacing(path.resolve(), synced=True) as whole:
+                    whole.write_text(text, 'utf-8')
         except OSError as error:
             raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
                              f'file') from error
-
-
-def _replace(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
-        path.write_text(text, 'utf-8')
-        return
-    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=f'.{path.name}.') as folder:
-        temporary = Path(folder, path.name)
-        with temporary.open('w', encoding='utf-8') as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path.resolve())
 
 
 def read_observation_model(path: Path | str) -> ObservationModel:
@@ -339,14 +332,10 @@ def read_observation_model(path: Path | str) -> ObservationModel:
     """
     path = user_path(path)
     try:
-        data = json.loads(path.read_text('utf-8'))
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror}); make it with "sightplan '
-                         f'calibrate --out {path}"') from error
-    except ValueError as error:
-        raise InputError(f'{path}: is not JSON ({error}); make it again with "sightplan '
-                         f'calibrate"') from error
-    return _Reader(str(path)).model(data)
+        return read_file(_Calibration, path).observation_model()
+    except InputError as error:
+        raise InputError(f'{error}; make the file again with "sightplan calibrate --out '
+                         f'{path}"') from error
 
 
 def problem_key(problem: Problem) -> str:
@@ -369,8 +358,8 @@ def without_seed(model: str) -> str:
 def logit(p_yes: float, p_no: float) -> float:
     """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
     total = p_yes + p_no
-    share = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
-    return math.log(share / (1.0 - share))
+    fraction = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
+    return math.log(fraction / (1.0 - fraction))
 
 
 def clip(rate: float) -> float:
@@ -393,103 +382,87 @@ def _rates_json(rates: AnswerRates) -> dict[str, Any]:
 
 def _action_json(action: ActionReliability) -> dict[str, Any]:
     return {**{name: getattr(action, name) for name in (*_SHARES, 'n')},
-            'effects': {f'{predicate} {"+" if positive else "-"}': share
-                        for (predicate, positive), share in sorted(action.effects.items())}}
+            'effects': {f'{predicate} {"+" if positive else "-"}': fraction
+                        for (predicate, positive), fraction in sorted(action.effects.items())}}
 
 
-class _Reader:
-    """Checks every field of a calibration file."""
+# ------------------------------------------------------------------------------------- the file
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+_Rate = Annotated[float, Field(ge=1e-9, le=1.0 - 1e-9)]
+_Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
-    def model(self, data: object) -> ObservationModel:
-        if not isinstance(data, dict) or data.get('format') != FORMAT:
-            found = data.get('format') if isinstance(data, dict) else None
-            self._fail('format', f'is {found!r}, not {FORMAT}')
-        known = set(ObservationModel.default().to_json())
-        for name in data:
-            if name not in known:
-                self._fail(str(name), f'is unknown; known are {", ".join(sorted(known))}')
-        texts = {name: self._text(data, name) for name in ('model', 'questions_sha256', 'domain')}
-        learned = self._learned('learned', data)
-        if learned != 'default' and not all(texts.values()):
-            self._fail('model, questions_sha256, domain', 'must say what the rates are about')
-        problems = data.get('problems')
-        if not isinstance(problems, list) or not all(isinstance(p, str) for p in problems):
-            self._fail('problems', 'must be a list of texts')
-        return ObservationModel(
-            **texts, prompt=(None if data.get('prompt') is None else self._text(data, 'prompt')),
-            learned=learned, problems=tuple(problems),
-            answers=int(self._number('', data, 'answers', math.inf)),
-            rejection=self._rate('', data, 'rejection'),
-            execution_if_inapplicable=self._rate('', data, 'execution_if_inapplicable'),
-            other=self._rates('other', self._mapping(data, 'other')),
-            predicates={name: self._rates(f'predicates.{name}', self._mapping(
-                data['predicates'], name)) for name in self._mapping(data, 'predicates')},
-            other_action=self._action('other_action', self._mapping(data, 'other_action')),
-            actions={name: self._action(f'actions.{name}', self._mapping(
-                data['actions'], name)) for name in self._mapping(data, 'actions')})
 
-    def _rates(self, where: str, data: Mapping[str, Any]) -> AnswerRates:
-        platt = None
-        if data.get('platt') is not None:
-            fields = self._mapping(data, 'platt')
-            platt = Platt(*(self._number(f'{where}.platt', fields, name, math.inf, -math.inf)
-                            for name in ('slope', 'intercept')))
-        return AnswerRates(
-            **{name: self._rate(where, data, name) for name in _RATES}, platt=platt,
-            n_true=self._number(where, data, 'n_true', math.inf),
-            n_false=self._number(where, data, 'n_false', math.inf),
-            learned=self._learned(f'{where}.learned', data))
+class _Platt(Record):
+    slope: _Finite
+    intercept: _Finite
 
-    def _action(self, where: str, data: Mapping[str, Any]) -> ActionReliability:
-        shares = {name: self._number(where, data, name, 1.0) for name in _SHARES}
-        if abs(sum(shares.values()) - 1.0) > 1e-6:
-            self._fail(where, f'{" + ".join(_SHARES)} is {sum(shares.values()):g}, not 1')
-        effects = {}
-        listed = self._mapping(data, 'effects')
-        for key in listed:
-            predicate, _, sign = key.rpartition(' ')
-            if not predicate or sign not in ('+', '-'):
-                self._fail(f'{where}.effects.{key}', 'must be named "predicate +" or '
-                           '"predicate -"')
-            effects[predicate, sign == '+'] = self._rate(f'{where}.effects', listed, key)
-        return ActionReliability(**shares, effects=effects,
-                                 n=self._number(where, data, 'n', math.inf))
 
-    def _learned(self, where: str, data: Mapping[str, Any]) -> str:
-        value = data.get('learned')
-        if value not in LEARNED:
-            self._fail(where, f'is {value!r}; must be one of {", ".join(LEARNED)}')
-        return str(value)
+class _Answers(Record):
+    yes_true: _Rate
+    yes_false: _Rate
+    unread_true: _Rate
+    unread_false: _Rate
+    repeat: _Rate
+    n_true: _Count
+    n_false: _Count
+    learned: Learned
+    platt: _Platt | None
 
-    def _text(self, data: Mapping[str, Any], name: str) -> str:
-        value = data.get(name)
-        if not isinstance(value, str):
-            self._fail(name, f'is {value!r}; must be text')
-        return value
+    def rates(self) -> AnswerRates:
+        platt = self.platt and Platt(self.platt.slope, self.platt.intercept)
+        return AnswerRates(**{**dict(self), 'platt': platt})
 
-    def _mapping(self, data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-        value = data.get(name)
-        if not isinstance(value, dict):
-            self._fail(name, 'must be a mapping')
-        return value
 
-    def _rate(self, where: str, data: Mapping[str, Any], name: str) -> float:
-        return self._number(where, data, name, 1.0 - 1e-9, 1e-9)
+class _Action(Record):
+    success: _Fraction
+    no_op: _Fraction
+    slip: _Fraction
+    n: _Count
+    effects: dict[Annotated[str, Field(pattern=r'^.+ [+-]$')], _Rate]
 
-    def _number(self, where: str, data: Mapping[str, Any], name: str, high: float,
-                low: float = 0.0) -> float:
-        value = data.get(name)
-        if (not isinstance(value, (int, float)) or isinstance(value, bool)
-                or not math.isfinite(value) or not low <= value <= high):
-            bounds = ('finite' if math.isinf(low) else f'at least {low:g}' if math.isinf(high)
-                      else f'in ({round(low)}, {round(high)})' if low else 'in [0, 1]')
-            self._fail(f'{where}.{name}' if where else name,
-                       f'is {value!r}; must be a number {bounds}')
-        return float(value)
+    @model_validator(mode='after')
+    def _one(self) -> Self:
+        total = self.success + self.no_op + self.slip
+        if abs(total - 1.0) > 1e-6:
+            raise ValueError(f'success + no_op + slip is {total:g}, not 1')
+        return self
 
-    def _fail(self, field_name: str, reason: str) -> NoReturn:
-        raise InputError(f'{self._source}: {field_name} {reason} (make the file again with '
-                         f'"sightplan calibrate")')
+    def reliability(self) -> ActionReliability:
+        return ActionReliability(**{**dict(self), 'effects': {
+            (key[:-2], key[-1] == '+'): rate for key, rate in self.effects.items()}})
+
+
+class _Calibration(Record):
+    format: Literal[1]
+    model: str
+    questions_sha256: str
+    prompt: str | None
+    domain: str
+    learned: Learned
+    answers: NonNegativeInt
+    problems: tuple[str, ...]
+    rejection: _Rate
+    execution_if_inapplicable: _Rate
+    other: _Answers
+    predicates: dict[str, _Answers]
+    other_action: _Action
+    actions: dict[str, _Action]
+
+    @model_validator(mode='after')
+    def _says_of_what(self) -> Self:
+        if self.learned != 'default' and not (
+                self.model and self.questions_sha256 and self.domain):
+            raise ValueError('model, questions_sha256 and domain must say what the rates are '
+                             'about')
+        return self
+
+    def observation_model(self) -> ObservationModel:
+        fields = dict(self)
+        del fields['format']
+        return ObservationModel(**{
+            **fields, 'other': self.other.rates(),
+            'predicates': {name: item.rates() for name, item in self.predicates.items()},
+            'other_action': self.other_action.reliability(),
+            'actions': {name: item.reliability() for name, item in self.actions.items()}})

@@ -34,7 +34,7 @@ _DETERMINISTIC_S = 8.0  # of one maximisation by CP-SAT, in its own reproducible
 
 
 @dataclass(frozen=True, slots=True)
-class Worlds:
+class Solutions:
     """States of a theory, best first.
 
     Attributes:
@@ -49,7 +49,7 @@ class Worlds:
     complete: bool
 
 
-class WorldSolver:
+class StateSolver:
     """Finds states of one theory; keeps the compiled model between calls.
 
     Args:
@@ -105,7 +105,7 @@ class WorldSolver:
                               'constraints.yaml: "sightplan constraints check" tells which rule)')
         return np.array([solver.boolean_value(v) for v in variables[:self._n]], np.bool_)
 
-    def near_best(self, scores: Floats, window: float, limit: int) -> Worlds:
+    def near_best(self, scores: Floats, window: float, limit: int) -> Solutions:
         """The best state and all others within a window below it.
 
         If there are more than ``limit``, or it is too hard to find them all, the window is
@@ -158,11 +158,11 @@ class WorldSolver:
         return sum(c.penalty for c in self._soft
                    if not any(values[i] is wanted for i, wanted in c.literals))
 
-    def _sorted(self, rows: Bools, scores: Floats, complete: bool) -> Worlds:
+    def _sorted(self, rows: Bools, scores: Floats, complete: bool) -> Solutions:
         found = rows @ scores - np.array([self._penalties(row) for row in rows])
         units = np.rint(found * _SCALE).astype(np.int64)
         order = np.lexsort((rows @ self._ties, -units))
-        return Worlds(rows[order], found[order], complete)
+        return Solutions(rows[order], found[order], complete)
 
     # --- CP-SAT ---------------------------------------------------------------------------------
 

@@ -15,13 +15,14 @@ Groups: ``sightplan.domains``, ``.suites``, ``.backends``, ``.methods``, ``.answ
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -74,19 +75,30 @@ class Folder:
 
 
 def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points of a group by name, sorted; of several with one name the first counts."""
+    """Entry points of a group by name, sorted; of several with one name the first counts.
+
+    The installed packages are read once (some 0.1 s), and again when ``sys.path`` has changed.
+    """
+    return dict(_entry_points(group, importlib.metadata.entry_points, tuple(sys.path)))
+
+
+@functools.lru_cache(maxsize=64)
+def _entry_points(group: str, read: Callable[..., Iterable[importlib.metadata.EntryPoint]],
+                  path: tuple[str, ...]) -> dict[str, importlib.metadata.EntryPoint]:
     points: dict[str, importlib.metadata.EntryPoint] = {}
-    for point in sorted(importlib.metadata.entry_points(group=group),
-                        key=lambda point: (point.name, point.value)):
+    for point in sorted(read(group=group), key=lambda point: (point.name, point.value)):
         points.setdefault(point.name, point)
     return points
 
 
 def module_names(package: ModuleType, group: str) -> tuple[str, ...]:
     """Names of the modules of a package of ours (not those with "_") and of a group."""
-    ours = (module.name for module in pkgutil.iter_modules(package.__path__)
-            if not module.name.startswith('_'))
-    return tuple(sorted({*ours, *entry_points(group)}))
+    return tuple(sorted({*_own_modules(package), *entry_points(group)}))
+
+
+def _own_modules(package: ModuleType) -> set[str]:
+    return {module.name for module in pkgutil.iter_modules(package.__path__)
+            if not module.name.startswith('_')}
 
 
 def load_module(kind: str, name: str, package: ModuleType, group: str,
@@ -104,8 +116,7 @@ def load_module(kind: str, name: str, package: ModuleType, group: str,
     Raises:
         InputError: there is none, or one of another package cannot be imported or lacks a part.
     """
-    if name.isidentifier() and not name.startswith('_') and (
-            importlib.util.find_spec(f'{package.__name__}.{name}') is not None):
+    if name in _own_modules(package):
         return importlib.import_module(f'{package.__name__}.{name}')
     if name not in entry_points(group):
         raise unknown(kind, name, module_names(package, group))
@@ -153,7 +164,11 @@ def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Fo
     """
     found = folders(root, marker, group)
     if name not in found and ('/' in name or Path(name).expanduser().is_dir()):
-        path = Path(name).expanduser().resolve()
+        try:
+            path = Path(name).expanduser().resolve()
+        except (ValueError, RuntimeError) as error:  # no file can be called so; no such user
+            raise InputError(f'{kind} {name!r}: is no folder ({error}); correct the name'
+                             ) from error
         if not (path / marker).is_file():
             raise InputError(f'{kind} {name!r}: {path / marker} is missing; give the folder that '
                              f'holds it')

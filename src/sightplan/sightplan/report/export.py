@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sightplan
-from sightplan.metrics import cause_of
+from sightplan.metrics import cause_of, measures
 from sightplan.model import InputError
 from sightplan.model.whole_files import replacing
-from sightplan.report.results import Results, RunResults, completed
+from sightplan.report.results import EPISODE, SAMPLE, Results, RunResults, completed
 from sightplan.report.tables import Column, Kind, Table, make_tables
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ _MOST_COUNT = 2 ** 63
 _FORMULA = '=+-@\t\r'
 _SCALARS: tuple[tuple[str, str, Kind], ...] = (
     # field of a line, heading, kind
-    ('episode_id', 'episode', 'text'), ('domain', 'domain', 'text'), ('split', 'split', 'text'),
+    ('id', 'episode', 'text'), ('domain', 'domain', 'text'), ('split', 'split', 'text'),
     ('problem', 'problem', 'text'), ('method', 'method', 'text'),
     ('model', 'exact model', 'text'), ('seed', 'seed of the episode', 'count'),
     ('max_actions', 'budget', 'count'),
     ('failure_probability', 'failing actions', 'share'), ('privileged', 'told', 'text'),
     ('stop_at_goal', 'stops at the goal', 'bool'), ('optimal_length', 'shortest plan', 'count'),
-    ('scored', 'scored', 'bool'), ('solved', 'solved', 'bool'), ('stop', 'ended by', 'text'),
+    ('stop', 'ended by', 'text'),
     ('message', 'message', 'text'), ('error', 'error', 'text'), ('steps', 'actions', 'count'),
     ('executed', 'executed', 'count'), ('rejected', 'rejected', 'count'),
     ('withheld', 'withheld', 'count'), ('withheld_true_positive', 'withheld rightly', 'count'),
@@ -56,6 +56,7 @@ _RUN_COLUMNS = (Column('run', 'run'), Column('backend', 'backend'),
                 Column('model_name', 'model'), Column('run_seed', 'seed of the run', 'count'),
                 Column('calibrated', 'calibrated', 'bool'), Column('variant', 'variant'))
 _DERIVED = (
+    Column('scored', 'scored', 'bool'), Column('solved', 'solved', 'bool'),
     Column('cause', 'cause of failure'), Column('plans', 'plans', 'count'),
     Column('answers_asked', 'answers', 'count'), Column('answers_right', 'right', 'count'),
     Column('answers_unparsed', 'unreadable', 'count'), Column('requests', 'requests', 'count'),
@@ -68,6 +69,13 @@ _ANSWERS: tuple[tuple[str, str, Kind], ...] = (
     ('image', 'image', 'text'), ('stamp_ns', 'stamp [ns]', 'count'),
     ('purpose', 'purpose', 'text'), ('atom', 'atom', 'text'), ('answer', 'answer', 'text'),
     ('p_yes', 'P(yes)', 'share'), ('p_no', 'P(no)', 'share'), ('truth', 'truth', 'bool'))
+_SAMPLE: tuple[tuple[str, str, Kind], ...] = (
+    ('id', 'sample', 'text'), ('suite', 'suite', 'text'), ('cluster', 'cluster', 'text'),
+    ('domain', 'domain', 'text'), ('split', 'split', 'text'), ('method', 'method', 'text'),
+    ('model', 'exact model', 'text'), ('reply', 'reply', 'text'), ('answer', 'answer', 'text'),
+    ('truth', 'truth', 'text'), ('p_yes', 'P(yes)', 'share'), ('p_no', 'P(no)', 'share'),
+    ('unread', 'unread', 'text'), ('cause', 'cause of failure', 'text'),
+    ('error', 'error', 'text'), ('seconds', 'seconds', 'seconds'))
 
 
 # ------------------------------------------------------------------------------ flat tables
@@ -81,7 +89,7 @@ def episodes(results: Results) -> Table:
                *(Column(f'seconds_{stage}', stage, 'seconds', 'seconds') for stage in stages),
                Column('folder', 'folder'))
     rows = []
-    for run, name in _named(results):
+    for run, name in _named(results.of_kind(EPISODE)):
         for line in run.lines:
             cells = {**name, **{key: typed(line.get(key), kind) for key, _, kind in _SCALARS}}
             usage = line.get('usage') or {}
@@ -89,6 +97,7 @@ def episodes(results: Results) -> Table:
                      for counts in table.values()]
             known = 'predicates' in line
             cells |= {
+                'scored': measures.scored(line), 'solved': measures.solved(line),
                 'cause': cause_of(completed(line)),
                 'plans': len(line['plans']) if 'plans' in line else None,
                 **{f'answers_{key}': sum(counts[key] for counts in asked) if known else None
@@ -103,6 +112,22 @@ def episodes(results: Results) -> Table:
     return Table('episodes', 'Episodes', columns, tuple(rows), (
         'A row for each committed episode, unscored ones included. An empty cell: not known, or '
         'not counted by the version that wrote it.'))
+
+
+def samples(results: Results) -> Table:
+    """One row a sample, with all its measures."""
+    chosen = results.of_kind(SAMPLE)
+    names = tuple(dict.fromkeys(name for run in chosen.runs for line in run.lines
+                                for name in line['measures']))
+    columns = (*_RUN_COLUMNS, *(Column(key, heading, kind) for key, heading, kind in _SAMPLE),
+               *(Column(f'measure_{name}', name.replace('_', ' '), 'number', 'measures')
+                 for name in names))
+    rows = [{**name, **{key: typed(line.get(key), kind) for key, _, kind in _SAMPLE},
+             **{f'measure_{measure}': typed(line['measures'].get(measure), 'number')
+                for measure in names}}
+            for run, name in _named(chosen) for line in run.lines]
+    return Table('samples', 'Samples', columns, tuple(rows), (
+        'A row for each committed sample. An empty measure: not scored in it.'))
 
 
 def _answers(results: Results) -> _Rows:
@@ -263,7 +288,7 @@ def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
         folder.mkdir(parents=True, exist_ok=True)
         before = _indexed(folder)
         for rows in (*(_Rows(t.name, t.title, t.columns, t.note, t.rows)
-                       for t in (*made, episodes(results))), _answers(results)):
+                       for t in (*made, episodes(results), samples(results))), _answers(results)):
             paths, count = _write(folder, rows, _metadata(results, rows))
             if count:
                 written += paths

@@ -16,6 +16,7 @@ from typing import Any
 from sightplan.metrics import RULES, measures, wilson
 from sightplan.metrics.calibration import Bin, Reliability
 from sightplan.metrics.failures import cause_of
+from sightplan.metrics.measures import aggregate
 from sightplan.model import InputError
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -24,6 +25,8 @@ from sightplan.report import episode_page, plots
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan.report.labels import KEYS, labels, words_apart
 from sightplan.report.results import (
+    EPISODE,
+    SAMPLE,
     Group,
     Line,
     Results,
@@ -36,6 +39,7 @@ from sightplan.report.results import (
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
 from sightplan.report.tables.common import group_cells
+from sightplan.runs import Suite
 
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
@@ -45,7 +49,7 @@ _MOST_ROWS, _MOST_GALLERY, _MOST_COMPLAINTS = 48, 12, 12
 _MOST_PANELS = 24
 _MOST_BINS = 4
 _FOLDED = ('figure5', 'models', 'predicates', 'compounding', 'failures', 'stops', 'calibration',
-           'paired', 'runs')
+           'paired', 'measures', 'runs')
 """Long tables, shown when they are opened."""
 
 _ALL, _PERFECT = 'all', 'perfect'
@@ -122,6 +126,7 @@ class _Episodes:
     pages: list[dict[str, str]] = field(default_factory=list)
     keys: dict[tuple[str, str], str] = field(default_factory=dict)
     left_out: int = 0
+    strip: dict[str, Any] | None = None
 
 
 def build(results: Results, tables: Sequence[Table], settings: Settings | None = None,
@@ -137,15 +142,17 @@ def build(results: Results, tables: Sequence[Table], settings: Settings | None =
         read: reads the episodes of a bag.
     """
     settings = settings or Settings()
+    whole, results = results, results.of_kind(EPISODE)
     chosen = choose(results, settings.episodes, settings.most)
     episodes = _episodes(results, chosen, settings, progress, read)
-    sections = [section for section in _sections(results, tables, chosen, episodes)
+    sections = [section for section in _sections(whole, results, tables, chosen, episodes)
                 if section is not None]
     listed, filters, unlisted = _listed(results, episodes.keys)
     html = render(
-        'report.html.jinja', script=True, title=settings.title or _title(results),
-        subtitle=_subtitle(results), complaints=results.complaints,
-        most_complaints=_MOST_COMPLAINTS, tiles=_tiles(results), sections=sections, folded=_FOLDED,
+        'report.html.jinja', script=True, title=settings.title or _title(whole),
+        subtitle=_subtitle(whole), complaints=whole.complaints,
+        most_complaints=_MOST_COMPLAINTS, tiles=_tiles(whole), sections=sections, folded=_FOLDED,
+        strip=episodes.strip,
         listed=listed, filters=filters, unlisted=unlisted, pages=episodes.pages)
     return Page(html, len(episodes.pages), episodes.left_out)
 
@@ -250,7 +257,10 @@ def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
     for number, one in enumerate(chosen):
         progress(number, len(chosen))
         key = f'e{number}'
-        html = episode_page.section(_view(one, key, read))
+        seen = _view(one, key, read)
+        if found.strip is None or (seen.solved and not found.strip['solved']):
+            found.strip = _strip(seen) or found.strip
+        html = episode_page.section(seen)
         size += len(html)
         if made and size > settings.most_bytes:
             found.left_out = len(chosen) - number
@@ -262,6 +272,21 @@ def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
     order = {one.key: number for number, one in enumerate(_all_lines(results))}
     found.pages = [page for _, page in sorted(made, key=lambda pair: order[pair[0].key])]
     return found
+
+
+def _strip(episode: episode_page.EpisodeView) -> dict[str, Any] | None:
+    """The first picture of each step of an episode, with the action; None without pictures."""
+    frames = []
+    for step in episode.steps:
+        pictures = [block.picture for block in step.blocks
+                    if block.picture is not None and block.picture.uri]
+        if pictures:
+            frames.append({'uri': pictures[0].uri, 'number': step.number, 'title': step.title})
+    if not frames:
+        return None
+    return {'key': episode.key, 'title': episode.title, 'subtitle': episode.subtitle,
+            'solved': bool(episode.solved), 'result': episode.result,
+            'goal': [literal for literal, _ in episode.goal], 'frames': frames}
 
 
 def _listed(results: Results, keys: Mapping[tuple[str, str], str],
@@ -332,6 +357,8 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     'calibration': ('Calibration', 'calibration'),
     'cost': ('Questions and time', 'cost'),
     'paired': ('Paired comparisons', 'paired'),
+    'suites': ('What suites add', 'suite_'),
+    'measures': ('All measures', 'measures'),
     'episodes': ('Episodes', ''),
     'provenance': ('What was run, by what', 'runs'),
     'more': ('Further tables', ''),
@@ -347,19 +374,25 @@ def place_of(name: str) -> str:
     return 'more'
 
 
-def _sections(results: Results, tables: Sequence[Table], chosen: Sequence[Chosen],
-              episodes: _Episodes) -> Iterator[_Section]:
+_OF_EPISODES = ('success', 'compounding', 'failures', 'cost', 'episodes')
+
+
+def _sections(whole: Results, results: Results, tables: Sequence[Table],
+              chosen: Sequence[Chosen], episodes: _Episodes) -> Iterator[_Section]:
+    """The sections; ``results`` are the runs of episodes among ``whole``."""
     shelves: dict[str, list[Table]] = {key: [] for key in _PLACES}
     for table in tables:
         if table.rows and _says_something(table):
             shelves[place_of(table.name)].append(table)
     for key, (title, _) in _PLACES.items():
+        if key in _OF_EPISODES and not results.runs:
+            continue
         drawn: list[Mapping[str, str]] = []
         texts: list[str] = []
         gallery: list[dict[str, str]] = []
         facts: list[tuple[str, str]] = []
         if key == 'errors':
-            facts = list(_error_reasons(results))
+            facts = list(_error_reasons(whole))
         elif key == 'success':
             drawn = list(_success_plots(results, tables))
         elif key == 'compounding':
@@ -378,7 +411,7 @@ def _sections(results: Results, tables: Sequence[Table], chosen: Sequence[Chosen
         elif key == 'episodes':
             texts = [_about_episodes(results, episodes)]
         elif key == 'provenance':
-            facts = list(_provenance(results))
+            facts = list(_provenance(whole))
         elif key == 'notes':
             texts = list(_NOTES)
         drawn = [plot for plot in drawn if plot['svg']]
@@ -400,7 +433,7 @@ def _says_something(table: Table) -> bool:
 
 def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
     """Why episodes are not scored, the most frequent reason first."""
-    reasons = Counter(str(line.get('error') or line.get('message') or words(line['stop']))
+    reasons = Counter(str(line.get('error') or line.get('message') or words(line.get('stop', '')))
                       for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()
     for reason, count in found[:_MOST_COMPLAINTS]:
@@ -766,7 +799,8 @@ def _title(results: Results) -> str:
 def _subtitle(results: Results) -> str:
     methods = dict.fromkeys(run.method for run in results.runs)
     models = dict.fromkeys(run.model for run in results.runs if run.model)
-    parts = [', '.join(results.domains), f'{len(methods)} methods' if len(methods) > 3 else
+    domains = dict.fromkeys(name for run in results.runs for name in run.domain.split(', '))
+    parts = [', '.join(domains), f'{len(methods)} methods' if len(methods) > 3 else
              ', '.join(methods), f'{len(models)} models' if len(models) > 3 else
              ', '.join(models), f'splits {", ".join(results.splits)}']
     return ' · '.join(filter(None, parts))
@@ -778,15 +812,29 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
     solved = sum(bool(measures.solved(line)) for line in scored)
     planned = total([*(run.planned for run in results.runs), results.waiting])
     of = f' of {planned:,}' if planned is not None and planned > len(lines) else ''
-    tiles = [(f'{len(lines):,}{of}', 'episodes'), (f'{len(results.runs):,}', 'runs'),
-             (f'{solved:,}', f'solved of {len(scored):,} scored')]
+    several = 'samples' if results.runs and not results.of_kind(EPISODE).runs else (
+        'episodes and samples' if results.of_kind(SAMPLE).runs else 'episodes')
+    tiles = [(f'{len(lines):,}{of}', several), (f'{len(results.runs):,}', 'runs')]
+    if attempts := sum(measures.solved(line) is not None for line in lines):
+        tiles.append((f'{solved:,}', f'solved of {attempts:,} scored'))
+    tiles += [(f'{found.value:.3f}', f'{measure.name.replace("_", " ")} in {suite.name}')
+              for suite in _suites_of_samples(results) for measure in [suite.primary]
+              if (found := aggregate([line for line in scored if line['suite'] == suite.name],
+                                     measure)).value is not None]
     if len(lines) > len(scored):
         tiles.append((f'{len(lines) - len(scored):,}', 'not scored'))
     questions = sum(completed(line)['questions'] for line in lines)
     tiles += [(f'{questions:,}', 'questions')] if questions else []
     if are_known(lines, 'seconds'):
-        tiles.append((seconds(sum(completed(line)['seconds'] for line in lines)), 'in episodes'))
+        tiles.append((seconds(sum(completed(line)['seconds'] for line in lines)), 'in all'))
     return tiles
+
+
+def _suites_of_samples(results: Results) -> list[Suite]:
+    """The suites of the runs of samples, each once."""
+    found = {run.suite.name: run.suite for run in results.of_kind(SAMPLE).runs
+             if run.suite is not None}
+    return list(found.values())
 
 
 def _provenance(results: Results) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,8 @@ from sightplan.report.conditions import RULES, Fields
 from sightplan.runs import Suite, load_suite, suite_for, suite_names, suite_of_run, summarise
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
+EPISODE, SAMPLE = 'episode', 'sample'
+"""Kinds of items."""
 _SKIPPED = ('bags', 'calibrations', 'failures')
 _REMEDY = ('name a run directory that "sightplan run --out" wrote, a sweep directory, or a '
            'folder that holds some')
@@ -177,7 +179,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], Any]] = {
 }
 _NEEDED: Mapping[str, Callable[[Any], bool]] = {
     'id': lambda value: isinstance(value, str) and bool(value),
-    'cluster': _is_text, 'measures': _mapping(_optional(_is_number)), 'stop': _is_text}
+    'cluster': _is_text, 'measures': _mapping(_optional(_is_number))}
 
 
 def wrong_field(line: object) -> str:
@@ -187,7 +189,8 @@ def wrong_field(line: object) -> str:
     """
     if not isinstance(line, dict):
         return 'is not a JSON object'
-    for name, check in _NEEDED.items():
+    needed = _NEEDED if line.get('kind') == SAMPLE else {**_NEEDED, 'stop': _is_text}
+    for name, check in needed.items():
         if not check(line.get(name)):
             return name
     return next((name for name, (check, _) in _SHAPES.items()
@@ -203,7 +206,7 @@ def completed(line: Line) -> dict[str, Any]:
     """
     found = {**{name: default for name, (_, default) in _SHAPES.items()}, **line}
     if (measures.scored(line) and not measures.solved(line)
-            and line['stop'] != StopReason.CANCELLED.value
+            and line.get('kind') != SAMPLE and line['stop'] != StopReason.CANCELLED.value
             and not any(name in line for name in ('failure', 'actions', 'wrong'))):
         found['failure'] = {'cause': UNKNOWN}
     return found
@@ -257,6 +260,11 @@ class RunResults:
     def name(self) -> str:
         """Name of the run directory."""
         return self.folder.name
+
+    @property
+    def kind(self) -> str:
+        """Kind of its items: ``episode`` or ``sample``."""
+        return SAMPLE if self.lines[0].get('kind') == SAMPLE else EPISODE
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -502,6 +510,11 @@ class Results:
     def groups(self) -> tuple[Group, ...]:
         """The runs, put together where they differ in nothing but split and seed."""
         return _groups(self.runs)
+
+    def of_kind(self, kind: str) -> Results:
+        """The runs of ``episode`` or ``sample`` items alone."""
+        runs = tuple(run for run in self.runs if run.kind == kind)
+        return self if runs == self.runs else replace(self, runs=runs)
 
     @property
     def domains(self) -> tuple[str, ...]:

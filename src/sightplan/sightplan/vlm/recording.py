@@ -24,7 +24,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +43,7 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.journal import Journal, Line, read_lines
+from sightplan.model.whole_files import replacing
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import (
     Backend,
@@ -240,9 +240,8 @@ class RecordingBackend(BackendUser):
                 continue
             try:
                 path.parent.mkdir(exist_ok=True)
-                temporary = path.with_name(f'.{path.name}.{os.getpid()}')
-                temporary.write_bytes(encode(part, 'png'))
-                os.replace(temporary, path)
+                with replacing(path) as whole:
+                    whole.write_bytes(encode(part, 'png'))
             except OSError as error:
                 raise InfrastructureError(f'{path}: cannot be written '
                                           f'({error.strerror})') from error

@@ -33,7 +33,7 @@ def tables(runs: Iterable[Any]) -> list[Table]:
                 for predicate in (_ALL, line['details']['predicate']):
                     groups.setdefault((*what, split, predicate), []).append(line)
     rows = [_row(key, lines) for key, lines in groups.items()]
-    return [Table('predicates', 'Eyes: answers about pictures, by predicate', _COLUMNS,
+    return [Table('by_predicate', 'Eyes: answers about pictures, by predicate', _COLUMNS,
                   tuple(rows), (
         'An unreadable reply counts as wrong. Balanced accuracy is the mean of sensitivity '
         '(accuracy on atoms that hold) and specificity (on those that do not). Brier score and '

@@ -18,15 +18,62 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
 
 from sightplan.model import InputError, user_path
+from sightplan.model.reading import Record, read_file, validated
 
 _DATA = Path(__file__).parent / 'data'
-_RATES = ('p_yes_true', 'p_yes_false', 'p_unparsed')
-_COUNTS = ('n_true', 'n_false', 'unparsable')
-_MAX_COUNT = 1e15
 DEFAULT = 'default'
+
+
+def _predicate(name: str) -> str:
+    if name in ('true', 'false'):
+        raise ValueError('a predicate must be text; write it in quotes (YAML reads a bare "on" '
+                         'as true)')
+    return name
+
+
+_Rate = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+_Count = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]
+
+
+class _Entry(Record):
+    """What is said about a predicate; a rate is null where no answer was readable."""
+
+    p_yes_true: _Rate | None
+    p_yes_false: _Rate | None
+    p_unparsed: _Rate = 0.0
+    n_true: _Count = 0.0
+    n_false: _Count = 0.0
+    unparsable: _Count = 0.0
+
+    @property
+    def unparsed(self) -> float:
+        """P(answer cannot be read): as given, else from the numbers of answers."""
+        total = self.unparsable + self.n_true + self.n_false
+        if 'p_unparsed' in self.model_fields_set or not total:
+            return self.p_unparsed
+        return self.unparsable / total
+
+
+_Row = dict[Annotated[str, AfterValidator(_predicate)], _Entry]
+_Filled = Annotated[_Row, Field(min_length=1)]
+
+
+class _File(Record):
+    name: str = ''
+    source: str = ''
+    rates: _Filled | None = None
+    splits: Annotated[dict[str, _Filled], Field(min_length=1)] | None = None
+
+    @model_validator(mode='after')
+    def _one(self) -> Self:
+        if (self.rates is None) == (self.splits is None):
+            raise ValueError('give exactly one of the fields "rates" and "splits"')
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +145,9 @@ def load_table(name: str, cot: bool = False, pseudo_count: float = 0.0) -> Confu
     for known, modes in _bundled().items():
         if known.lower() == name.lower():
             mode = 'cot' if cot else 'plain'
-            return _table(_named(f'{known}/{mode}', pseudo_count), modes[mode],
-                          f'bundled table {known}', pseudo_count)
+            table = validated(_File, {'splits': modes[mode]}, f'bundled table {known}')
+            return _table(_named(f'{known}/{mode}', pseudo_count), table.splits or {},
+                          pseudo_count)
     path = user_path(name)
     if path.suffix.lower() in ('.json', '.yaml', '.yml'):
         return _read_file(path, pseudo_count)
@@ -128,126 +176,58 @@ def _named(name: str, pseudo_count: float) -> str:
 
 
 def _read_file(path: Path, pseudo_count: float) -> ConfusionTable:
-    try:
-        text = path.read_text('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f'{path}: cannot be read ({error})') from error
-    try:
-        if path.suffix.lower() == '.json':
-            raw = json.loads(text)
-        else:
-            import yaml
-            raw = yaml.safe_load(text)
-    except ValueError as error:
-        raise InputError(f'{path}: is not valid JSON ({error})') from error
-    except Exception as error:  # yaml.YAMLError, from a module that is imported only here
-        raise InputError(f'{path}: is not valid YAML ({error})') from error
-    if not isinstance(raw, dict):
-        raise InputError(f'{path}: must be a mapping with a field "rates" or "splits"')
-    unknown = set(raw) - {'name', 'source', 'rates', 'splits'}
-    if unknown or ('rates' in raw) == ('splits' in raw):
-        raise InputError(f'{path}: must have exactly one of the fields "rates" and "splits", '
-                         f'and may have "name" and "source"'
-                         + (f'; unknown: {", ".join(map(str, sorted(unknown, key=str)))}'
-                            if unknown else ''))
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    name = _named(f'{raw.get("name") or path.stem}@{digest}', pseudo_count)
-    if 'rates' in raw:
-        pooled = _row(raw['rates'], f'{path}: rates', pseudo_count)
-        return ConfusionTable(name, {}, pooled)
-    return _table(name, raw['splits'], f'{path}: splits', pseudo_count)
+    found = read_file(_File, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    name = _named(f'{found.name or path.stem}@{digest}', pseudo_count)
+    if found.rates is not None:
+        return ConfusionTable(name, {}, _rates(found.rates, pseudo_count))
+    return _table(name, found.splits or {}, pseudo_count)
 
 
-def _table(name: str, raw: object, where: str, pseudo_count: float) -> ConfusionTable:
-    if not isinstance(raw, Mapping) or not raw:
-        raise InputError(f'{where}: must map split names to predicates')
-    for split, rows in raw.items():
-        _check_row(rows, f'{where}: {split}')
-    pooled = _row(_pool(list(raw.values())), where, pseudo_count)
-    splits = {str(split): _row(rows, f'{where}: {split}', pseudo_count, pooled)
-              for split, rows in raw.items()}
-    return ConfusionTable(name, splits, pooled)
+def _table(name: str, splits: Mapping[str, _Row], pseudo_count: float) -> ConfusionTable:
+    pooled = _rates(_pool(list(splits.values())), pseudo_count)
+    return ConfusionTable(name, {split: _rates(row, pseudo_count, pooled)
+                                 for split, row in splits.items()}, pooled)
 
 
-def _pool(rows: list[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _pool(rows: list[_Row]) -> _Row:
     """Weighted means over splits, by the number of answers (equal weights where not given)."""
-    pooled: dict[str, dict[str, Any]] = {}
-    predicates = dict.fromkeys(p for row in rows for p in row)
-    for predicate in predicates:
-        entries = [r[predicate] for r in rows if isinstance(r.get(predicate), Mapping)]
-        fields: dict[str, Any] = {}
-        for rate, count in (('p_yes_true', 'n_true'), ('p_yes_false', 'n_false')):
-            pairs = [(e[rate], e.get(count, 1)) for e in entries
-                     if _is_number(e.get(rate)) and _is_number(e.get(count, 1))]
+    pooled = {}
+    for predicate in dict.fromkeys(p for row in rows for p in row):
+        entries = [row[predicate] for row in rows if predicate in row]
+        fields: dict[str, Any] = {
+            'p_unparsed': sum(entry.unparsed for entry in entries) / len(entries)}
+        for side in ('true', 'false'):
+            rate, count = f'p_yes_{side}', f'n_{side}'
+            known = [count in entry.model_fields_set for entry in entries]
+            pairs = [(getattr(entry, rate), getattr(entry, count) if given else 1)
+                     for entry, given in zip(entries, known, strict=True)
+                     if getattr(entry, rate) is not None]
             total = sum(n for _, n in pairs)
             fields[rate] = sum(p * n for p, n in pairs) / total if total else None
-            if all(count in e for e in entries):
+            if all(known):
                 fields[count] = total
-        fields['p_unparsed'] = (sum(_unparsed(e) for e in entries) / len(entries)
-                                if entries else 0.0)
-        pooled[predicate] = fields
+        pooled[predicate] = _Entry.model_construct(**fields)
     return pooled
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _unparsed(entry: Mapping[str, Any]) -> float:
-    if _is_number(entry.get('p_unparsed')):
-        return float(entry['p_unparsed'])
-    unread = entry.get('unparsable', 0)
-    total = unread + entry.get('n_true', 0) + entry.get('n_false', 0)
-    return float(unread / total) if total else 0.0
-
-
-def _row(raw: object, where: str, pseudo_count: float,
-         pooled: Mapping[str, Rates] | None = None) -> dict[str, Rates]:
-    """Check and read predicate to rates; nulls are filled from the pooled rates."""
+def _rates(row: _Row, pseudo_count: float,
+           pooled: Mapping[str, Rates] | None = None) -> dict[str, Rates]:
+    """Predicate to rates; nulls are filled from the pooled rates."""
     rates: dict[str, Rates] = {}
-    for predicate, entry in _check_row(raw, where).items():
+    for predicate, entry in row.items():
         spare = (pooled or {}).get(predicate.lower())
-        yes_true, yes_false = (_smooth(entry[f'p_yes_{side}'], entry.get(f'n_{side}', 0),
-                                       pseudo_count) for side in ('true', 'false'))
+        yes_true = _smooth(entry.p_yes_true, entry.n_true, pseudo_count)
+        yes_false = _smooth(entry.p_yes_false, entry.n_false, pseudo_count)
         rates[predicate.lower()] = Rates(
             1.0 - yes_true if yes_true is not None else spare.error_true if spare else None,
-            float(yes_false) if yes_false is not None else spare.error_false if spare else None,
-            _unparsed(entry))
+            yes_false if yes_false is not None else spare.error_false if spare else None,
+            entry.unparsed)
     return rates
 
 
-def _check_row(raw: object, where: str) -> Mapping[str, Mapping[str, Any]]:
-    """The same, once it is certain that it maps predicates to fields with usable numbers."""
-    if not isinstance(raw, Mapping) or not raw:
-        raise InputError(f'{where}: must map predicates to rates')
-    for predicate, entry in raw.items():
-        here = f'{where}: {predicate}'
-        if not isinstance(predicate, str):
-            raise InputError(f'{here}: a predicate must be text; write it in quotes (YAML reads '
-                             f'a bare "on" as true)')
-        if not isinstance(entry, Mapping):
-            raise InputError(f'{here}: must have the fields p_yes_true and p_yes_false')
-        for field in entry:
-            if field not in (*_RATES, *_COUNTS):
-                raise InputError(f'{here}: unknown field {field!r}; known are '
-                                 f'{", ".join((*_RATES, *_COUNTS))}')
-        for field in _RATES:
-            value = entry.get(field, 0.0 if field == 'p_unparsed' else ...)
-            if value is ...:
-                raise InputError(f'{here}: field {field!r} is missing')
-            if value is None and field != 'p_unparsed':
-                continue
-            if not _is_number(value) or not 0.0 <= value <= 1.0:
-                raise InputError(f'{here}: {field} = {value!r} must be a number in [0, 1]')
-        for field in _COUNTS:
-            value = entry.get(field, 0)
-            if not _is_number(value) or not 0 <= value <= _MAX_COUNT:
-                raise InputError(f'{here}: {field} = {value!r} must be a count')
-    return raw
-
-
-def _smooth(share: float | None, n: float, pseudo_count: float) -> float | None:
-    """The share after ``pseudo_count`` more answers of either kind; unknown n changes nothing."""
-    if share is None or not n:
-        return share
-    return (share * n + pseudo_count) / (n + 2.0 * pseudo_count)
+def _smooth(rate: float | None, n: float, pseudo_count: float) -> float | None:
+    """The rate after ``pseudo_count`` more answers of either kind; unknown n changes nothing."""
+    if rate is None or not n:
+        return rate
+    return (rate * n + pseudo_count) / (n + 2.0 * pseudo_count)

@@ -92,23 +92,23 @@ class Prices:
     """What tokens cost, and what may be spent.
 
     Attributes:
-        given: USD per million tokens that go in; 0 with ``said`` 0: not known.
-        cached: likewise, for those that the server had in its cache; None: as ``given``.
-        said: USD per million tokens that come out.
+        prompt: USD per million prompt tokens; 0 with ``completion`` 0: not known.
+        cached: likewise, for prompt tokens in the server's cache; None: as ``prompt``.
+        completion: USD per million completion tokens.
         max_cost_usd: cap; 0: none.
-        max_tokens_total: cap on both kinds of tokens together; 0: none.
+        max_tokens_total: cap on prompt and completion tokens together; 0: none.
     """
 
-    given: float = 0.0
+    prompt: float = 0.0
     cached: float | None = None
-    said: float = 0.0
+    completion: float = 0.0
     max_cost_usd: float = 0.0
     max_tokens_total: int = 0
 
     @property
     def known(self) -> bool:
         """Whether there are any."""
-        return bool(self.given or self.said)
+        return bool(self.prompt or self.completion)
 
     @property
     def capped(self) -> bool:
@@ -150,7 +150,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """Tokens, in and out together, and what they cost [USD]."""
+    """Prompt and completion tokens together, and what they cost [USD]."""
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -174,7 +174,7 @@ class Meter:
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
-        self._requests = self._given = self._cached = self._said = 0
+        self._requests = self._prompt = self._cached = self._completion = 0
         self._earlier = Usage()
         self._under_way: dict[int, _Amount] = {}
         self._numbers = itertools.count()
@@ -186,8 +186,8 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """All since the start, without what was carried over."""
-        cost = self._cost(self._given, self._cached, self._said)
-        return Usage(self._requests, self._given, self._said, cost)
+        cost = self._cost(self._prompt, self._cached, self._completion)
+        return Usage(self._requests, self._prompt, self._completion, cost)
 
     def carry_over(self, spent: Usage) -> None:
         """Count what was spent before towards the caps."""
@@ -241,9 +241,9 @@ class Meter:
             return
         details = usage.get('prompt_tokens_details') if isinstance(usage, dict) else None
         cached = min(_count(details, 'cached_tokens') or 0, counts[0])
-        self._given += counts[0]
+        self._prompt += counts[0]
         self._cached += cached
-        self._said += counts[1]
+        self._completion += counts[1]
         self._longest = max(self._longest, counts[1])
         if size.images:
             self._per_image = max(self._per_image, -(-counts[0] // size.images))
@@ -256,10 +256,10 @@ class Meter:
 
     def _most(self, size: Size) -> _Amount:
         per_image = self._per_image or _TOKENS_OF_AN_IMAGE
-        given = size.text + _TOKENS_AROUND + size.images * per_image
-        said = max(size.limit, self._longest)
-        return _Amount(given + said, max(self._cost(given, 0, said) or 0.0,
-                                         self._cost(given, given, said) or 0.0))
+        prompt = size.text + _TOKENS_AROUND + size.images * per_image
+        completion = max(size.limit, self._longest)
+        return _Amount(prompt + completion, max(self._cost(prompt, 0, completion) or 0.0,
+                                                self._cost(prompt, prompt, completion) or 0.0))
 
     def _fits(self, amount: _Amount) -> bool:
         prices = self._prices
@@ -280,12 +280,13 @@ class Meter:
                 f'the cap is reached: {spent.cost_usd:.4f} USD of max_cost_usd = '
                 f'{prices.max_cost_usd:g} are spent{lost}; {_RAISE.format(name="max_cost_usd")}')
 
-    def _cost(self, given: int, cached: int, said: int) -> float | None:
+    def _cost(self, prompt: int, cached: int, completion: int) -> float | None:
         prices = self._prices
         if not prices.known:
             return None
-        per_cached = prices.given if prices.cached is None else prices.cached
-        return ((given - cached) * prices.given + cached * per_cached + said * prices.said) / 1e6
+        per_cached = prices.prompt if prices.cached is None else prices.cached
+        return ((prompt - cached) * prices.prompt + cached * per_cached
+                + completion * prices.completion) / 1e6
 
 
 class Server:

@@ -100,12 +100,12 @@ class Settings:
     backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
                              'jitter; a server that says how long to wait is obeyed', low=0.0,
                              high=60.0, identity=False)
-    price_in: float = param(0.0, 'Price of a million tokens that go in [USD]', low=0.0,
+    price_in: float = param(0.0, 'Price of a million prompt tokens [USD]', low=0.0,
                             identity=False)
-    price_cached: float = param(-1.0, 'Price of a million tokens that go in and are in the '
+    price_cached: float = param(-1.0, 'Price of a million prompt tokens that are in the '
                                 "server's cache [USD]; -1: as price_in", low=-1.0,
                                 identity=False)
-    price_out: float = param(0.0, 'Price of a million tokens that come out [USD]', low=0.0,
+    price_out: float = param(0.0, 'Price of a million completion tokens [USD]', low=0.0,
                              identity=False)
     max_cost_usd: float = param(
         0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
@@ -113,7 +113,7 @@ class Settings:
         'are sent at a time. Requests without a reply count with the most they may take. All '
         'sessions of a run count together (of one that was killed, the episode it was in is not '
         'counted)', low=0.0, identity=False)
-    max_tokens_total: int = param(0, 'Cap on the tokens of a run, in and out together, likewise; '
+    max_tokens_total: int = param(0, 'Cap on the prompt and completion tokens of a run together, '
                                   '0: none', low=0, identity=False)
 
     def __post_init__(self) -> None:
