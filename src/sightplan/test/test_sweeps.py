@@ -269,7 +269,7 @@ def test_only():
             sweep.only([condition])
 
 
-def test_cells_vary_when_facts_are_told_and_calibrations_follow():
+def test_cells_vary_in_privileged_facts_and_calibrations_follow():
     sweep = sweep_of('''
         base: {domain: household, table: perfect, calibration: c}
         axes: {method: [belief], privileged: [suite, initial, none]}
@@ -278,8 +278,8 @@ def test_cells_vary_when_facts_are_told_and_calibrations_follow():
     ''')
     assert [cell.settings.privileged for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
     assert [cell.labels['privileged'] for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
-    told = [dict(cell.calibration.base).get('privileged') for cell in sweep.cells]
-    assert told == ['always', 'initial', None, None]
+    provided = [dict(cell.calibration.base).get('privileged') for cell in sweep.cells]
+    assert provided == ['always', 'initial', None, None]
     assert len({cell.calibration.stem for cell in sweep.cells}) == 4
     assert len({cell.name for cell in sweep.cells}) == 4
 
@@ -744,12 +744,12 @@ def test_a_crash_while_problems_are_drawn_leaves_nothing_behind(tmp_path, monkey
     generator = load_domain('blocksworld').generator
     real = generator.write_folder
 
-    def torn(domain, folder, settings, problems):
+    def crash(domain, folder, settings, problems):
         real(domain, folder, settings, problems)
         (folder / 'index.yaml').write_text('settings: {')  # as far as it came
         raise KeyboardInterrupt
     with monkeypatch.context() as patch:
-        patch.setattr(generator, 'write_folder', torn)
+        patch.setattr(generator, 'write_folder', crash)
         with pytest.raises(KeyboardInterrupt):
             calibration_runs(tmp_path, one)
     assert not list((tmp_path / 'calibrations' / 'problems').iterdir())
@@ -786,10 +786,10 @@ def test_a_crash_while_a_calibration_is_written_costs_that_calibration_only(
         memory, tmp_path, monkeypatch):
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
 
-    def full(path, text):
+    def full(path, synced=False):
         raise OSError(28, 'No space left on device')
     with monkeypatch.context() as patch:
-        patch.setattr(observation_model, '_replace', full)
+        patch.setattr(observation_model, 'replacing', full)
         broken = run_sweep(sweep, tmp_path, INSIDE)
     assert broken['done'] == 0 and 'cannot be' in broken['failures'][0]['error']
     whole = run_sweep(sweep, tmp_path, INSIDE)

@@ -244,7 +244,7 @@ def test_one_success_between_errors_of_a_model_is_patience_for_more():
     assert 'down' in jobs[0].error and schedule.next() is None
 
 
-# -------------------------------------------------------------------------------- told reasons
+# ----------------------------------------------------------------------------------- reasons
 
 
 class Watcher:
@@ -261,7 +261,7 @@ class Watcher:
         self.over[name] = error
 
 
-def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys):
+def test_why_episodes_could_not_be_scored_is_reported(tmp_path, monkeypatch, capsys):
     class Broken(MemoryWorld):
         def reset(self, spec):
             if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
@@ -276,8 +276,9 @@ def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys)
     assert bad and result['failures'] == [{
         'cell': sweep.cells[0].name, 'episodes': bad, 'error': 'WorldError: out of order'}]
     assert result['failed_infrastructure'] == len(bad)
-    told = watcher.over[sweep.cells[0].name]
-    assert f'{len(bad)} could not be scored' in told and 'out of order' in told and bad[0] in told
+    shown = watcher.over[sweep.cells[0].name]
+    assert all(text in shown for text in (f'{len(bad)} could not be scored', 'out of order',
+                                          bad[0]))
     file = tmp_path / 'test.yaml'
     file.write_text('{base: {method: oracle, split: simple, episodes: 6}, axes: {seed: [0]}}')
     assert command(monkeypatch, file, '--out', tmp_path / 'out', '--retries', '0') == 1
@@ -310,7 +311,7 @@ def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
     assert (result['done'], len(result['failures'])) == (5, 1), 'named once'
     (second / 'episodes.jsonl').write_bytes(b'nonsense\n' + lines[0])
     (second / 'run.json').write_bytes((first / 'run.json').read_bytes())
-    assert estimate(sweep, tmp_path).missing == 3, 'and what is left can be told'
+    assert estimate(sweep, tmp_path).missing == 3, 'and what is left is known'
     assert [item['cell'] for item in damaged(sweep, tmp_path)] == [second.name]
 
 
