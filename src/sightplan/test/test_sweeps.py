@@ -545,6 +545,7 @@ def test_a_sweep_of_samples_is_made_once_and_taken_up(tmp_path):
     whole = run_sweep(sweep, tmp_path, INSIDE)
     assert (whole['done'], whole['duplicates'], whole['failures']) == (sweep.episodes, 0, [])
     assert whole['failed_infrastructure'] == 0 and whole['scored'] == sweep.episodes
+    assert whole['solved'] is None, 'accuracy is no success'
     metrics = [cell['metrics'] for cell in
                json.loads((tmp_path / 'metrics.json').read_text())['cells']]
     assert [found['items'] for found in metrics] == [sweep.cells[0].episodes] * 3

@@ -151,9 +151,11 @@ def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> dict[str, A
 
 
 def _show(result: Mapping[str, Any]) -> None:
+    solved = ('' if result['solved'] is None else
+              f'{result["solved"]} of {result["scored"]} solved; ')
     print(f'{result["sweep"]}: {result["done"]} of {result["episodes"]} episodes in '
           f'{result["cells"]} cells are done ({result["new"]} new, '
-          f'{duration(result["seconds"])}); {result["solved"]} of {result["scored"]} solved; '
+          f'{duration(result["seconds"])}); {solved}'
           f'{result["failed_infrastructure"]} could not be scored; '
           f'results: {result["out"]}')
     _show_failures(result['failures'])

@@ -35,6 +35,7 @@ class Committed:
         scored: id of each committed item to whether it was scored.
         lines: number of committed lines.
         unscored: those that were not scored.
+        judged: those that have a measure of success.
         solved: those that were solved.
         errors: id to error of the unscored ones.
         spent: what models cost, also on items that are not committed; None where nobody
@@ -45,6 +46,7 @@ class Committed:
     scored: dict[str, bool] = field(default_factory=dict)
     lines: int = 0
     unscored: int = 0
+    judged: int = 0
     solved: int = 0
     errors: dict[str, str] = field(default_factory=dict)
     spent: Usage | None = None
@@ -65,8 +67,8 @@ class Committed:
                 info = os.fstat(file.fileno())
                 inode, known = self._file
                 if inode != info.st_ino or known > info.st_size:
-                    self.scored, self.lines, self.unscored, self.solved = {}, 0, 0, 0
-                    self.errors, self._by_lines, known = {}, None, 0
+                    self.scored, self.errors, self._by_lines = {}, {}, None
+                    self.lines = self.unscored = self.judged = self.solved = known = 0
                 file.seek(known)
                 raw = file.read()
         except OSError:
@@ -91,6 +93,7 @@ class Committed:
         self.scored[line['id']] = scored
         self.lines += 1
         self.unscored += not scored
+        self.judged += measures.solved(line) is not None
         self.solved += bool(measures.solved(line))
         if not scored:
             self.errors[line['id']] = str(
@@ -120,8 +123,8 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
     Returns:
         plain JSON data: ``sweep``, ``out``, ``cells``, ``episodes`` (items of all cells), ``done``
         (those that are committed), ``duplicates`` (items that stand in a run more than once:
-        never), ``failed_infrastructure`` (unscored ones), ``scored``, ``solved``, and ``spent``:
-        what models cost, None where nobody counted.
+        never), ``failed_infrastructure`` (unscored ones), ``scored``, ``solved`` (None where
+        no suite has such a measure), and ``spent``: what models cost, None where nobody counted.
     """
     out = out.expanduser().resolve()
     return counts(sweep, out, read_committed(sweep, out))
@@ -129,12 +132,14 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
 
 def counts(sweep: Sweep, out: Path, runs: Sequence[Committed]) -> dict[str, Any]:
     """What ``status`` says, of what was read."""
+    solved = sum(run.solved for run in runs)
+    judged = any(run.judged for run in runs)
     done, lines = sum(len(run.scored) for run in runs), sum(run.lines for run in runs)
     unscored, spent = sum(run.unscored for run in runs), total([run.spent for run in runs])
     return {'sweep': sweep.name, 'out': str(out), 'cells': len(sweep.cells),
             'episodes': sweep.episodes, 'done': done, 'duplicates': lines - done,
             'failed_infrastructure': unscored, 'scored': lines - unscored,
-            'solved': sum(run.solved for run in runs),
+            'solved': solved if judged or lines == unscored else None,
             'spent': None if spent is None else dataclasses.asdict(spent)}
 
 
