@@ -27,7 +27,7 @@ MOVE_S, MOVE_RAD = 1.0, 0.06
 Less than the gate bears (tracking_tolerance_rad): a driver that a busy machine keeps waiting is
 late, and not off track."""
 
-LONG_S = 20.0
+LONG_S = 10.0
 """So long takes a motion that a test breaks off: many times as long as that takes."""
 
 
