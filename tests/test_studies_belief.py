@@ -26,7 +26,7 @@ from sightplan.domains import load_domain
 from sightplan.metrics import belief_reliability, measures
 from sightplan.model import InputError, Verdict
 from sightplan.runs import worlds
-from sightplan.sweeps import How, parse_sweep, read_sweep, run_sweep
+from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
 from sightplan_bench import belief_cost
 from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
 
@@ -71,7 +71,7 @@ def runs(tmp_path_factory):
         patch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
         for name, text in (('main', MAIN), ('parts', ABLATIONS), ('pictures', PICTURES)):
             result = run_sweep(parse_sweep(yaml.safe_load(text), name, name), folder,
-                               How(1, engine=InsideEngine))
+                               Options(1, engine=InsideEngine))
             assert result['done'] == result['episodes'] and not result['failed_infrastructure']
     index = json.loads((folder / 'pictures.sweep.json').read_text())
     for cell in index['cells']:

@@ -7,6 +7,7 @@ import json
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -33,38 +34,33 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.sweeps.work import Chunk, Maker, Outcome
+from sightplan.sweeps.work import Batch, Outcome, Worker
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 
 
 class InsideEngine:
     """Workers of a sweep that work in this process, so that they meet these doubles."""
 
+    died = ()
+
     def __init__(self, workers: int = 1) -> None:
-        self.workers = workers
-
-    def worker(self) -> InsideWorker:
-        return InsideWorker()
-
-    def close(self) -> None:
-        pass
-
-
-class InsideWorker:
-    """One of them."""
-
-    def __init__(self) -> None:
         self.stopped = False
-        self.maker = Maker(lambda: self.stopped)
+        self.threads = [ThreadPoolExecutor(1) for _ in range(workers)]
+        self.workers = [Worker(lambda: self.stopped) for _ in range(workers)]
 
-    def make(self, chunk: Chunk) -> Outcome:
-        return self.maker.make(chunk)
+    def submit(self, worker: int, batch: Batch) -> Future[Outcome]:
+        return self.threads[worker].submit(self.workers[worker].make, batch)
+
+    def replace(self, worker: int, batch: Batch) -> str | None:
+        raise AssertionError('a thread does not die')
 
     def stop(self, now: bool = False) -> None:
         self.stopped = True
 
     def close(self) -> None:
-        self.maker.close()
+        for thread, worker in zip(self.threads, self.workers, strict=True):
+            thread.submit(worker.close).result()
+            thread.shutdown()
 
 
 class MemoryWorld:

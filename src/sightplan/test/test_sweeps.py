@@ -21,11 +21,12 @@ from sightplan.grounding import observation_model
 from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
-from sightplan.runs import OpenRun, run, worlds
-from sightplan.sweeps import How, engines, estimate, parse_sweep, read_sweep, run_sweep, status
-from sightplan.sweeps.calibrations import calibration_runs, learn
+from sightplan.runs import OpenRun, RunSettings, worlds
+from sightplan.sweeps import Options, engines, estimate, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps.calibrations import calibration_runs
 from sightplan.sweeps.cells import calibration_file
 from sightplan.sweeps.estimates import guess
+from sightplan.sweeps.schedule import Job, Schedule
 from sightplan.vlm.backends import noisy_oracle
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'
@@ -226,15 +227,17 @@ WITH_CALIBRATION = ('{base: {method: belief, table: perfect, calibration: auto},
     ('{axes: {method_options.k: [1]}}', "has no setting 'k'"),
     ('{base: {backend_options.tabel: x, backend: noisy_oracle}, axes: {seed: [1]}}',
      "has no setting 'tabel'"),
-    ('{axis: {split: [simple]}}', 'axis: is unknown; there are name, about, base, axes'),
+    ('{axis: {split: [simple]}}',
+     'test.yaml: axis is unknown (known: name, about, base, axes'),
     ('{base: {split: simple}}', 'not one cell'),
-    ('{base: [1], axes: {seed: [1]}}', 'base: is not a mapping'),
-    ('{axes: {seed: [1]}, exclude: {seed: 1}}', 'exclude: is not a list'),
+    ('{base: [1], axes: {seed: [1]}}', 'base = [1]: input should be an object'),
+    ('{axes: {seed: [1]}, exclude: {seed: 1}}',
+     "exclude = {'seed': 1}: input should be a valid array"),
     (WITH_CALIBRATION + '}', "calibration: auto: there is none for table 'perfect'"),
     (WITH_CALIBRATION + ', calibrations: {a: {table: each, tabel: 1}}}',
-     'calibrations: a: tabel: is unknown'),
+     'test.yaml: calibrations.a.tabel is unknown'),
     (WITH_CALIBRATION + ', calibrations: {a: {table: each, problems: many}}}',
-     'a: problems, episodes'),
+     "calibrations.a.problems = 'many': input should be a valid integer"),
 ])
 def test_what_is_wrong_is_named(text, words):
     with pytest.raises(InputError) as caught:
@@ -247,10 +250,10 @@ def test_unreadable_files(tmp_path):
         read_sweep(tmp_path / 'none.yaml')
     bad = tmp_path / 'bad.yaml'
     bad.write_text('axes: [')
-    with pytest.raises(InputError, match='not YAML'):
+    with pytest.raises(InputError, match=r'bad\.yaml: cannot be read: '):
         read_sweep(bad)
     bad.write_text('- 1')
-    with pytest.raises(InputError, match='not a mapping'):
+    with pytest.raises(InputError, match=r'bad\.yaml: the content = \[1\]: input should be'):
         read_sweep(bad)
 
 
@@ -266,7 +269,7 @@ def test_only():
             sweep.only([condition])
 
 
-def test_cells_vary_when_facts_are_told_and_calibrations_follow():
+def test_cells_vary_in_privileged_facts_and_calibrations_follow():
     sweep = sweep_of('''
         base: {domain: household, table: perfect, calibration: c}
         axes: {method: [belief], privileged: [suite, initial, none]}
@@ -275,8 +278,8 @@ def test_cells_vary_when_facts_are_told_and_calibrations_follow():
     ''')
     assert [cell.settings.privileged for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
     assert [cell.labels['privileged'] for cell in sweep.cells[:3]] == ['suite', 'initial', 'none']
-    told = [dict(cell.calibration.base).get('privileged') for cell in sweep.cells]
-    assert told == ['always', 'initial', None, None]
+    provided = [dict(cell.calibration.base).get('privileged') for cell in sweep.cells]
+    assert provided == ['always', 'initial', None, None]
     assert len({cell.calibration.stem for cell in sweep.cells}) == 4
     assert len({cell.name for cell in sweep.cells}) == 4
 
@@ -399,7 +402,7 @@ def memory(monkeypatch):
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
-INSIDE = How(1, engine=InsideEngine)
+INSIDE = Options(1, engine=InsideEngine)
 """One worker, in this process."""
 
 
@@ -416,8 +419,8 @@ class Watcher:
     def begin(self, what, episodes, done):
         self.stages.append((what, episodes, done))
 
-    def tick(self, tick):
-        self.ticks.append(tick.done)
+    def show(self, status):
+        self.ticks.append(status.done)
 
     def finished(self, name, error):
         self.over[name] = error
@@ -519,12 +522,50 @@ def test_a_deadly_episode_is_given_up_and_named_and_the_others_go_on(
     monkeypatch.setattr(OpenRun, 'make', make)
     context = multiprocessing.get_context('fork')
     monkeypatch.setattr(engines.multiprocessing, 'get_context', lambda kind: context)
-    monkeypatch.setattr(engines, '_STOP_LIMIT_S', 0.0)  # a fork holds both ends of its pipe
-    result = run_sweep(sweep, tmp_path / 'out', How(1))
+    result = run_sweep(sweep, tmp_path / 'out', Options(1))
     assert (result['done'], result['duplicates'], result['failed_infrastructure']) == (8, 0, 1)
     [failure] = result['failures']
     assert failure['cell'] == sweep.cells[1].name and failure['episode'] == deadly
     assert 'died 3 times' in failure['error'] and tries.read_text() == 'xxx'
+
+
+PICTURES = """
+base: {suite: predicates, suite_options.count: 2, suite_options.domain: blocksworld, split: simple}
+axes: {method: [ask, random, oracle], table: [perfect]}
+"""
+
+
+def test_a_sweep_of_samples_is_made_once_and_taken_up(tmp_path):
+    sweep = sweep_of(PICTURES)
+    assert [(cell.settings.method, cell.labels.get('table')) for cell in sweep.cells] == [
+        ('ask', 'perfect'), ('random', None), ('oracle', None)]
+    left = estimate(sweep, tmp_path)
+    assert (left.missing, left.basis) == (sweep.episodes, 'guessed')
+    assert left.total.questions == sweep.cells[0].episodes, 'only ask has a model'
+    whole = run_sweep(sweep, tmp_path, INSIDE)
+    assert (whole['done'], whole['duplicates'], whole['failures']) == (sweep.episodes, 0, [])
+    assert whole['failed_infrastructure'] == 0 and whole['scored'] == sweep.episodes
+    metrics = [cell['metrics'] for cell in
+               json.loads((tmp_path / 'metrics.json').read_text())['cells']]
+    assert [found['items'] for found in metrics] == [sweep.cells[0].episodes] * 3
+    accuracy = [found['measures']['accuracy']['value'] for found in metrics]
+    assert accuracy[0] == accuracy[2] == 1.0 and accuracy[1] < 1.0
+    path = tmp_path / sweep.cells[0].name / 'episodes.jsonl'
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b''.join(lines[:3]) + lines[3][:20])
+    again = run_sweep(sweep, tmp_path, INSIDE)
+    assert (again['done'], again['new']) == (sweep.episodes, len(lines) - 3)
+    assert again['metrics_sha256'] == whole['metrics_sha256']
+    assert estimate(sweep, tmp_path).missing == 0
+    with pytest.raises(InputError, match='predicates: has samples.*without --graph'):
+        run_sweep(sweep, tmp_path, Options(1, graph=True))
+
+
+def test_samples_of_one_picture_are_asked_for_together():
+    job = Job('a', RunSettings(), tuple('abcdefgh'), clusters=dict(zip(
+        'abcdefgh', '11122222', strict=True)))
+    schedule = Schedule([job], {}, workers=2, retries=0, command='c', lock='')
+    assert [schedule.next().items, schedule.next().items] == [tuple('abc'), tuple('defgh')]
 
 
 def test_an_estimate_is_measured_where_it_can_be_and_guessed_elsewhere(memory, tmp_path):
@@ -665,33 +706,6 @@ def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_pat
     assert (result['done'], result['failures']) == (2, [])
 
 
-@pytest.mark.parametrize('reads_prompt', [True, False])
-def test_calibrations_of_an_older_version_are_learned_again_where_needed(
-        memory, tmp_path, monkeypatch, reads_prompt):
-    monkeypatch.setattr(noisy_oracle.Backend, 'reads_prompt', reads_prompt, raising=False)
-    sweep = sweep_of("""
-        base: {episodes: 1, split: simple, backend: noisy_oracle, calibration: c}
-        axes: {method: [belief]}
-        calibrations: {c: {table: each, problems: 2}}
-        """)
-    [calibration] = sweep.calibrations
-    [settings] = calibration_runs(tmp_path, calibration)
-    run(settings)
-    path, log = calibration_file(tmp_path, calibration), Path(settings.out) / 'answers.jsonl'
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    log.write_text(''.join(json.dumps({k: v for k, v in line.items() if k != 'prompt'}) + '\n'
-                           for line in lines))
-    learn(tmp_path, calibration, [settings])
-    model = json.loads(path.read_text())
-    prompt = load_domain('blocksworld').prompt_id('ground') if reads_prompt else ''
-    assert model.pop('prompt') == prompt
-    path.write_text(json.dumps(model))
-    result = run_sweep(sweep, tmp_path, INSIDE)
-    assert (result['done'], result['failures']) == (1, [])
-    again = {**model, 'prompt': prompt}
-    assert json.loads(path.read_text()) == (again if reads_prompt else model)
-
-
 def test_a_calibration_is_asked_for_with_the_prompt_of_its_cells(tmp_path):
     (tmp_path / 'script.yaml').write_text("answers: {default: 'No'}")
     text = (f'{{base: {{backend: scripted, backend_options.script: {tmp_path}/script.yaml, '
@@ -730,12 +744,12 @@ def test_a_crash_while_problems_are_drawn_leaves_nothing_behind(tmp_path, monkey
     generator = load_domain('blocksworld').generator
     real = generator.write_folder
 
-    def torn(domain, folder, settings, problems):
+    def crash(domain, folder, settings, problems):
         real(domain, folder, settings, problems)
         (folder / 'index.yaml').write_text('settings: {')  # as far as it came
         raise KeyboardInterrupt
     with monkeypatch.context() as patch:
-        patch.setattr(generator, 'write_folder', torn)
+        patch.setattr(generator, 'write_folder', crash)
         with pytest.raises(KeyboardInterrupt):
             calibration_runs(tmp_path, one)
     assert not list((tmp_path / 'calibrations' / 'problems').iterdir())
@@ -772,10 +786,10 @@ def test_a_crash_while_a_calibration_is_written_costs_that_calibration_only(
         memory, tmp_path, monkeypatch):
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])
 
-    def full(path, text):
+    def full(path, synced=False):
         raise OSError(28, 'No space left on device')
     with monkeypatch.context() as patch:
-        patch.setattr(observation_model, '_replace', full)
+        patch.setattr(observation_model, 'replacing', full)
         broken = run_sweep(sweep, tmp_path, INSIDE)
     assert broken['done'] == 0 and 'cannot be' in broken['failures'][0]['error']
     whole = run_sweep(sweep, tmp_path, INSIDE)

@@ -18,13 +18,13 @@ from sightplan.model import BackendError, CancelledError, InputError, WorldError
 from sightplan.model.journal import StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, worlds
-from sightplan.sweeps import How, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps import Options, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.work import Outcome
 from sightplan.vlm.backends import noisy_oracle
 
-INSIDE = How(1, engine=InsideEngine)
+INSIDE = Options(1, engine=InsideEngine)
 TWO = '{base: {table: perfect, split: simple, episodes: 3}, axes: {seed: [0, 1]}}'
 
 
@@ -43,7 +43,7 @@ def memory(monkeypatch):
 def command(monkeypatch, *arguments):
     """Run the command line with workers in this process."""
     monkeypatch.setattr(sweeps, 'run_sweep', lambda sweep, out, how, *more: run_sweep(
-        sweep, out, How(1, how.retries, False, how.max_tokens, how.max_cost_usd, how.patience,
+        sweep, out, Options(1, how.retries, False, how.max_tokens, how.max_cost_usd, how.patience,
                         InsideEngine), *more))
     return cli.main(['sweep', *map(str, arguments)])
 
@@ -148,7 +148,7 @@ def test_a_command_that_waits_for_ray_can_be_stopped(tmp_path):
 
     def never(workers):
         raise CancelledError('stopped')
-    result = run_sweep(sweep_of(TWO), tmp_path, How(1, engine=never))
+    result = run_sweep(sweep_of(TWO), tmp_path, Options(1, engine=never))
     assert (result['interrupted'], result['done'], result['stopped_by']) == (True, 0, '')
 
 
@@ -216,7 +216,7 @@ def test_a_model_that_is_down_is_left_after_some_errors(tmp_path, monkeypatch):
         result['failures'][0]['error']}
     assert '5 errors in a row' in result['failures'][0]['error']
     assert 'nobody answers' in result['failures'][0]['error']
-    run_sweep(sweep_of(text), tmp_path, How(1, retries=0, patience=0, engine=InsideEngine))
+    run_sweep(sweep_of(text), tmp_path, Options(1, retries=0, patience=0, engine=InsideEngine))
     assert calls[0] == 5 + 24, 'with patience 0 each is tried'
     working[0] = True
     again = run_sweep(sweep_of(text), tmp_path, INSIDE)
@@ -227,24 +227,24 @@ def test_one_success_between_errors_of_a_model_is_patience_for_more():
     jobs = [Job('a', RunSettings(), tuple(map(str, range(20))))]
     schedule = Schedule(jobs, {}, workers=1, retries=9, command='c', lock='')
     for number in range(12):
-        chunk = schedule.next()
-        first = chunk.episodes[0]
-        schedule.over(chunk, Outcome((first,), () if number % 4 == 3 else (
+        batch = schedule.next()
+        first = batch.items[0]
+        schedule.over(batch, Outcome((first,), () if number % 4 == 3 else (
             (first, 'BackendError: down'),)))
     assert not jobs[0].error
     for _ in range(5):
-        chunk = schedule.next()
-        schedule.over(chunk, Outcome(chunk.episodes[:1], (
-            (chunk.episodes[0], 'WorldError: other'),)))
+        batch = schedule.next()
+        schedule.over(batch, Outcome(batch.items[:1], (
+            (batch.items[0], 'WorldError: other'),)))
     assert not jobs[0].error, "errors that are not the model's"
     for _ in range(5):
-        chunk = schedule.next()
-        schedule.over(chunk, Outcome(chunk.episodes[:1], (
-            (chunk.episodes[0], 'BackendError: down'),)))
+        batch = schedule.next()
+        schedule.over(batch, Outcome(batch.items[:1], (
+            (batch.items[0], 'BackendError: down'),)))
     assert 'down' in jobs[0].error and schedule.next() is None
 
 
-# -------------------------------------------------------------------------------- told reasons
+# ----------------------------------------------------------------------------------- reasons
 
 
 class Watcher:
@@ -254,14 +254,14 @@ class Watcher:
     def begin(self, what, episodes, done):
         pass
 
-    def tick(self, tick):
+    def show(self, status):
         pass
 
     def finished(self, name, error):
         self.over[name] = error
 
 
-def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys):
+def test_why_episodes_could_not_be_scored_is_reported(tmp_path, monkeypatch, capsys):
     class Broken(MemoryWorld):
         def reset(self, spec):
             if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
@@ -270,14 +270,15 @@ def test_why_episodes_could_not_be_scored_is_told(tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Broken())
     sweep, watcher = sweep_of('{base: {method: oracle, split: simple, episodes: 6}, '
                               'axes: {seed: [0]}}'), Watcher()
-    result = run_sweep(sweep, tmp_path / 'out', How(1, 0, engine=InsideEngine), watcher)
+    result = run_sweep(sweep, tmp_path / 'out', Options(1, 0, engine=InsideEngine), watcher)
     bad = [line['id'] for line in RunStore(tmp_path / 'out' / sweep.cells[0].name).lines()
            if not measures.scored(line)]
     assert bad and result['failures'] == [{
         'cell': sweep.cells[0].name, 'episodes': bad, 'error': 'WorldError: out of order'}]
     assert result['failed_infrastructure'] == len(bad)
-    told = watcher.over[sweep.cells[0].name]
-    assert f'{len(bad)} could not be scored' in told and 'out of order' in told and bad[0] in told
+    shown = watcher.over[sweep.cells[0].name]
+    assert all(text in shown for text in (f'{len(bad)} could not be scored', 'out of order',
+                                          bad[0]))
     file = tmp_path / 'test.yaml'
     file.write_text('{base: {method: oracle, split: simple, episodes: 6}, axes: {seed: [0]}}')
     assert command(monkeypatch, file, '--out', tmp_path / 'out', '--retries', '0') == 1
@@ -310,7 +311,7 @@ def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
     assert (result['done'], len(result['failures'])) == (5, 1), 'named once'
     (second / 'episodes.jsonl').write_bytes(b'nonsense\n' + lines[0])
     (second / 'run.json').write_bytes((first / 'run.json').read_bytes())
-    assert estimate(sweep, tmp_path).missing == 3, 'and what is left can be told'
+    assert estimate(sweep, tmp_path).missing == 3, 'and what is left is known'
     assert [item['cell'] for item in damaged(sweep, tmp_path)] == [second.name]
 
 
@@ -319,14 +320,14 @@ def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
 
 def test_files_that_are_not_text_are_named(tmp_path):
     (tmp_path / 'a.yaml').write_bytes(b'name: \xff\xfe\n')
-    with pytest.raises(InputError, match=r'a\.yaml: is not UTF-8'):
+    with pytest.raises(InputError, match=r'a\.yaml: cannot be read: .*utf-8'):
         read_sweep(tmp_path / 'a.yaml')
 
 
 @pytest.mark.parametrize('value', ['.inf', '.nan', '-1', 'true', 'x'])
 @pytest.mark.parametrize('key', ['max_tokens', 'max_cost_usd'])
 def test_caps_are_numbers(key, value):
-    with pytest.raises(InputError, match=f'{key} = .* must be a number'):
+    with pytest.raises(InputError, match=f'test.yaml: {key} = .*: input should be'):
         sweep_of(f'{{axes: {{method: [oracle]}}, {key}: {value}}}')
 
 

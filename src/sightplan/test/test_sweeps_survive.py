@@ -16,11 +16,11 @@ from sightplan.model import InputError, SpendingCapError, Usage, WorldError
 from sightplan.records import RunStore
 from sightplan.records.answers_reading import read_answers
 from sightplan.runs import RunSettings, specify, worlds
-from sightplan.sweeps import How, parse_sweep, run_sweep
+from sightplan.sweeps import Options, parse_sweep, run_sweep
 from sightplan.sweeps.schedule import DEATHS, Job, Schedule
-from sightplan.sweeps.work import LOCK, Chunk, Maker, Outcome, check_fence
+from sightplan.sweeps.work import LOCK, Batch, Outcome, Worker, check_fence
 
-INSIDE = How(1, engine=InsideEngine)
+INSIDE = Options(1, engine=InsideEngine)
 
 
 def sweep_of(text: str, name: str = 'test'):
@@ -51,18 +51,18 @@ def test_a_worker_of_a_command_that_was_replaced_writes_nothing(memory, tmp_path
     lock = tmp_path / LOCK
     settings = cell.settled(tmp_path)
     ids = tuple(item.id for item in specify(settings).items)
-    maker = Maker(lambda: False)
+    worker = Worker(lambda: False)
     lock.write_text(json.dumps({'command': 'old'}))
-    chunk = Chunk(cell.name, settings, ids[:1], command='old', lock=str(lock))
-    assert maker.make(chunk).made == ids[:1]
+    batch = Batch(cell.name, settings, ids[:1], command='old', lock=str(lock))
+    assert worker.make(batch).made == ids[:1]
     lock.write_text(json.dumps({'command': 'new'}))
     with pytest.raises(InputError, match='taken over'):
-        check_fence(chunk)
-    outcome = maker.make(Chunk(cell.name, settings, ids[1:], command='old', lock=str(lock)))
+        check_fence(batch)
+    outcome = worker.make(Batch(cell.name, settings, ids[1:], command='old', lock=str(lock)))
     assert 'taken over' in outcome.error and not outcome.made
     assert [line['id'] for line in lines_of(tmp_path / cell.name)] == list(ids[:1])
     lock.write_text('')  # while the new one writes it
-    assert 'taken over' in maker.make(chunk).error
+    assert 'taken over' in worker.make(batch).error
 
 
 # -------------------------------------------------------------------------------------- cut
@@ -180,7 +180,7 @@ def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
     errors = [line['error'] for line in lines_of(tmp_path / sweep.cells[0].name)
               if not measures.scored(line)]
     assert len(errors) == 1 and 'out of order' in errors[0]
-    again = run_sweep(sweep, tmp_path, How(1, retries=0, engine=InsideEngine))
+    again = run_sweep(sweep, tmp_path, Options(1, retries=0, engine=InsideEngine))
     assert tries.count(names[1]) == 4 and again['failed_infrastructure'] == 1
 
 
@@ -202,9 +202,9 @@ def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
     assert result['interrupted'] and 0 < result['done'] < 16
     assert 'tokens of max_tokens = 2000 are spent; raise it' in result['stopped_by']
     assert result['spent']['prompt_tokens'] >= 2000
-    more = run_sweep(sweep_of(text), tmp_path, How(1, max_cost_usd=1.0, engine=InsideEngine))
+    more = run_sweep(sweep_of(text), tmp_path, Options(1, max_cost_usd=1.0, engine=InsideEngine))
     assert more['interrupted'] and more['new'] <= 3
-    whole = run_sweep(sweep_of(text), tmp_path, How(1, max_tokens=10**9, engine=InsideEngine))
+    whole = run_sweep(sweep_of(text), tmp_path, Options(1, max_tokens=10**9, engine=InsideEngine))
     assert (whole['done'], whole['interrupted'], whole['duplicates']) == (16, False, 0)
 
 
@@ -219,35 +219,35 @@ def test_workers_go_on_with_their_run_then_begin_another_then_help():
     schedule, _ = schedule_of(a=12, b=2)
     first, second = schedule.next(), schedule.next()
     assert (first.name, second.name) == ('a', 'b')
-    assert first.episodes == ('a0', 'a1', 'a2') and second.episodes == ('b0',)
+    assert first.items == ('a0', 'a1', 'a2') and second.items == ('b0',)
     schedule.over(second, Outcome(('b0',)))
-    assert schedule.next('b').episodes == ('b1',)
+    assert schedule.next('b').items == ('b1',)
     help_ = schedule.next('b')
-    assert help_.name == 'a' and len(help_.episodes) == 2
-    schedule.over(first, Outcome(first.episodes))
-    assert schedule.next('a').episodes[0] == 'a5'
+    assert help_.name == 'a' and len(help_.items) == 2
+    schedule.over(first, Outcome(first.items))
+    assert schedule.next('a').items[0] == 'a5'
 
 
 def test_a_graph_has_a_run_for_itself():
     schedule, _ = schedule_of(graph=True, a=3, b=1)
-    assert schedule.next().episodes == ('a0', 'a1', 'a2')
-    assert schedule.next().episodes == ('b0',)
+    assert schedule.next().items == ('a0', 'a1', 'a2')
+    assert schedule.next().items == ('b0',)
 
 
 def test_innocent_episodes_are_not_given_up_with_a_deadly_one():
     schedule, (job,) = schedule_of(workers=1, a=8)
-    chunk = schedule.next()
-    assert chunk.episodes == ('a0', 'a1', 'a2', 'a3')
-    schedule.died(chunk, 'a1', {'a0'})
+    batch = schedule.next()
+    assert batch.items == ('a0', 'a1', 'a2', 'a3')
+    schedule.died(batch, 'a1', {'a0'})
     for _ in range(DEATHS - 1):
-        chunk = schedule.next('a')
-        assert chunk.episodes == ('a1',), 'a suspect is alone'
-        schedule.died(chunk, 'a1', {'a0'})
+        batch = schedule.next('a')
+        assert batch.items == ('a1',), 'a suspect is alone'
+        schedule.died(batch, 'a1', {'a0'})
     assert set(job.given_up) == {'a1'}
     made = []
-    while (chunk := schedule.next('a')) is not None:
-        made += chunk.episodes
-        schedule.over(chunk, Outcome(chunk.episodes))
+    while (batch := schedule.next('a')) is not None:
+        made += batch.items
+        schedule.over(batch, Outcome(batch.items))
     assert made == ['a2', 'a3', 'a4', 'a5', 'a6', 'a7'] and job.over
 
 
@@ -257,14 +257,14 @@ def test_a_run_that_cannot_be_opened_is_given_up():
         schedule.over(schedule.next(), Outcome(error='WorldError: broken'))
     assert job.error == 'WorldError: broken' and schedule.next() is None
     schedule, (job,) = schedule_of(workers=1, a=8)
-    while (chunk := schedule.next()) is not None:
-        schedule.died(chunk, '', ())
+    while (batch := schedule.next()) is not None:
+        schedule.died(batch, '', ())
     assert 'died 6 times' in job.error
 
 
 def test_a_cap_of_a_run_stops_all(memory):
     schedule, jobs = schedule_of(a=8, b=8)
-    chunk = schedule.next()
-    schedule.over(chunk, Outcome(stopped_by=str(SpendingCapError('the cap is reached'))))
+    batch = schedule.next()
+    schedule.over(batch, Outcome(stopped_by=str(SpendingCapError('the cap is reached'))))
     assert schedule.next() is None and schedule.stopped_by.startswith('a: ')
     assert schedule.finished() == [jobs[0]]

@@ -13,7 +13,7 @@ from sightplan.commands.progress import EpisodeBar, duration
 from sightplan.model import InputError
 
 if TYPE_CHECKING:
-    from sightplan.sweeps import Sweep, Tick
+    from sightplan.sweeps import Status, Sweep
     from sightplan.sweeps.engines import Engine
 
 _RUNNING_SHOWN = 2
@@ -77,7 +77,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run_file(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the result, and 1 if episodes are missing or failed."""
-    from sightplan.sweeps import How, read_sweep, run_sweep
+    from sightplan.sweeps import Options, read_sweep, run_sweep
     from sightplan.sweeps.schedule import CAP_OF_RUN
     for name in ('jobs', 'retries', 'max_tokens', 'max_cost_usd', 'patience'):
         value = getattr(arguments, name) or 0
@@ -88,10 +88,10 @@ def run_file(arguments: argparse.Namespace) -> Result:
     if arguments.dry_run:
         return _plan(sweep, out, arguments), DONE
     with stop_flag() as stop, SweepProgress() as progress:
-        how = How(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
-                  arguments.max_cost_usd, arguments.patience,
-                  lambda workers: _engine(arguments, workers, stop))
-        result = run_sweep(sweep, out, how, progress, stop)
+        options = Options(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
+                          arguments.max_cost_usd, arguments.patience,
+                          lambda workers: _engine(arguments, workers, stop))
+        result = run_sweep(sweep, out, options, progress, stop)
     _show(result)
     if result['stopped_by']:
         where = (f' (settings of the backend stand in {arguments.file}, as backend_options.NAME)'
@@ -185,17 +185,17 @@ class SweepProgress(EpisodeBar):
         super().begin(what, episodes, done)
         self.say(f'{what}: {episodes - done} of {episodes} to do')
 
-    def tick(self, tick: Tick) -> None:
+    def show(self, status: Status) -> None:
         """Advance."""
-        shown = ', '.join(tick.running[:_RUNNING_SHOWN])
-        more = len(tick.running) - _RUNNING_SHOWN
-        parts = [f'{tick.failed} failed' if tick.failed else '']
-        if tick.spent is not None:
-            cost = tick.spent.cost_usd
-            tokens = tick.spent.prompt_tokens + tick.spent.completion_tokens
+        shown = ', '.join(status.running[:_RUNNING_SHOWN])
+        more = len(status.running) - _RUNNING_SHOWN
+        parts = [f'{status.failed} failed' if status.failed else '']
+        if status.spent is not None:
+            cost = status.spent.cost_usd
+            tokens = status.spent.prompt_tokens + status.spent.completion_tokens
             parts.append(f'{tokens:,} tokens' + ('' if cost is None else f', {cost:.2f} USD'))
         parts.append(shown + (f' and {more} more' if more > 0 else ''))
-        self.update(tick.done, '; '.join(part for part in parts if part))
+        self.update(status.done, '; '.join(part for part in parts if part))
 
     def finished(self, name: str, error: str) -> None:
         """Say that a run is over."""

@@ -15,9 +15,8 @@ from sightplan.grounding.observation_model import problem_key, read_observation_
 from sightplan.model import InputError
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
-from sightplan.runs import EpisodePlan, RunSettings, answering_prompt
+from sightplan.runs import EpisodePlan, RunSettings
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
-from sightplan.vlm.api import backend_reads_prompt
 
 INDEX = 'index.yaml'
 """The file that a folder of problems has when it is whole."""
@@ -74,24 +73,17 @@ def _draw_problems(domain: Domain, split: str, calibration: Calibration, folder:
 def learned(out: Path, calibration: Calibration) -> bool:
     """Whether the file of a calibration is there, and can be used.
 
-    One of an older version, which does not say for which prompt it was learned, cannot if the
-    model reads prompts.
-
     Raises:
         InputError: the file is malformed.
     """
     path = calibration_file(out, calibration)
-    if not path.is_file():
-        return False
-    backend = str(dict(calibration.base)['backend'])
-    return not backend_reads_prompt(backend) or read_observation_model(path).prompt is not None
+    if path.is_file():
+        read_observation_model(path)
+    return path.is_file()
 
 
 def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> None:
     """Learn a calibration from the answers of its runs and write its file.
-
-    Answers of an older version do not say to which prompt they were given; that of the run is
-    known, since a run cannot be taken up with another.
 
     Raises:
         InputError: there are no answers to learn from.
@@ -100,16 +92,12 @@ def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> N
     for number, settings in enumerate(runs):
         found, moves = read_answers(Path(settings.out) / ANSWERS)
         plan = EpisodePlan(settings)
-        domain = plan.domain
         # In the order of the episodes, whatever the order in which they were made.
         place = {spec.id: n for n, spec in enumerate(plan.items)}
         found.sort(key=lambda answer: place.get(answer.episode, len(place)))
         moves.sort(key=lambda action: place.get(action.episode, len(place)))
         # Two runs name their episodes alike.
-        prompt = answering_prompt(settings, domain)
-        answers += [dataclasses.replace(a, episode=f'{number}:{a.episode}',
-                                        prompt=prompt if a.prompt is None else a.prompt)
-                    for a in found]
+        answers += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in found]
         actions += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in moves]
         problems += [problem for _, problem in plan.pairs]
     result = calibrate(answers, actions, load_domain(runs[0].domain), problems)

@@ -13,17 +13,19 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 import yaml
+from pydantic import Field, model_validator
 
 from sightplan.agent import (
+    answerer_class,
     needs_grounder,
     needs_model,
     needs_visual_planner,
@@ -32,23 +34,26 @@ from sightplan.agent import (
 )
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Privileged, settings_fields
+from sightplan.model.reading import Record, read_data, validated
 from sightplan.runs import (
+    EpisodePlan,
+    Plan,
     RunSettings,
+    load_suite,
     resolved_backend_options,
+    samples,
     specify,
 )
+from sightplan.runs.samples import SamplePlan
+from sightplan.runs.suite import SAMPLES
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
-AUTO, EACH, SAME = 'auto', 'each', 'same'
-_OPTIONS = ('backend_options', 'method_options', 'world_options')
+AUTO, EACH = 'auto', 'each'
+_OPTIONS = ('backend_options', 'method_options', 'world_options', 'suite_options')
 _NOT_SWEPT = ('out', 'resume', 'retry_errors')
 _ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
 _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
 _ABOUT_PROPOSALS = ('propose_timeout_s',)
-_CALIBRATION_KEYS = ('table', 'like', 'problems', 'episodes', 'seed', 'failure_probability',
-                     'method')
-_KEYS = ('name', 'about', 'base', 'axes', 'exclude', 'cells', 'calibrations', 'max_tokens',
-         'max_cost_usd')
 _OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'seed',
                 'failure_probability', 'method')
 """What of an identity a calibration has in settings of its own."""
@@ -121,7 +126,7 @@ class Cell:
         s = self.settings
         parts: list[Any] = [s.method, *(f'{key}_{value}' for key, value in sorted(
             s.method_options.items()) if value != '')]
-        if needs_model(s.method):
+        if self.content['backend'] is not None:
             parts.append(_stem(str(s.backend_options.get('table', s.backend))))
         parts += [Path(s.problems).name if s.problems else s.split]
         if s.failure_probability:
@@ -141,7 +146,7 @@ class Cell:
         s = self.settings
         values = {f.name: getattr(s, f.name) for f in settings_fields(RunSettings)
                   if not f.identity}
-        if needs_model(s.method):
+        if self.content['backend'] is not None:
             backend = backend_settings(s.backend, s.backend_options)
             values |= {f'backend_options.{f.name}': getattr(backend, f.name)
                        for f in settings_fields(type(backend)) if not f.identity}
@@ -241,6 +246,39 @@ class Sweep:
 # ----------------------------------------------------------------------------------- reading
 
 
+class _Recipe(Record):
+    """How calibrations are learned, as a file says it; see ``Calibration``."""
+
+    table: str
+    like: str | list[str] = ''
+    problems: int = Field(10, ge=1)
+    episodes: int = Field(0, ge=0)
+    seed: int = Field(_DISJOINT_SEED, ge=0)
+    failure_probability: Annotated[float, Field(ge=0, le=1)] | Literal['same'] = 'same'
+    method: str = 'ground'
+
+
+class _File(Record):
+    """The content of a sweep's file."""
+
+    name: str = ''
+    about: str = ''
+    base: Fields = Field(default_factory=dict)
+    axes: Fields = Field(default_factory=dict)
+    exclude: list[Fields] = Field(default_factory=list)
+    cells: list[Fields] = Field(default_factory=list)
+    calibrations: dict[str, _Recipe] = Field(default_factory=dict)
+    max_tokens: float = Field(0.0, ge=0, allow_inf_nan=False)
+    max_cost_usd: float = Field(0.0, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode='before')
+    @classmethod
+    def _filled(cls, value: Any) -> Any:
+        """Without the keys that stand in a file with nothing behind them."""
+        return ({key: item for key, item in value.items() if item is not None}
+                if isinstance(value, dict) else value)
+
+
 def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     """Read a sweep's file.
 
@@ -252,25 +290,10 @@ def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     Raises:
         InputError: it is missing or wrong; names file, cell, field and remedy.
     """
-    try:
-        data = yaml.safe_load(path.read_text('utf-8'))
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror}); give the path of a sweep '
-                         f'file, such as config/sweeps/smoke.yaml') from error
-    except UnicodeDecodeError as error:
-        raise InputError(f'{path}: is not UTF-8 text ({error.reason} at byte {error.start}); save '
-                         f'it as UTF-8') from error
-    except yaml.YAMLError as error:
-        raise InputError(f'{path}: is not YAML: {error}') from error
-    if not isinstance(data, dict):
-        raise InputError(f'{path}: is not a mapping; write "axes:" and its lists')
-    if more := dict(map(_change, changes)):
-        base = _mapping(data, 'base', str(path))
-        if more.get('backend', base.get('backend')) != base.get('backend'):
-            base = {key: value for key, value in base.items()
-                    if key != 'table' and key.partition('.')[0] != 'backend_options'}
-        data['base'] = {**base, **more}
-    return parse_sweep(data, path.stem, str(path))
+    if not path.is_file():
+        raise InputError(f'{path}: cannot be read (there is no such file); give the path of a '
+                         f'sweep file, such as config/sweeps/smoke.yaml')
+    return parse_sweep(read_data(path), path.stem, str(path), dict(map(_change, changes)))
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -283,45 +306,43 @@ def _change(text: str) -> tuple[str, Any]:
         raise InputError(f'--set {text!r}: the value is not YAML: {error}') from error
 
 
-def parse_sweep(data: Mapping[str, Any], name: str, source: str) -> Sweep:
+def parse_sweep(data: Any, name: str, source: str,
+                changes: Mapping[str, Any] = MappingProxyType({})) -> Sweep:
     """Make the cells of a sweep.
 
     Args:
         data: content of the file.
         name: of the sweep, if the file gives none.
         source: what to call the file in messages.
+        changes: fields of ``base`` that are other than in the file, see ``read_sweep``.
 
     Raises:
         InputError: see ``read_sweep``.
     """
-    for key in data:
-        if key not in _KEYS:
-            raise InputError(f'{source}: {key}: is unknown; there are {", ".join(_KEYS)}')
-    base = _mapping(data, 'base', source)
-    axes = {axis: _axis(axis, values, source)
-            for axis, values in _mapping(data, 'axes', source).items()}
-    excluded = [_mapping({'exclude': item}, 'exclude', source)
-                for item in _list(data, 'exclude', source)]
-    recipes = {recipe: _mapping(listed, recipe, f'{source}: calibrations')
-               for listed in [_mapping(data, 'calibrations', source)] for recipe in listed}
+    file, base = validated(_File, data, source), {}
+    for key, value in file.base.items():
+        of_backend = key == 'table' or key.partition('.')[0] == 'backend_options'
+        if not (of_backend and changes.get('backend', file.base.get('backend'))
+                != file.base.get('backend')):
+            base[key] = value
+    base |= changes
+    axes = {axis: _axis(axis, values, source) for axis, values in file.axes.items()}
     cells: dict[str, Cell] = {}
     for labels, fields in itertools.chain(
             _product(base, axes) if axes else (),
-            *(_extra(base, item, source) for item in _list(data, 'cells', source))):
+            *(_extra(base, fields) for fields in file.cells)):
         meant = _Meant(fields)
         labels, fields = meant(labels), meant(fields)
-        if any(_matches(meant(item), labels, fields) for item in excluded):
+        if any(_matches(meant(item), labels, fields) for item in file.exclude):
             continue
         where = f'{source}: cell {", ".join(f"{k}={_text(v)}" for k, v in labels.items())}'
-        cell = _cell(labels, fields, recipes, where)
+        cell = _cell(labels, fields, file.calibrations, where)
         same = cells.setdefault(cell.name, cell)
         _check_same(cell, same, where)
     if not cells:
         raise InputError(f'{source}: there is not one cell; give axes or cells')
     every = tuple(cells.values())
-    return Sweep(str(data.get('name', name)), every, source, every,
-                 int(_number(data, 'max_tokens', source)),
-                 float(_number(data, 'max_cost_usd', source)))
+    return Sweep(file.name or name, every, source, every, int(file.max_tokens), file.max_cost_usd)
 
 
 class _Meant:
@@ -366,32 +387,11 @@ def _telling(backend: str) -> frozenset[str]:
                      if f.identity)
 
 
-def _mapping(data: Mapping[str, Any], key: str, source: str) -> Fields:
-    value = data.get(key) or {}
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise InputError(f'{source}: {key}: is not a mapping; write "name: value" lines')
-    return dict(value)
-
-
-def _list(data: Mapping[str, Any], key: str, source: str) -> list[Any]:
-    value = data.get(key) or []
-    if not isinstance(value, list):
-        raise InputError(f'{source}: {key}: is not a list; write "- ..." lines')
-    return value
-
-
-def _number(data: Mapping[str, Any], key: str, source: str) -> float:
-    value = data.get(key) or 0
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (
-            math.isfinite(value) and value >= 0):
-        raise InputError(f'{source}: {key} = {value!r} must be a number, 0 for none')
-    return value
-
-
 def _axis(axis: str, values: object, source: str) -> list[tuple[Any, Fields]]:
     """Label and fields of each of its values."""
-    if isinstance(values, dict) and values:
-        return [(label, _mapping(values, label, f'{source}: axes: {axis}')) for label in values]
+    if isinstance(values, dict) and values and all(
+            isinstance(fields, dict | None) for fields in values.values()):
+        return [(label, fields or {}) for label, fields in values.items()]
     if isinstance(values, list) and values:
         return [(value, {axis: value}) for value in values]
     raise InputError(f'{source}: axes: {axis}: give a list of values, or names with the fields '
@@ -407,8 +407,7 @@ def _product(base: Fields, axes: Mapping[str, list[tuple[Any, Fields]]],
         yield dict(zip(axes, (label for label, _ in choice), strict=True)), fields
 
 
-def _extra(base: Fields, item: object, source: str) -> Iterator[tuple[Fields, Fields]]:
-    fields = _mapping({'cells': item}, 'cells', source)
+def _extra(base: Fields, fields: Fields) -> Iterator[tuple[Fields, Fields]]:
     several = {key: [(value, {key: value}) for value in values]
                for key, values in fields.items() if isinstance(values, list)}
     for labels, more in _product({**base, **fields}, several):
@@ -428,7 +427,7 @@ def _plain_fields() -> tuple[str, ...]:
     return tuple(f.name for f in settings_fields(RunSettings) if f.name not in _NOT_SWEPT)
 
 
-def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: str) -> Cell:
+def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where: str) -> Cell:
     """Resolve one cell; what its method has no use for is dropped.
 
     Raises:
@@ -439,33 +438,54 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, Fields], where: 
     table = fields.pop('table', None)
     method = fields.get('method', RunSettings().method)
     try:
-        asks, uses_model = needs_grounder(method), needs_model(method)
         if table is not None:
             fields |= {'backend': 'noisy_oracle', 'backend_options.table': str(table)}
         if refused := [key for key in _NOT_SWEPT if key in fields]:
             raise InputError(f'{refused[0]}: is not for sweeps, which have their own directory '
                              f'(--out) and go on where they were; leave it out')
-        useless = _useless(method)
+        useless = _useless(method, RunSettings(suite=str(fields.get('suite', ''))))
         fields = {key: value for key, value in fields.items() if not useless(key)}
         labels = {key: value for key, value in labels.items() if not useless(key)}
         settings = run_settings(fields)
         settings.check()
-        known = {f.name for f in settings_fields(type(policy_settings(
-            method, settings.method_options)))}
-        if uses_model:
-            resolved_backend_options(settings)
         plan = specify(settings)
+        options = model_options(plan)
         content = {**plan.identity(None), 'refers_to': (
-            backend_content(settings.backend, resolved_backend_options(settings))
-            if uses_model else '')}
+            '' if options is None else backend_content(settings.backend, options))}
     except InputError as error:
         raise InputError(f'{where}: {error}') from error
     calibration = None
-    if 'calibration' not in known:
+    if isinstance(plan, SamplePlan) or 'calibration' not in {f.name for f in settings_fields(
+            type(policy_settings(method, settings.method_options)))}:
         labels = {key: value for key, value in labels.items() if key != 'calibration'}
-    elif asks and wanted:
+    elif needs_grounder(method) and wanted:
         calibration = _calibration(str(wanted), settings, recipes, where, content)
     return Cell(settings, labels, calibration, len(plan.items), content)
+
+
+def is_samples(settings: RunSettings) -> bool:
+    """Whether a run is one of samples."""
+    return bool(settings.suite) and load_suite(settings.suite).kind == SAMPLES
+
+
+def model_options(plan: Plan) -> Fields | None:
+    """The options of the backend that a run's items need, None if they need none.
+
+    Raises:
+        InputError: see ``runs.resolved_backend_options``.
+    """
+    if isinstance(plan, SamplePlan):
+        return (samples.resolved_backend_options(plan.settings, plan.domains)
+                if answerer_class(plan.settings.method).needs_model else None)
+    assert isinstance(plan, EpisodePlan)
+    return (resolved_backend_options(plan.settings) if needs_model(plan.settings.method)
+            else None)
+
+
+def sample_clusters(plan: Plan) -> dict[str, str]:
+    """Id of each sample to what it is asked together with; empty for episodes."""
+    return ({sample.id: f'{sample.cluster} {sample.domain}' for sample in plan.items}
+            if isinstance(plan, SamplePlan) else {})
 
 
 def run_settings(fields: Mapping[str, Any]) -> RunSettings:
@@ -492,31 +512,29 @@ def run_settings(fields: Mapping[str, Any]) -> RunSettings:
     return RunSettings(**values)
 
 
-def _useless(method: str) -> Callable[[str], bool]:
-    """Whether a method has no use for a field."""
-    if not needs_model(method):
-        dropped = (*_ABOUT_MODEL, *_ABOUT_QUESTIONS, *_ABOUT_PROPOSALS)
-        return lambda key: key in dropped or key.startswith('backend_options.')
-    dropped = (*(() if needs_grounder(method) else _ABOUT_QUESTIONS),
-               *(() if needs_visual_planner(method) else _ABOUT_PROPOSALS))
-    return lambda key: key in dropped
+def _useless(method: str, settings: RunSettings) -> Callable[[str], bool]:
+    """Whether a method of a suite has no use for a field."""
+    if is_samples(settings):
+        asks, plans, model = True, True, answerer_class(method).needs_model
+    else:
+        asks, plans, model = (needs_grounder(method), needs_visual_planner(method),
+                              needs_model(method))
+    dropped = (*(() if model else _ABOUT_MODEL), *(() if asks and model else _ABOUT_QUESTIONS),
+               *(() if plans and model else _ABOUT_PROPOSALS))
+    return lambda key: key in dropped or (not model and key.startswith('backend_options.'))
 
 
-def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Fields],
+def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, _Recipe],
                  where: str, content: Mapping[str, Any]) -> Calibration:
     """The calibration of a name, or that of the cell's table (or backend, if it has none)."""
     table = settings.backend_options.get('table', settings.backend)
     fitting = [name for name, recipe in recipes.items()
-               if wanted in (AUTO, name) and recipe.get('table') in (EACH, table)]
+               if wanted in (AUTO, name) and recipe.table in (EACH, table)]
     if not fitting:
         raise InputError(f'{where}: calibration: {wanted}: there is none for table {table!r}; add '
                          f'one under "calibrations:", with "table: {EACH}" for every table')
     recipe = recipes[fitting[0]]
-    for key in recipe:
-        if key not in _CALIBRATION_KEYS:
-            raise InputError(f'{where}: calibrations: {fitting[0]}: {key}: is unknown; there are '
-                             f'{", ".join(_CALIBRATION_KEYS)}')
-    asked_by = str(recipe.get('method', 'ground'))
+    asked_by = recipe.method
     if (backend_reads_prompt(settings.backend)
             and prompt_name(asked_by) != prompt_name(settings.method)):
         raise InputError(
@@ -524,8 +542,6 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
             f'{prompt_name(asked_by)!r}, but {settings.method!r} with '
             f'{prompt_name(settings.method)!r}, to which the model answers otherwise; name a '
             f'method that asks as {settings.method!r} does')
-    like = recipe.get('like') or [settings.split]
-    failing = recipe.get('failure_probability', SAME)
     base: Fields = {'domain': settings.domain, 'backend': settings.backend,
                     'answers': settings.answers,
                     'method': asked_by}
@@ -539,16 +555,13 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, Field
     shared = {key: value for key, value in content.items() if key not in _OF_PROBLEMS}
     if shared['prompt'] is not None:
         shared['prompt'] = load_domain(settings.domain).prompt_hash(prompt_name(asked_by))
-    try:
-        return Calibration(
-            fitting[0], str(table), tuple(like if isinstance(like, list) else [like]),
-            int(recipe.get('problems', 10)), int(recipe.get('episodes', 0)),
-            int(recipe.get('seed', _DISJOINT_SEED)),
-            settings.failure_probability if failing == SAME else float(failing),
-            tuple(sorted(base.items())), _digest(json.dumps(shared, sort_keys=True)))
-    except (TypeError, ValueError) as error:
-        raise InputError(f'{where}: calibrations: {fitting[0]}: problems, episodes, seed and '
-                         f'failure_probability are numbers (or {SAME}: {error})') from error
+    like = recipe.like or settings.split
+    return Calibration(
+        fitting[0], str(table), (like,) if isinstance(like, str) else tuple(like),
+        recipe.problems, recipe.episodes, recipe.seed,
+        settings.failure_probability if isinstance(recipe.failure_probability, str) else
+        recipe.failure_probability,
+        tuple(sorted(base.items())), _digest(json.dumps(shared, sort_keys=True)))
 
 
 def slug(text: str) -> str:

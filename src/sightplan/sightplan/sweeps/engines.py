@@ -1,8 +1,8 @@
 """Where workers live: processes of this machine.
 
-Each worker is a fresh process at the other end of a pipe, so that one that dies takes nobody with
-it, and is replaced. A worker ends as soon as its pipe does: with the command that started it,
-however that ended.
+Each worker is a process pool of one process, so that one that dies takes nobody with it, and the
+next batches of a run come to the process that has its model. A process ends as soon as the
+command that started it does, however that ended.
 """
 
 from __future__ import annotations
@@ -10,156 +10,120 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-from multiprocessing.connection import Connection
-from typing import Protocol
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from typing import Any, Protocol
 
-from sightplan.sweeps.work import Chunk, Maker, Outcome
+from sightplan.sweeps.work import Batch, Outcome, Worker
 
-_STOP = 'stop'
-_STOP_LIMIT_S = 30.0
-
-
-class WorkerDiedError(Exception):
-    """A worker's process ended while it was at a chunk.
-
-    Attributes:
-        began: id of the last episode that it began; '' for none; None if that is not known.
-    """
-
-    def __init__(self, began: str | None) -> None:
-        super().__init__(began)
-        self.began = began
-
-
-class Worker(Protocol):
-    """Makes chunks, one at a time, somewhere else; used by one thread, but for ``stop``."""
-
-    def make(self, chunk: Chunk) -> Outcome:
-        """Make a chunk; waits for it.
-
-        Raises:
-            WorkerDiedError: the process ended; the next call has a new one.
-        """
-
-    def stop(self, now: bool = False) -> None:
-        """Break off the episode under way, and make no more; may be called from any thread.
-
-        Args:
-            now: end the process instead of asking it.
-        """
-
-    def close(self) -> None:
-        """End it."""
+_POLL_S = 0.2
+_GO_ON, _STOP, _STOP_NOW = range(3)
+_DIED = 3
+_NONE = -1
 
 
 class Engine(Protocol):
-    """Has workers."""
+    """Has numbered workers, each of which makes one batch at a time, somewhere else."""
 
-    def worker(self) -> Worker:
-        """Make one more worker."""
+    @property
+    def died(self) -> tuple[type[BaseException], ...]:
+        """The errors of futures whose worker's process ended while it was at the batch."""
+
+    def submit(self, worker: int, batch: Batch) -> Future[Outcome]:
+        """Have a worker make a batch."""
+
+    def replace(self, worker: int, batch: Batch) -> str | None:
+        """Let go of a worker whose process died, so that its next batch has a new one.
+
+        Returns:
+            id of the last item of the batch that it began; '' for none; None if not known.
+        """
+
+    def stop(self, now: bool = False) -> None:
+        """Break off the items under way, and make no more.
+
+        Args:
+            now: end the processes instead of asking them.
+        """
 
     def close(self) -> None:
-        """End what all workers share; they are closed by then."""
+        """End all workers and what they share."""
 
 
 class LocalEngine:
     """Workers are processes of this machine, with one thread for linear algebra each."""
 
+    died: tuple[type[BaseException], ...] = (BrokenProcessPool,)
+
     def __init__(self) -> None:
         """Nothing is started yet."""
         for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
             os.environ[name] = '1'  # read by the libraries of the processes that start now
-
-    def worker(self) -> Worker:
-        """Make one more worker."""
-        return _LocalWorker()
-
-    def close(self) -> None:
-        """Nothing is shared."""
-
-
-class _LocalWorker:
-    def __init__(self) -> None:
         self._context = multiprocessing.get_context('spawn')
-        self._lock = threading.Lock()
-        self._process: multiprocessing.process.BaseProcess | None = None
-        self._pipe: Connection | None = None
-        self._stopped = False
+        # Shared memory without a lock, which a process that dies could not let go of.
+        self._orders = self._context.RawValue('i', _GO_ON)
+        self._pools: dict[int, tuple[ProcessPoolExecutor, Any]] = {}
 
-    def make(self, chunk: Chunk) -> Outcome:
-        began = ''
+    def submit(self, worker: int, batch: Batch) -> Future[Outcome]:
+        """Have a worker make a batch; contract in ``Engine``."""
+        if worker not in self._pools:
+            self._pools[worker] = self._pool()
+        pool, began = self._pools[worker]
+        began.value = _NONE
         try:
-            pipe = self._started()
-            self._send(pipe, chunk)
-            while isinstance(reply := pipe.recv(), str):
-                began = reply
-        except (EOFError, OSError) as error:
-            self._end(0.0)
-            raise WorkerDiedError(began) from error
-        assert isinstance(reply, Outcome)
-        return reply
+            return pool.submit(_make, batch)
+        except BrokenProcessPool:  # it died after its last batch
+            self.replace(worker, batch)
+            return self.submit(worker, batch)
+
+    def replace(self, worker: int, batch: Batch) -> str | None:
+        """Let go of a worker whose process died; contract in ``Engine``."""
+        pool, began = self._pools.pop(worker)
+        pool.shutdown()
+        return '' if began.value == _NONE else batch.items[began.value]
 
     def stop(self, now: bool = False) -> None:
-        self._stopped = True
-        pipe, process = self._pipe, self._process
-        if now and process is not None:
-            with contextlib.suppress(ValueError):  # closed meanwhile
-                process.kill()
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                self._send(pipe, _STOP)
+        """Break off the items under way; contract in ``Engine``."""
+        self._orders.value = _STOP_NOW if now else _STOP
 
     def close(self) -> None:
-        self.stop()
-        self._end(_STOP_LIMIT_S)
+        """End all workers."""
+        for pool, _ in self._pools.values():
+            pool.shutdown()
 
-    def _started(self) -> Connection:
-        if self._pipe is None:
-            self._pipe, theirs = self._context.Pipe()
-            self._process = self._context.Process(target=serve, args=(theirs,), daemon=True)
-            self._process.start()
-            theirs.close()
-            if self._stopped:
-                self._send(self._pipe, _STOP)
-        return self._pipe
-
-    def _send(self, pipe: Connection, what: object) -> None:
-        with self._lock:
-            pipe.send(what)
-
-    def _end(self, patience_s: float) -> None:
-        pipe, process = self._pipe, self._process
-        self._pipe = self._process = None
-        if pipe is not None:
-            pipe.close()  # it ends by itself then
-        if process is not None:
-            process.join(patience_s)
-            process.kill()
-            process.join()
-            process.close()
+    def _pool(self) -> tuple[ProcessPoolExecutor, Any]:
+        began = self._context.RawValue('i', _NONE)
+        return ProcessPoolExecutor(1, self._context, _begin, (self._orders, began)), began
 
 
-def serve(pipe: Connection) -> None:
-    """Be a worker: make the chunks that come through the pipe, until it ends."""
+_process: tuple[Worker, Any]
+"""The worker of this process, and the shared number of the item that it began."""
+
+
+def _begin(orders: Any, began: Any) -> None:
+    """Become a worker's process."""
+    global _process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command says when to stop
-    stop = threading.Event()
-    chunks: queue.SimpleQueue[Chunk] = queue.SimpleQueue()
+    _process = Worker(lambda: orders.value != _GO_ON), began
+    threading.Thread(target=_heed, args=(orders,), name='heed', daemon=True).start()
 
-    def receive() -> None:
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                item = pipe.recv()
-                if isinstance(item, Chunk):
-                    chunks.put(item)
-                else:
-                    stop.set()
-        os._exit(0)  # in the middle of whatever it was: committed episodes are on disk
 
-    threading.Thread(target=receive, name='receive', daemon=True).start()
-    maker = Maker(stop.is_set)
-    while True:
-        chunk = chunks.get()
-        pipe.send(maker.make(chunk, pipe.send))
+def _heed(orders: Any) -> None:
+    """End with the command, or when it says so."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+    with contextlib.suppress(OSError):
+        while orders.value != _STOP_NOW and not wait([command.sentinel], _POLL_S):
+            pass
+    os._exit(_DIED)  # in the middle of whatever it was: committed items are on disk
+
+
+def _make(batch: Batch) -> Outcome:
+    worker, began = _process
+
+    def note(item: str) -> None:
+        began.value = batch.items.index(item)
+    return worker.make(batch, note)

@@ -11,6 +11,8 @@ directory did in the mean. Where there is none, it is guessed by a rough rule:
   request that a model is asked (it may share the image among questions, and then takes fewer);
   ``ANSWER_TOKENS`` come out for a word, ``REASONS_TOKENS`` for an explanation, ``PLAN_TOKENS`` for
   a plan;
+* a sample is one question, or one request where its suite has other ones; those of one picture
+  share it;
 * seconds: ``EPISODE_S`` for each episode, and more for each question and request, see
   ``QUESTION_S`` and ``REQUEST_S``.
 
@@ -25,7 +27,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.agent import needs_grounder, needs_model, needs_visual_planner, prompt_name
+from sightplan.agent import (
+    answerer_class,
+    needs_grounder,
+    needs_model,
+    needs_visual_planner,
+    prompt_name,
+)
+from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.model import InputError, Problem
 from sightplan.records import RunStore
@@ -33,10 +42,11 @@ from sightplan.runs import (
     EpisodePlan,
     RunSettings,
     asks_for_reasons,
-    resolved_backend_options,
+    specify,
 )
 from sightplan.runs.rules import budget
-from sightplan.sweeps.cells import Cell, Sweep
+from sightplan.runs.samples import SamplePlan
+from sightplan.sweeps.cells import Cell, Sweep, model_options
 from sightplan.vlm.api import backend_needs_pixels, backend_settings
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
@@ -135,17 +145,15 @@ def estimate(sweep: Sweep, out: Path) -> Estimate:
         with suppress(InputError):
             lines = [line for line in RunStore(out.expanduser() / cell.name).lines()
                      if measures.scored(line)]
-        for line in lines:
+        if lines:
             figures, n = sums.get(_kind(cell), (Figures(), 0))
-            sums[_kind(cell)] = figures + _of_line(line), n + 1
-        if cell in sweep.cells:
-            missing.append((cell, max(0, cell.episodes - len(lines))))
+            sums[_kind(cell)] = sum(map(_of_line, lines), figures), n + len(lines)
+        if cell in sweep.cells and cell.episodes > len(lines):
+            missing.append((cell, cell.episodes - len(lines)))
     measured, from_measured, from_rule = 0, Figures(), Figures()
     guesses: dict[tuple[str, ...], Figures] = {}
     for cell, n in missing:
         kind = _kind(cell)
-        if not n:
-            continue
         if kind in sums:
             figures, count = sums[kind]
             measured += n
@@ -161,32 +169,48 @@ def _kind(cell: Cell) -> tuple[str, ...]:
     """Episodes of a kind take about as long."""
     s = cell.settings
     model = ''
-    if needs_model(s.method):
-        given = s.backend_options
-        model = f'{s.backend} {given.get("table", given.get("model", ""))}'
-    return s.method, s.domain, s.problems or s.split, model
+    if cell.content['backend'] is not None:
+        options = s.backend_options
+        model = f'{s.backend} {options.get("table", options.get("model", ""))}'
+    return s.suite, s.method, s.domain, s.problems or s.split, model
 
 
 def _of_line(line: Mapping[str, Any]) -> Figures:
     used = line.get('usage') or {}
-    return Figures(line['questions'], used.get('prompt_tokens', 0),
+    return Figures(line.get('questions', 1), used.get('prompt_tokens', 0),
                    used.get('completion_tokens', 0), used.get('cost_usd'), line['seconds'])
 
 
 def guess(settings: RunSettings) -> Figures:
-    """What an episode takes by the rough rule.
+    """What an item takes by the rough rule.
 
     Raises:
         InputError: the settings are wrong.
     """
-    plan = EpisodePlan(settings)
-    pairs = plan.pairs
-    each = max(1, len(pairs) // _SAMPLE)
-    found = [_guess(plan, split, problem) for split, problem in pairs[::each]]
-    total = found[0]
-    for more in found[1:]:
-        total += more
-    return total * (1 / len(found))
+    plan = specify(settings)
+    if isinstance(plan, SamplePlan):
+        return _guess_sample(plan)
+    assert isinstance(plan, EpisodePlan)
+    each = max(1, len(plan.pairs) // _SAMPLE)
+    found = [_guess(plan, split, problem) for split, problem in plan.pairs[::each]]
+    return sum(found, Figures()) * (1 / len(found))
+
+
+def _guess_sample(plan: SamplePlan) -> Figures:
+    answerer, settings = answerer_class(plan.settings.method), plan.settings
+    if not answerer.needs_model:
+        return Figures()
+    reasons = bool(plan.domains) and load_domain(plan.domains[0]).grounding_prompt(
+        answerer.prompt).reasoning
+    count = len(plan.items)
+    characters = sum(len(sample.question.text) for sample in plan.items
+                     if sample.question is not None) / count
+    pictures = len(plan.clusters) / count if answerer.looks else 0.0
+    seconds = REQUEST_S if reasons else QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
+    if not backend_needs_pixels(settings.backend):
+        return Figures(1.0, seconds=QUESTION_S.get(settings.backend, _OTHER_QUESTION_S))
+    return _priced(plan, 1.0, characters / 4 + pictures * IMAGE_TOKENS,
+                   REASONS_TOKENS if reasons else ANSWER_TOKENS, seconds)
 
 
 def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
@@ -201,7 +225,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
         words = domain.planning_prompt(prompt, problem)
         requests, questions = steps + 1, 0.0
         characters = len(words.system) + len(words.before_image) + len(words.after_image)
-        said = PLAN_TOKENS + (REASONS_TOKENS if words.reasoning else 0)
+        completion = PLAN_TOKENS + (REASONS_TOKENS if words.reasoning else 0)
         seconds += requests * REQUEST_S
     else:
         requests = questions = (len(domain.worth_asking(problem)) * ENUMERATIONS
@@ -211,16 +235,19 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
         characters = len(text) if around is None else sum(map(len, (
             around.system, around.before_image, around.after_image, around.ask(text))))
         reasons = asks_for_reasons(settings.method, settings.domain)
-        said = REASONS_TOKENS if reasons else ANSWER_TOKENS
+        completion = REASONS_TOKENS if reasons else ANSWER_TOKENS
         each_s = QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
         seconds += questions * each_s + (questions * REQUEST_S if reasons and sees else 0.0)
     if not sees and needs_grounder(settings.method):  # no model: nothing goes in or out
         return Figures(questions, seconds=seconds)
-    given, taken = requests * (characters / 4 + IMAGE_TOKENS), requests * said
-    return Figures(questions, given, taken, _price(settings, given, taken), seconds)
+    return _priced(plan, questions, requests * (characters / 4 + IMAGE_TOKENS),
+                   requests * completion, seconds)
 
 
-def _price(settings: RunSettings, given: float, taken: float) -> float | None:
-    backend = backend_settings(settings.backend, resolved_backend_options(settings))
+def _priced(plan: EpisodePlan | SamplePlan, questions: float, prompt_tokens: float,
+            completion_tokens: float, seconds: float) -> Figures:
+    backend = backend_settings(plan.settings.backend, model_options(plan) or {})
     price_in, price_out = (getattr(backend, name, 0.0) for name in ('price_in', 'price_out'))
-    return (given * price_in + taken * price_out) / 1e6 if price_in or price_out else None
+    cost = (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
+    return Figures(questions, prompt_tokens, completion_tokens,
+                   cost if price_in or price_out else None, seconds)

@@ -23,7 +23,8 @@ from sightplan.metrics import measures
 from sightplan.model import InputError, SightplanError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings
-from sightplan.sweeps.work import Chunk, Outcome
+from sightplan.sweeps.cells import is_samples
+from sightplan.sweeps.work import Batch, Outcome
 
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
@@ -45,6 +46,9 @@ def check_graph(settings: RunSettings) -> None:
     Raises:
         InputError: it writes what only runs in process write; the bags of a graph have it all.
     """
+    if is_samples(settings):
+        raise InputError(f'suite {settings.suite}: has samples, which no robot acts on; run it '
+                         f'without --graph')
     given = [name for name in _NOT_ON_ROS if getattr(settings, name)]
     if given:
         raise InputError(f'{", ".join(given)}: graphs write bags instead; leave it out, or run '
@@ -61,14 +65,14 @@ def graph_arguments(settings: RunSettings) -> list[str]:
             for name, value in {**values, **options}.items() if value != '']
 
 
-def make_graph(chunk: Chunk, stopped: Callable[[], bool]) -> Outcome:
-    """Make the missing episodes of a run with a graph; see ``Maker.make``."""
+def make_graph(batch: Batch, stopped: Callable[[], bool]) -> Outcome:
+    """Make the missing episodes of a run with a graph; see ``Worker.make``."""
     with tempfile.TemporaryFile() as log:
         # A domain of its own: the worker's, if it has one, is shared by all workers.
         environment = {name: value for name, value in os.environ.items()
                        if name != 'ROS_DOMAIN_ID'}
         process = subprocess.Popen(
-            [sys.executable, '-m', __name__, str(os.getpid()), *graph_arguments(chunk.settings)],
+            [sys.executable, '-m', __name__, str(os.getpid()), *graph_arguments(batch.settings)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
             start_new_session=True)
         asked = False
@@ -83,11 +87,11 @@ def make_graph(chunk: Chunk, stopped: Callable[[], bool]) -> Outcome:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - _TAIL))
         words = log.read().decode(errors='replace').strip()
-    lines = {line['id']: line for line in RunStore(chunk.settings.out).lines()}
-    made = tuple(episode for episode in chunk.episodes if episode in lines)
+    lines = {line['id']: line for line in RunStore(batch.settings.out).lines()}
+    made = tuple(episode for episode in batch.items if episode in lines)
     errors = tuple((episode, str(lines[episode]['error'])) for episode in made
                    if not measures.scored(lines[episode]))
-    if len(made) == len(chunk.episodes) or stopped():
+    if len(made) == len(batch.items) or stopped():
         return Outcome(made, errors)
     return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',
                    process.returncode == _USAGE)

@@ -1,8 +1,9 @@
 """Workers as actors of Ray, on a cluster or on this machine.
 
-All machines need the sweep's directory, under the same path: episodes are committed there by the
-workers themselves. Ray ends the actors of a command that has died; one that has not noticed yet
-finds, before it writes, that the sweep belongs to another command.
+An actor keeps its model from one batch to the next, which a task of Ray would not. All machines
+need the sweep's directory, under the same path: items are committed there by the workers. Ray ends
+the actors of a command that has died; one that has not noticed yet finds, before it writes, that
+the sweep belongs to another command.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from sightplan.model import CancelledError, InputError
-from sightplan.sweeps.engines import WorkerDiedError
-from sightplan.sweeps.work import Chunk, Maker, Outcome
+from sightplan.sweeps.work import Batch, Outcome, Worker
 
 _PROBE_S = 5.0
 _START_S = 180.0
@@ -50,12 +51,12 @@ class RayEngine:
         except ImportError as error:
             raise InputError('engine ray: Ray is not installed; "make extras" installs it, or '
                              'choose --engine local') from error
-        how: dict[str, Any] = {'address': address} if address else {
+        options: dict[str, Any] = {'address': address} if address else {
             'address': 'local', 'num_cpus': workers, 'include_dashboard': False}
         _check_reachable(address)
 
         def start() -> None:
-            ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
         try:
             if address and address != 'local':
                 _wait_for(start, stopped)
@@ -65,14 +66,32 @@ class RayEngine:
             raise InputError(f'engine ray: cannot be started: {error} (--ray-address names a '
                              f'running cluster, without it one is started here)') from error
         self._ray: Any = ray
+        self.died: tuple[type[BaseException], ...] = (ray.exceptions.RayActorError,)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_concurrency=2)(_Actor)
+        self._actors: dict[int, Any] = {}
 
-    def worker(self) -> _RayWorker:
-        """Make one more worker."""
-        return _RayWorker(self._ray, self._actor)
+    def submit(self, worker: int, batch: Batch) -> Future[Outcome]:
+        """Have a worker make a batch; contract in ``Engine``."""
+        if worker not in self._actors:
+            self._actors[worker] = self._actor.remote()
+        future: Future[Outcome] = self._actors[worker].make.remote(batch).future()
+        return future
+
+    def replace(self, worker: int, batch: Batch) -> str | None:
+        """Let go of a worker whose process died; contract in ``Engine``."""
+        del self._actors[worker]
+        return None
+
+    def stop(self, now: bool = False) -> None:
+        """Break off the items under way; contract in ``Engine``."""
+        for actor in self._actors.values():
+            if now:
+                self._ray.kill(actor)
+            else:
+                actor.stop.remote()
 
     def close(self) -> None:
-        """Leave the cluster, or end the Ray of one's own."""
+        """Leave the cluster, or end the Ray of one's own; the actors end with that."""
         self._ray.shutdown()
 
 
@@ -82,21 +101,21 @@ def _check_reachable(address: str) -> None:
     Raises:
         InputError: nothing does.
     """
-    told = address
+    named = address
     if address == 'auto':
-        told = os.environ.get('RAY_ADDRESS', '')
+        named = os.environ.get('RAY_ADDRESS', '')
         with contextlib.suppress(OSError):
-            told = told or _noted().read_text('utf-8').strip()
-    host, colon, port = told.removeprefix('ray://').rpartition(':')
-    if not told or told in ('auto', 'local') or ('://' in host):
+            named = named or _noted().read_text('utf-8').strip()
+    host, colon, port = named.removeprefix('ray://').rpartition(':')
+    if not named or named in ('auto', 'local') or ('://' in host):
         return  # Ray knows
     if not colon or not port.isdecimal() or not 0 < int(port) < 2**16:
-        raise InputError(f'engine ray: address {told!r} must have the form HOST:PORT, '
+        raise InputError(f'engine ray: address {named!r} must have the form HOST:PORT, '
                          f'ray://HOST:PORT, or be auto')
     try:
         socket.create_connection((host.strip('[]'), int(port)), _PROBE_S).close()
     except OSError as error:
-        raise InputError(f'engine ray: nothing answers at {told} ({error}); --ray-address names '
+        raise InputError(f'engine ray: nothing answers at {named} ({error}); --ray-address names '
                          f'a running cluster ("ray start --head" starts one), without it one is '
                          f'started here') from error
 
@@ -141,46 +160,10 @@ class _Actor:
 
     def __init__(self) -> None:
         self._stop = threading.Event()
-        self._maker = Maker(self._stop.is_set)
+        self._worker = Worker(self._stop.is_set)
 
-    def make(self, chunk: Chunk) -> Outcome:
-        return self._maker.make(chunk)
+    def make(self, batch: Batch) -> Outcome:
+        return self._worker.make(batch)
 
     def stop(self) -> None:
         self._stop.set()
-
-
-class _RayWorker:
-    def __init__(self, library: Any, actor: Any) -> None:
-        self._ray, self._actor = library, actor
-        self._handle: Any = None
-        self._stopped = False
-
-    def make(self, chunk: Chunk) -> Outcome:
-        """Make a chunk; contract in ``Worker``."""
-        if self._handle is None:
-            self._handle = self._actor.remote()
-            if self._stopped:
-                self._handle.stop.remote()
-        try:
-            outcome: Outcome = self._ray.get(self._handle.make.remote(chunk))
-        except self._ray.exceptions.RayActorError as error:
-            self._handle = None
-            raise WorkerDiedError(None) from error
-        return outcome
-
-    def stop(self, now: bool = False) -> None:
-        """Break off the episode under way, and make no more; contract in ``Worker``."""
-        self._stopped = True
-        handle = self._handle
-        if handle is not None and now:
-            self._ray.kill(handle)
-        elif handle is not None:
-            handle.stop.remote()
-
-    def close(self) -> None:
-        """End it."""
-        if self._handle is not None:
-            with contextlib.suppress(Exception):
-                self._ray.kill(self._handle)
-            self._handle = None

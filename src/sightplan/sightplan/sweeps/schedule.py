@@ -1,39 +1,37 @@
-"""Which episodes a worker makes next, and what becomes of those that went wrong.
+"""Which items a worker makes next, and what becomes of those that went wrong.
 
-Workers take chunks of episodes: each goes on with its own run as long as that lasts, then begins
+Workers take batches of items: each goes on with its own run as long as that lasts, then begins
 another, then helps at one that others work at, so that nobody is idle as long as there is an
-episode to make. Chunks become smaller towards the end of a run.
+item to make. Batches become smaller towards the end of a run.
 
-An episode that ends in an error is tried again a few times, and so is one during which its worker
+An item that ends in an error is tried again a few times, and so is one during which its worker
 died; after that it is given up and named, and the others go on.
 
-A model that answers no more (a server that is down) would cost each episode all its patience. So
+A model that answers no more (a server that is down) would cost each item all its patience. So
 after some of its errors in a row, of whatever runs, its runs are left for the next command.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sightplan.agent import needs_model
 from sightplan.model import BackendError, DeadlineError
 from sightplan.runs import RunSettings
-from sightplan.sweeps.work import Chunk, Outcome
+from sightplan.sweeps.work import Batch, Outcome
 
 DEATHS = 3
-"""So many workers may die at an episode, or at opening a run, before it is given up."""
+"""So many workers may die at an item, or at opening a run, before it is given up."""
 PATIENCE = 5
 """So many errors of one model in a row end its runs, or twice the workers if that is more."""
 CAP_OF_RUN, CAP_OF_SWEEP, STORAGE = 'cap of a run', 'cap of the sweep', 'storage'
 """What may stop a whole sweep."""
 _OF_MODELS = tuple(f'{error.__name__}: ' for error in (BackendError, DeadlineError))
 _MOST = 8
-"""Most episodes of a chunk."""
+"""Most items of a batch, but for samples of one cluster, which stay together."""
 _NONE = ''
-"""Stands for no episode: what happens before one begins, many times over without any success."""
+"""Stands for no item: what happens before one begins, many times over without any success."""
 _DIED = 'the process that ran it died {} times (killed, or out of memory)'
 
 
@@ -44,16 +42,20 @@ class Job:
     Attributes:
         name: of the run.
         settings: of the run.
-        episodes: ids of all its episodes, in order.
+        items: ids of all its items, in order.
+        model: what tells its model from others, '' if it has none.
+        clusters: id of each sample to what it is asked together with; empty for episodes.
         whole: whether one worker makes all of it.
         error: what ended it, '' for nothing.
         stopped_by: why it stopped itself, as at a spending cap; '' if it did not.
-        given_up: id to error of episodes that are not committed and not tried again.
+        given_up: id to error of items that are not committed and not tried again.
     """
 
     name: str
     settings: RunSettings
-    episodes: tuple[str, ...]
+    items: tuple[str, ...]
+    model: str = ''
+    clusters: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
     error: str = ''
     stopped_by: str = ''
@@ -65,20 +67,24 @@ class Job:
     deaths: Counter[str] = field(default_factory=Counter)
 
     @property
-    def model(self) -> str:
-        """What tells its model from others, '' if it has none."""
-        s = self.settings
-        return (f'{s.backend} {sorted(s.backend_options.items())}' if needs_model(s.method)
-                else '')
-
-    @property
     def over(self) -> bool:
         """Whether nothing of it is left to be made."""
         return bool(self.error) or not (self.waiting or self.running)
 
+    def cluster(self, item: str) -> str:
+        """What an item is made together with: itself alone if it is an episode."""
+        return self.clusters.get(item, item)
+
 
 class Schedule:
-    """Hands out chunks; may be used by several threads."""
+    """Hands out batches, and takes in what came of them.
+
+    Attributes:
+        jobs: the runs.
+        halted: whether nothing more is handed out.
+        stopped_by: why, for people; '' if a person wants it so.
+        stopped_kind: one of ``CAP_OF_RUN``, ``CAP_OF_SWEEP`` and ``STORAGE``, or ''.
+    """
 
     def __init__(self, jobs: Iterable[Job], committed: Mapping[str, Collection[str]], *,
                  workers: int, retries: int, command: str, lock: str, graph: bool = False,
@@ -87,9 +93,9 @@ class Schedule:
 
         Args:
             jobs: runs, in their order; those that are over stay so.
-            committed: run to ids of the episodes that need not be made.
+            committed: run to ids of the items that need not be made.
             workers: how many there are.
-            retries: how often an episode that ended in an error is tried again.
+            retries: how often an item that ended in an error is tried again.
             command: id of the command.
             lock: the sweep's lock file.
             graph: whether episodes are made by ROS graphs.
@@ -103,108 +109,93 @@ class Schedule:
         self._in_a_row: Counter[str] = Counter()
         self._workers, self._retries = workers, retries
         self._command, self._lock, self._graph = command, lock, graph
-        self._condition = threading.Condition()
         self._by_name = {job.name: job for job in self.jobs}
         self._finished: list[Job] = []
         for job in self.jobs:
             there = committed.get(job.name, ())
-            job.waiting = deque(id_ for id_ in job.episodes if id_ not in there)
+            job.waiting = deque(id_ for id_ in job.items if id_ not in there)
 
-    def next(self, before: str = '') -> Chunk | None:
-        """The next chunk for a worker that has just worked at the run ``before``; waits for one.
+    def next(self, before: str = '') -> Batch | None:
+        """The next batch for a worker that worked at the run ``before`` last.
 
         Returns:
-            None if there is nothing more to do.
+            None if there is nothing to hand out now.
         """
-        with self._condition:
-            while True:
-                if self.halted:
-                    return None
-                job = self._choose(before)
-                if job is not None:
-                    return self._take(job)
-                if not any(job.running for job in self.jobs):
-                    return None
-                self._condition.wait()
+        if self.halted:
+            return None
+        ready = [job for job in self.jobs if job.waiting and not job.error
+                 and not (job.running and (job.whole or self._graph))]
+        own = [job for job in ready if job.name == before]
+        fresh = [job for job in ready if not job.running]
+        job = next(iter(own or fresh), max(ready, key=lambda job: len(job.waiting), default=None))
+        return None if job is None else self._take(job)
 
-    def over(self, chunk: Chunk, outcome: Outcome) -> None:
-        """A chunk is over."""
-        with self._condition:
-            job = self._by_name[chunk.name]
-            if outcome.stopped_by:
-                job.stopped_by = outcome.stopped_by
-                if not outcome.error:
-                    self._finished.append(job)
-                self._halt(outcome.stopped_by if outcome.error else
-                           f'{job.name}: {outcome.stopped_by}',
-                           STORAGE if outcome.error else CAP_OF_RUN)
-            failed = [episode for episode, _ in outcome.errors]
-            job.failures.update(failed)
-            if outcome.made:
-                job.failures[_NONE] = job.deaths[_NONE] = 0
+    def over(self, batch: Batch, outcome: Outcome) -> None:
+        """A batch is over."""
+        job = self._by_name[batch.name]
+        if outcome.stopped_by:
+            job.stopped_by = outcome.stopped_by
             if outcome.error:
-                job.failures[_NONE] += 1
-                if outcome.lasting or job.failures[_NONE] > self._retries:
-                    job.error = outcome.error
-            self._put_back(job, [e for e in chunk.episodes if e not in outcome.made],
-                           [e for e in failed if e not in chunk.last])
-            self._heed_errors(job, outcome)
+                self.halt(outcome.stopped_by, STORAGE)
+            else:
+                self._finished.append(job)
+                self.halt(f'{job.name}: {outcome.stopped_by}', CAP_OF_RUN)
+        failed = [item for item, _ in outcome.errors]
+        job.failures.update(failed)
+        if outcome.made:
+            job.failures[_NONE] = job.deaths[_NONE] = 0
+        if outcome.error:
+            job.failures[_NONE] += 1
+            if outcome.lasting or job.failures[_NONE] > self._retries:
+                job.error = outcome.error
+        self._put_back(job, [item for item in batch.items if item not in outcome.made],
+                       [item for item in failed if item not in batch.last])
+        self._heed_errors(job, outcome)
 
-    def died(self, chunk: Chunk, began: str, committed: Collection[str]) -> None:
-        """The worker of a chunk died.
+    def died(self, batch: Batch, began: str, committed: Collection[str]) -> None:
+        """The worker of a batch died.
 
         Args:
-            chunk: what it was at.
-            began: id of the last episode that it began; '' if it began none.
-            committed: ids of the episodes of the run that are committed.
+            batch: what it was at.
+            began: id of the last item that it began; '' if it began none.
+            committed: ids of the items of the run that are committed.
         """
-        with self._condition:
-            job = self._by_name[chunk.name]
-            job.attempt += 1
-            left = [e for e in chunk.episodes if e not in committed]
-            if began in left:
-                job.deaths[began] += 1
-                if job.deaths[began] >= DEATHS:
-                    job.given_up[began] = _DIED.format(DEATHS)
-                    left.remove(began)
-            elif left:
-                job.deaths[_NONE] += 1
-                if job.deaths[_NONE] >= DEATHS * (self._workers + 1):
-                    job.error = _DIED.format(job.deaths[_NONE])
-            self._put_back(job, left, [])
+        job = self._by_name[batch.name]
+        job.attempt += 1
+        left = [item for item in batch.items if item not in committed]
+        if began in left:
+            job.deaths[began] += 1
+            if job.deaths[began] >= DEATHS:
+                job.given_up[began] = _DIED.format(DEATHS)
+                left.remove(began)
+        elif left:
+            job.deaths[_NONE] += 1
+            if job.deaths[_NONE] >= DEATHS * (self._workers + 1):
+                job.error = _DIED.format(job.deaths[_NONE])
+        self._put_back(job, left, [])
 
     def halt(self, why: str, kind: str = '') -> None:
-        """Hand out nothing more.
-
-        Args:
-            why: what a person could do about it, '' for nothing.
-            kind: one of ``CAP_OF_RUN``, ``CAP_OF_SWEEP`` and ``STORAGE``, or ''.
-        """
-        with self._condition:
-            self._halt(why, kind)
-
-    def running(self) -> list[str]:
-        """Names of the runs that workers are at."""
-        with self._condition:
-            return [job.name for job in self.jobs if job.running]
-
-    def finished(self) -> list[Job]:
-        """The runs that were finished since the last call."""
-        with self._condition:
-            found, self._finished = self._finished, []
-            return list({job.name: job for job in found}.values())
-
-    def _halt(self, why: str, kind: str = '') -> None:
+        """Hand out nothing more; the arguments are ``stopped_by`` and ``stopped_kind``."""
         self.halted = True
         if not self.stopped_by:
             self.stopped_by, self.stopped_kind = why, kind
-        self._condition.notify_all()
+
+    def running(self) -> list[str]:
+        """Names of the runs that workers are at."""
+        return [job.name for job in self.jobs if job.running]
+
+    def finished(self) -> list[Job]:
+        """The runs that were finished since the last call."""
+        found, self._finished = self._finished, []
+        return list({job.name: job for job in found}.values())
 
     def _heed_errors(self, job: Job, outcome: Outcome) -> None:
         """Count a model's errors without a success between them; too many end all its runs."""
         model = job.model
-        errors = [error for _, error in outcome.errors] + [outcome.error] * bool(outcome.error)
-        of_model = [error for error in errors if error.startswith(_OF_MODELS)]
+        errors = {(job.cluster(item), error) for item, error in outcome.errors}
+        if outcome.error:
+            errors.add((_NONE, outcome.error))
+        of_model = [error for _, error in errors if error.startswith(_OF_MODELS)]
         if len(outcome.made) > len(outcome.errors):
             self._in_a_row[model] = 0
         self._in_a_row[model] += len(of_model)
@@ -219,25 +210,18 @@ class Schedule:
                 if not other.running:
                     self._finished.append(other)
 
-    def _choose(self, before: str) -> Job | None:
-        ready = [job for job in self.jobs if job.waiting and not job.error
-                 and not (job.running and (job.whole or self._graph))]
-        own = [job for job in ready if job.name == before]
-        fresh = [job for job in ready if not job.running]
-        return next(iter(own or fresh), max(ready, key=lambda job: len(job.waiting), default=None))
-
-    def _take(self, job: Job) -> Chunk:
-        size = (len(job.waiting) if job.whole or self._graph else
-                max(1, min(_MOST, len(job.waiting) // (2 * self._workers))))
-        if job.deaths[job.waiting[0]]:
-            size = 1  # a suspect is alone
-        episodes: list[str] = []
-        while job.waiting and len(episodes) < size and not (
-                episodes and job.deaths[job.waiting[0]]):
-            episodes.append(job.waiting.popleft())
+    def _take(self, job: Job) -> Batch:
+        waiting = job.waiting
+        size = (len(waiting) if job.whole or self._graph else
+                max(1, min(_MOST, len(waiting) // (2 * self._workers))))
+        items = [waiting.popleft()]
+        # One at which a worker died is alone.
+        while waiting and not job.deaths[items[0]] and not job.deaths[waiting[0]] and (
+                len(items) < size or job.cluster(items[-1]) == job.cluster(waiting[0])):
+            items.append(waiting.popleft())
         job.running += 1
-        return Chunk(job.name, job.settings, tuple(episodes),
-                     frozenset(e for e in episodes if job.failures[e] >= self._retries),
+        return Batch(job.name, job.settings, tuple(items),
+                     frozenset(item for item in items if job.failures[item] >= self._retries),
                      self._command, self._lock, job.attempt, self._graph)
 
     def _put_back(self, job: Job, left: list[str], again: list[str]) -> None:
@@ -246,4 +230,3 @@ class Schedule:
         job.running -= 1
         if job.over:
             self._finished.append(job)
-        self._condition.notify_all()

@@ -10,6 +10,7 @@ as it is, whatever made it: it may hold pictures of one's own.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections import Counter
@@ -94,13 +95,19 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
         rows = [row for row in read_rows(folder) if row.split == split
                 and settings.domain in ('', row.domain)]
         return _as_samples(rows, lambda row: lambda: _picture(folder, row))
+    return _drawn(domains(settings), split, settings.count, settings.seed)
+
+
+@functools.lru_cache(maxsize=len(SPLITS))
+def _drawn(names: tuple[str, ...], split: str, count: int, seed: int) -> Samples:
+    """The samples of a seed; drawing takes long, and each run of a sweep wants the same ones."""
     images: dict[str, NDArray[np.uint8]] = {}
-    drawn: list[Row] = []
-    for name in domains(settings):
-        for image, found in draw(name, split, settings.count, settings.seed):
+    rows: list[Row] = []
+    for name in names:
+        for image, found in draw(name, split, count, seed):
             images[found[0].picture] = image
-            drawn += found
-    return _as_samples(drawn, lambda row: lambda: images[row.picture])
+            rows += found
+    return _as_samples(rows, lambda row: lambda: images[row.picture])
 
 
 def check(data: Path) -> CheckReport:

@@ -1,0 +1,236 @@
+"""What is committed to the runs of a sweep, and what is written about all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics import measures
+from sightplan.model import InputError, Usage
+from sightplan.model.journal import StorageError
+from sightplan.model.whole_files import replacing
+from sightplan.records import RunStore
+from sightplan.runs import canonical_summary, ordered, specify
+from sightplan.sweeps.cells import Cell, Sweep, slug
+
+METRICS = 'metrics.json'
+"""Scores of all cells of the sweep that was run last, without what depends on its history."""
+_FORMAT = 1
+_COUNTED = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
+
+
+@dataclass
+class Committed:
+    """What is committed to a run, read on from where it ended the last time.
+
+    Attributes:
+        folder: the run directory.
+        scored: id of each committed item to whether it was scored.
+        lines: number of committed lines.
+        unscored: those that were not scored.
+        solved: those that were solved.
+        errors: id to error of the unscored ones.
+        spent: what models cost, also on items that are not committed; None where nobody
+            counted.
+    """
+
+    folder: Path
+    scored: dict[str, bool] = field(default_factory=dict)
+    lines: int = 0
+    unscored: int = 0
+    solved: int = 0
+    errors: dict[str, str] = field(default_factory=dict)
+    spent: Usage | None = None
+    _file: tuple[int, int] = (0, 0)
+    _run_file: tuple[int, int] = (0, 0)
+    _by_lines: Usage | None = None
+    _by_backend: Usage | None = None
+
+    def update(self) -> None:
+        """Read what is new; a line that is not whole yet is left for the next time."""
+        self._read_lines()
+        self._read_spent()
+        self.spent = self._by_backend or self._by_lines
+
+    def _read_lines(self) -> None:
+        try:
+            with (self.folder / 'episodes.jsonl').open('rb') as file:
+                info = os.fstat(file.fileno())
+                inode, known = self._file
+                if inode != info.st_ino or known > info.st_size:
+                    self.scored, self.lines, self.unscored, self.solved = {}, 0, 0, 0
+                    self.errors, self._by_lines, known = {}, None, 0
+                file.seek(known)
+                raw = file.read()
+        except OSError:
+            return
+        whole = raw[:raw.rfind(b'\n') + 1]
+        self._file = info.st_ino, known + len(whole)
+        for line in whole.splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                self._take(json.loads(line))
+
+    def _read_spent(self) -> None:
+        """What a backend with caps says, which knows also what no line says."""
+        with suppress(OSError, InputError, TypeError):
+            info = os.stat(self.folder / 'run.json')
+            if self._run_file != (info.st_ino, info.st_mtime_ns):
+                spent = RunStore(self.folder).run_info().get('spent')
+                self._by_backend = None if spent is None else Usage(**spent)
+                self._run_file = info.st_ino, info.st_mtime_ns
+
+    def _take(self, line: dict[str, Any]) -> None:
+        scored = measures.scored(line)
+        self.scored[line['id']] = scored
+        self.lines += 1
+        self.unscored += not scored
+        self.solved += bool(measures.solved(line))
+        if not scored:
+            self.errors[line['id']] = str(
+                line.get('error') or line.get('message') or 'no reason is known')
+        if line.get('usage'):
+            self._by_lines = total([self._by_lines, Usage(
+                *(line['usage'][key] for key in _COUNTED))])
+
+
+def total(usages: Sequence[Usage | None]) -> Usage | None:
+    """What all of them cost, None where nobody counted."""
+    known = [usage for usage in usages if usage is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def read_committed(sweep: Sweep, out: Path) -> list[Committed]:
+    """What is committed to each cell."""
+    runs = [Committed(out / cell.name) for cell in sweep.cells]
+    for run in runs:
+        run.update()
+    return runs
+
+
+def status(sweep: Sweep, out: Path) -> dict[str, Any]:
+    """How far a sweep is.
+
+    Returns:
+        plain JSON data: ``sweep``, ``out``, ``cells``, ``episodes`` (items of all cells), ``done``
+        (those that are committed), ``duplicates`` (items that stand in a run more than once:
+        never), ``failed_infrastructure`` (unscored ones), ``scored``, ``solved``, and ``spent``:
+        what models cost, None where nobody counted.
+    """
+    out = out.expanduser().resolve()
+    return counts(sweep, out, read_committed(sweep, out))
+
+
+def counts(sweep: Sweep, out: Path, runs: Sequence[Committed]) -> dict[str, Any]:
+    """What ``status`` says, of what was read."""
+    done, lines = sum(len(run.scored) for run in runs), sum(run.lines for run in runs)
+    unscored, spent = sum(run.unscored for run in runs), total([run.spent for run in runs])
+    return {'sweep': sweep.name, 'out': str(out), 'cells': len(sweep.cells),
+            'episodes': sweep.episodes, 'done': done, 'duplicates': lines - done,
+            'failed_infrastructure': unscored, 'scored': lines - unscored,
+            'solved': sum(run.solved for run in runs),
+            'spent': None if spent is None else dataclasses.asdict(spent)}
+
+
+def unscored(runs: Sequence[Committed]) -> list[dict[str, Any]]:
+    """Committed items that could not be scored: ``cell``, ``error`` and their ``episodes``."""
+    return [{'cell': run.folder.name, 'episodes': items, 'error': error}
+            for run in runs for error, items in by_error(run.errors).items()]
+
+
+def by_error(errors: dict[str, str]) -> dict[str, list[str]]:
+    """Ids of the items with each error."""
+    found: dict[str, list[str]] = {}
+    for item, error in errors.items():
+        found.setdefault(error, []).append(item)
+    return found
+
+
+def damaged(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
+    """Runs whose files cannot be read: ``cell`` and ``error``, with the remedy."""
+    found = []
+    for cell in sweep.every:
+        store = RunStore(out / cell.name)
+        if store.folder.is_dir():
+            try:
+                store.lines()
+                if (store.folder / 'run.json').exists():
+                    store.run_info()
+            except InputError as error:
+                found.append({'cell': cell.name, 'error': str(error)})
+    return found
+
+
+def leftovers(sweep: Sweep, out: Path) -> list[str]:
+    """Names of run directories in ``out`` that belong to no cell: of other versions, mostly.
+
+    Cells of other sweeps that share the directory, by their index files, are none.
+    """
+    known = {cell.name for cell in sweep.every}
+    for path in sorted(out.expanduser().glob('*.sweep.json')):
+        if path.name != _index_name(sweep):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                known |= {cell['dir'] for cell in json.loads(path.read_text('utf-8'))['cells']}
+    return [path.parent.name for path in sorted(out.expanduser().glob('*/run.json'))
+            if path.parent.name not in known]
+
+
+def write_metrics(sweep: Sweep, out: Path) -> str:
+    """Write ``metrics.json``: the scores of all cells of the file, in its order.
+
+    They are the same bytes by however many workers, in whatever order, and with however many
+    interruptions the items were made. A run whose lines of results are not readable has none.
+
+    Returns:
+        its SHA-256.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    cells = []
+    for cell in sweep.every:
+        plan = specify(cell.settings)
+        known = {item.id for item in plan.items}
+        lines = []
+        with suppress(InputError):
+            lines = [line for line in ordered(RunStore(out / cell.name).lines(), plan.items)
+                     if line['id'] in known]
+        cells.append({'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
+                      'metrics': canonical_summary(lines, plan.suite) if lines else None})
+    content = _replace(out / METRICS, {'format': _FORMAT, 'sweep': sweep.name, 'cells': cells})
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def write_index(sweep: Sweep, out: Path) -> None:
+    """Write ``<name>.sweep.json``: directory, labels and settings of all cells, for reports.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    def entry(cell: Cell) -> dict[str, Any]:
+        return {'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
+                'calibration': cell.calibration.stem if cell.calibration else None,
+                'settings': dataclasses.asdict(cell.settings)}
+    _replace(out / _index_name(sweep), {'sweep': sweep.name, 'source': sweep.source,
+                                        'cells': [entry(cell) for cell in sweep.every]})
+
+
+def _index_name(sweep: Sweep) -> str:
+    return f'{slug(sweep.name)}.sweep.json'
+
+
+def _replace(path: Path, data: Any) -> str:
+    """Write a file whose content is either the old or the new one, which is returned."""
+    content = json.dumps(data, indent=1, allow_nan=False) + '\n'
+    try:
+        with replacing(path, synced=True) as temporary:
+            temporary.write_text(content, 'utf-8')
+    except OSError as error:
+        raise StorageError.about(path, error) from error
+    return content
