@@ -107,16 +107,24 @@ def test_a_damaged_run_in_a_folder_is_named_and_the_rest_is_used(tmp_path):
     assert 'run.json' in said and 'none: has no finished episode' in said
 
 
-@pytest.mark.parametrize('missing', [20, 1])
-def test_a_last_line_without_its_end_is_not_committed(tmp_path, missing):
+def test_a_truncated_last_line_is_not_committed(tmp_path):
     run = write_run(tmp_path / 'run', [line(0), line(1)])
     raw = (run / 'episodes.jsonl').read_bytes()
-    (run / 'episodes.jsonl').write_bytes(raw[:-missing])
+    (run / 'episodes.jsonl').write_bytes(raw[:-20])
     results = gather(run)
     assert len(results.runs[0].lines) == 1 and results.complaints == ()
     store = RunStore(run)
     assert store.open(identity(), resume=True) == {line(0)['id']}
     store.close()
+
+
+def test_a_last_line_that_lacks_only_its_line_end_counts(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0), line(1)])
+    raw = (run / 'episodes.jsonl').read_bytes()
+    (run / 'episodes.jsonl').write_bytes(raw[:-1])
+    assert len(gather(run).runs[0].lines) == 2
+    with RunStore(run) as store:
+        assert store.open(identity(), resume=True) == {line(0)['id'], line(1)['id']}
 
 
 @given(st.data())
@@ -128,7 +136,7 @@ def test_cut_anywhere_all_before_is_read(tmp_path, data):
     offset = data.draw(st.integers(0, len(raw)))
     path = tmp_path / 'cut.jsonl'
     path.write_bytes(raw[:offset])
-    whole = raw[:offset].count(b'\n')
+    whole = raw[:offset].count(b'\n') + (raw[offset:offset + 1] == b'\n')
     if whole:
         assert len(gather(path).runs[0].lines) == whole
     else:

@@ -523,34 +523,19 @@ def test_probability_of_yes(p_yes, p_no, p):
 
 def test_costs_per_episode(tmp_path):
     used = {'requests': 2, 'prompt_tokens': 100, 'completion_tokens': 10, 'cost_usd': None}
-    lines = [line(0, seconds=1.0, looks=1, usage=used),
-             line(1, seconds=2.0, looks=2, usage={**used, 'cost_usd': .5}),
-             line(2, seconds=6.0, looks=6, timings_s={}, proposals={'unparsed': 3})]
+    lines = [line(0, seconds=1.0, observations=1, usage=used),
+             line(1, seconds=2.0, observations=2, usage={**used, 'cost_usd': .5}),
+             line(2, seconds=6.0, observations=6, timings_s={}, proposals={'unparsed': 3})]
     write_run(tmp_path, lines)
     (row,) = rows(tmp_path, 'cost')
     assert (row['seconds_mean'], row['seconds_median'], row['seconds_sum']) == (3.0, 2.0, 9.0)
-    assert (row['looks_mean'], row['prompt_tokens_sum'], row['prompt_tokens_n']) == (3.0, 200.0, 2)
+    assert row['observations_mean'] == 3.0
+    assert (row['prompt_tokens_sum'], row['prompt_tokens_n']) == (200.0, 2)
     assert (row['cost_usd_mean'], row['cost_usd_n']) == (.5, 1)
     assert (row['unreadable_sum'], row['stage_reset'], row['stage_act']) == (3.0, .5, .25)
 
 
 # Pairs
-
-
-def test_what_earlier_versions_did_not_write_is_not_zero(tmp_path):
-    bare = [{'id': f'e{n}', 'measures': {'solved': float(n > 1)}, 'stop': 'x'}
-            for n in range(4)]
-    write_run(tmp_path / 'a', bare)
-    write_run(tmp_path / 'b', [{**line(5, False), 'failure': None}], seed=1)
-    (row,) = rows(tmp_path / 'a', 'cost')
-    assert (row['unreadable_n'], row['unreadable_mean'], row['n']) == (0, None, 4)
-    (row,) = rows(tmp_path / 'a', 'models')
-    assert row['actions_n'] is None and row['success'] == .5
-    assert rows(tmp_path / 'a', 'runs')[0]['seconds'] is None
-    found = {row['cause']: row['count'] for row in rows(tmp_path, 'failures', split='simple')}
-    assert found == {'budget': 1}
-    (row,) = rows(tmp_path / 'a', 'failures')
-    assert (row['cause'], row['count'], row['share_n']) == ('unknown', 2, 2)
 
 
 def test_methods_are_compared_on_the_same_problems(tmp_path):
@@ -716,7 +701,7 @@ def test_every_table_keeps_its_word(tmp_path):
     made = make_tables(gather(tmp_path))
     assert [table.name for table in made] == [
         'success', 'figure5', 'model_table', 'models', 'predicates_blocksworld', 'predicates',
-        'compounding', 'failures', 'stops', 'cost', 'paired', 'runs']
+        'compounding', 'failures', 'stops', 'cost', 'paired', 'measures', 'runs']
     types = {'text': str, 'bool': bool, 'count': int}
     for table in made:
         keys = [column.key for column in table.columns]

@@ -21,8 +21,11 @@ from sightplan_arm.skills import SkillReport, SkillResult
 from sightplan_arm.trajectories import sample
 from sightplan_nodes import conversions, names, qos
 
-MOVE_S, MOVE_RAD = 1.0, 0.1
-"""A skill turns the last joint so far, in so long, if a test says nothing else."""
+MOVE_S, MOVE_RAD = 1.0, 0.06
+"""A skill turns the last joint so far, in so long, if a test says nothing else.
+
+Less than the gate bears (tracking_tolerance_rad): a driver that a busy machine keeps waiting is
+late, and not off track."""
 
 LONG_S = 10.0
 """So long takes a motion that a test breaks off: many times as long as that takes."""

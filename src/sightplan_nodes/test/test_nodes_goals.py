@@ -73,6 +73,7 @@ def test_of_many_goals_at_once_one_is_taken() -> None:
     with spinning(server, *clients):
         for caller in callers:
             caller.wait_until_there(LIMIT_S)
+            caller._introduce(LIMIT_S, lambda: False)
         hold = threading.Event()
         held = threading.Event()
         # All goals are there before the server looks at the first.

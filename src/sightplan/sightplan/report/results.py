@@ -695,12 +695,12 @@ class _Reader:
         for number, piece in enumerate(pieces, start=1):
             if not piece.strip():
                 continue
-            if number == len(pieces):  # not committed: no line end follows
-                break
             try:
                 line = json.loads(piece)
                 wrong = wrong_field(line)
             except (ValueError, RecursionError):
+                if number == len(pieces):  # cut off by a crash: not committed
+                    break
                 wrong = 'is not JSON'
             if wrong:
                 bad.append(f'{number} ({wrong})')
