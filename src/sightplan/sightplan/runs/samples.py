@@ -47,7 +47,7 @@ from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite import SAMPLES, Scored, Suite, Unread
-from sightplan.runs.work import Line
+from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
@@ -219,7 +219,7 @@ class SamplePlan:
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Domains of the samples' questions, in the order of the samples; none is ''."""
+        """References of the domains of the samples' questions (``Domain.reference``), in order."""
         return tuple(dict.fromkeys(sample.domain for sample in self.items if sample.domain))
 
     def truth(self, sample: Sample) -> Any:
@@ -238,7 +238,7 @@ class SamplePlan:
             'sightplan': sightplan.__version__,
             'suite': self.suite.name,
             'kind': SAMPLES,
-            'domain': ', '.join(self.domains),
+            'domain': ', '.join(domain.name for domain in asked),
             'split': settings.split,
             'samples': {'count': len(self.items), **{
                 split: dict(part.identity) for split, part in zip(
@@ -260,9 +260,9 @@ class SamplePlan:
         return identity
 
     def _wording(self, domain: Domain) -> str:
-        """Hash of the wording of a domain's questions; another one where it is not the domain's."""
+        """Hash of the wording of a domain's questions, which may be the suite's own."""
         asked = [sample.question for sample in self.items
-                 if sample.domain == domain.name and sample.question is not None]
+                 if sample.domain == domain.reference and sample.question is not None]
         if all(question.text == domain.question(question.atom).text for question in asked):
             return domain.question_hash
         texts = '\n'.join(question.text for question in asked)
@@ -407,11 +407,11 @@ class SampleWork:
                 values = {**options, 'domain': name}
                 content = backend_content(settings.backend, values) or name
                 if content not in made:
-                    made[content] = _made(stack, make_backend(settings.backend, values))
+                    made[content] = closing(stack, make_backend(settings.backend, values))
                 own[name] = made[content]
             self._chosen = _PerDomain(own)
             return self._chosen
-        return given or _made(stack, make_backend(settings.backend, options, self._truth))
+        return given or closing(stack, make_backend(settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:
         """Nothing."""
@@ -421,7 +421,7 @@ class SampleWork:
         """Contract in ``work.Work``."""
         settings, backend = self._settings, self.backend
         if backend is not None and (settings.record or settings.record_images):
-            backend = _made(self._stack, recording.recorded(
+            backend = closing(self._stack, recording.recorded(
                 backend, store.folder / recording.NAME, name=settings.backend,
                 settings=backend_settings(settings.backend, resolved_backend_options(
                     settings, self.plan.domains)),
@@ -476,7 +476,9 @@ class SampleWork:
         backend = self._chosen.current if self._chosen is not None else self.backend
         return {
             'id': sample.id, 'suite': self._suite.name, 'kind': 'sample',
-            'cluster': sample.cluster, 'domain': sample.domain, 'split': sample.split,
+            'cluster': sample.cluster,
+            'domain': load_domain(sample.domain).name if sample.domain else '',
+            'split': sample.split,
             'method': self._settings.method, 'model': backend.model if backend else '',
             'seed': self._settings.seed, **found, 'error': reply.error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
@@ -542,8 +544,9 @@ class _Desk:
     def ask(self, samples: Sequence[Sample], prompt: str, suite_prompt: str,
             ) -> list[SampleReply]:
         replies: list[SampleReply] = []
-        for (yes_no, _), group in itertools.groupby(samples, key=_shown):
-            replies += (self._ask_questions(tuple(group), prompt) if yes_no else
+        for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
+            group = tuple(shown)
+            replies += (self._ask_questions(group, prompt) if yes_no else
                         [self._ask_text(sample, suite_prompt) for sample in group])
         return replies
 
@@ -631,11 +634,3 @@ class _PerDomain:
 
     def generate(self, request: TextRequest) -> TextReply:
         return self.current.generate(request)
-
-
-def _made(stack: ExitStack, thing: Any) -> Any:
-    """The thing, which the stack will close if it can be closed."""
-    close = getattr(thing, 'close', None)
-    if callable(close):
-        stack.callback(close)
-    return thing
