@@ -136,6 +136,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(data, tmp_path, cut):
     assert replayed['measures'] == whole['measures'] and replayed['errors'] == 0
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing(data, tmp_path):
     command = [sys.executable, '-m', 'sightplan.cli', 'run', '--suite', 'predicates', '--split',
                'all', '--method', 'random', '--suite-option', f'data={data}', '--out',
