@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
+from sightplan.agent.methods._prospect import Prospect
 from sightplan.agent.policy import Act, Context, Decision, Stop
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
@@ -33,6 +34,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
+_CONSIDERED = 48  # joint states that a course of action is judged on
 _ALTERNATIVES = 8  # joint states to plan from if there is no plan from the likeliest
 
 
@@ -63,6 +65,8 @@ class BelievingSettings:
     looks: int = param(2, 'Most times to look again from elsewhere before the goal is accepted, '
                        'where the domain has actions for that', low=0, high=100)
     search: str = param('optimal', "Search of the planner; '' for what the other methods get")
+    worth: float = param(0.01, 'Least gain in the probability of the goal for which one acts on',
+                         low=0.0, high=1.0)
     window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
                           low=0.5, high=100.0)
 
@@ -142,38 +146,46 @@ class BelievingPolicy:
 
     def decide(self, context: Context) -> Decision:
         """The next action of a plan from the most probable state, once it is likely to work."""
-        problem, belief = context.problem, self._filter
-        state = belief.state
-        if problem.goal_met(state):
+        if self._at_goal(context) >= 0.5:
             self._queue.clear()
             self._ascertain(context, AskPurpose.GOAL)
-            state = belief.state
-        if problem.goal_met(state):
-            at_goal = belief.satisfying(problem.goal_met)
-            probability = float(belief.weights @ at_goal)
-            if probability >= self._settings.accept:
-                return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-            look = self._way_to_look_again(context, state)
-            if look is not None:
-                return Act(look)
-            other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
-            if other is None:
-                return Stop(StopReason.PLAN_DONE,
-                            f'the goal holds with P = {probability:.3f}, and nothing more can be '
-                            f'found out')
-            state = other
-        stop = self._have_plan(context, state)
-        for other_state in self._next_best(context, state) if stop is not None else ():
-            if self._have_plan(context, other_state) is None:
-                stop = None
-                break
-        if stop is not None:  # from elsewhere things may look otherwise
-            look = (self._view(context, context.model.actions)
-                    if stop.reason is StopReason.GAVE_UP and self.needs_grounder else None)
-            return stop if look is None else Act(look)
-        if not self._queue:  # the goal holds in what was thought another state
-            return Stop(StopReason.PLAN_DONE)
-        return Act(self._queue[0])
+        probability = self._at_goal(context)
+        if probability >= self._settings.accept:
+            return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
+        left = context.spec.max_actions - self._actions
+        course = self._prospect(context).best(
+            self._likely(), left, frozenset(self._refused))
+        if course.plan and course.value > probability + self._settings.worth:
+            self._queue = deque(course.plan)
+            return Act(course.plan[0])
+        look = self._way_to_look_again(context, self._filter.state)
+        if look is None and self.needs_grounder and probability < 0.5:
+            look = self._view(context, context.model.actions)
+        if look is not None:
+            return Act(look)
+        if probability >= 0.5:
+            return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}, and '
+                        f'nothing is known that makes it likelier')
+        return Stop(StopReason.GAVE_UP, f'the goal holds with P = {probability:.3f}, and nothing '
+                    f'is known that leads there')
+
+    def _at_goal(self, context: Context) -> float:
+        return float(self._filter.weights @ self._filter.satisfying(context.problem.goal_met))
+
+    def _likely(self) -> dict[State, float]:
+        """The likeliest joint states, with their probabilities."""
+        weights = self._filter.weights
+        order = np.argsort(-weights, kind='stable')[:_CONSIDERED]
+        states = self._filter.states
+        return {states[i]: float(weights[i]) for i in order if weights[i] > _FAINT}
+
+    def _prospect(self, context: Context) -> Prospect:
+        def plan(state: State) -> tuple[Action, ...] | None:
+            if state not in self._plans:
+                self._plans[state] = self._search(context, state)
+            found = self._plans[state]
+            return None if isinstance(found, Stop) else found
+        return Prospect(context.model, context.problem, plan)
 
     def _may_doubt(self, context: Context, probability: float) -> bool:
         """Whether to go on as if the goal did not hold, although it is likelier that it does."""

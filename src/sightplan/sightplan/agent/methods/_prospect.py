@@ -1,0 +1,135 @@
+"""What acting on can bring: plans judged on all joint states that are believed possible.
+
+Acting is a sensor, too: the world refuses an action whose preconditions do not hold, and that
+tells apart states which pictures leave open. A plan that was made from one state is followed in
+all the others at once; where the world's answers (carried out or refused) would differ, the states
+part, and each group goes on with a plan of its own. What comes out is the probability that the
+goal holds in the end, which is what an episode is scored by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sightplan.domains import InstantiatedModel
+from sightplan.model import Action, Problem, State
+
+Plan = tuple[Action, ...]
+Beliefs = Mapping[State, float]
+"""Joint states and their probabilities; they need not sum to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A plan to begin with, and what it promises.
+
+    Attributes:
+        plan: the actions; empty: end here.
+        value: probability that the goal holds in the end.
+        actions: expected number of actions until then.
+    """
+
+    plan: Plan
+    value: float
+    actions: float
+
+    def better(self, other: Course, margin: float = 0.0) -> bool:
+        """Whether it promises more than another, or as much for fewer actions."""
+        if abs(self.value - other.value) > max(margin, 1e-9):
+            return self.value > other.value
+        return self.actions < other.actions - 1e-9
+
+
+class Prospect:
+    """Judges courses of action in one episode.
+
+    Args:
+        model: what actions do.
+        problem: whose goal counts.
+        plan: a plan from a state to the goal, None if there is none; called for few states.
+        widths: how many of the likeliest states plans are made from, at each level: first
+            choice, choice after the world's first answer, ...; later one is enough.
+    """
+
+    def __init__(self, model: InstantiatedModel, problem: Problem,
+                 plan: Callable[[State], Plan | None], widths: Sequence[int] = (6, 2)) -> None:
+        self._model, self._problem, self._plan, self._widths = model, problem, plan, widths
+        self._next: dict[tuple[State, Action], State | None] = {}
+        self._goal: dict[State, bool] = {}
+
+    def best(self, beliefs: Beliefs, budget: int, refused: frozenset[Action] = frozenset(),
+             ) -> Course:
+        """The course that promises most; to end at once is one of them.
+
+        Args:
+            beliefs: joint states and their probabilities.
+            budget: actions left.
+            refused: actions that the world has refused since the last one that was carried out:
+                no course begins with them.
+        """
+        return self._best(dict(beliefs), budget, refused, 0)
+
+    def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
+              level: int) -> Course:
+        best = Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)
+        mass = sum(beliefs.values())
+        if budget <= 0 or best.value >= mass - 1e-6:
+            return best
+        width = self._widths[level] if level < len(self._widths) else 1
+        tried: set[Plan] = set()
+        for state in sorted(beliefs, key=lambda s: -beliefs[s]):
+            if width <= 0:
+                break
+            if self._met(state):
+                continue
+            width -= 1
+            plan = self._plan(state)
+            if not plan or plan in tried or len(plan) > budget or plan[0] in refused:
+                continue
+            tried.add(plan)
+            value, actions = self._follow(plan, beliefs, budget, level)
+            course = Course(plan, value, actions / mass)
+            if course.better(best):
+                best = course
+        return best
+
+    def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int, level: int,
+                ) -> tuple[float, float]:
+        """Probability of the goal, and expected actions times the mass of the beliefs."""
+        value, actions, refused = 0.0, 0.0, frozenset[Action]()
+        for number, action in enumerate(plan, 1):
+            done: dict[State, float] = {}
+            kept: dict[State, float] = {}
+            for state, p in beliefs.items():
+                after = self._after(state, action)
+                if after is None:
+                    kept[state] = kept.get(state, 0.0) + p
+                else:
+                    done[after] = done.get(after, 0.0) + p
+            left = budget - number
+            if kept:
+                course = self._best(kept, left, refused | {action}, level + 1)
+                value += course.value
+                mass = sum(kept.values())
+                actions += mass * (number + course.actions)
+            if not done:
+                return value, actions
+            beliefs, refused = done, frozenset()
+        mass = sum(beliefs.values())
+        course = self._best(beliefs, budget - len(plan), frozenset(), level + 1)
+        return value + course.value, actions + mass * (len(plan) + course.actions)
+
+    def _met(self, state: State) -> bool:
+        found = self._goal.get(state)
+        if found is None:
+            found = self._goal[state] = self._problem.goal_met(state)
+        return found
+
+    def _after(self, state: State, action: Action) -> State | None:
+        """The state after an action; None if it is refused."""
+        key = (state, action)
+        if key not in self._next:
+            self._next[key] = (self._model.apply(action, state)
+                               if self._model.applicable(action, state) else None)
+        return self._next[key]
