@@ -109,7 +109,7 @@ def sheet(frames: int = 8, columns: int = 4, seed: int = 0, size: tuple[int, int
     from sightplan_sim.blocksworld.settings import Settings
     with ArmWorld(Settings(execution='arm')) as world, Observer(*size) as observer:
         world.reset(_episode(seed))
-        arm, camera = world.hardware.arm, world.hardware.camera
+        arm, camera = world.arm, world.camera
         with arm.recorded(0.1) as taken:
             world.execute(Action('moveblock', ('o', 'c3')))
         outcome = world.last_outcome()

@@ -1,8 +1,7 @@
-"""Where the camera hangs: its pose in the table's frame, how sure that is, and whether it moved.
+"""Where the camera hangs: its pose in the table's frame, and how sure that is.
 
-Three sources: a printed ChArUco board whose place on the table is known; places that the tip of
-the arm touched and the pixels that show them; and, in operation, blocks that the arm has just put
-down, which are to be seen where it put them.
+Two sources: a printed ChArUco board whose place on the table is known; and places that the tip of
+the arm touched, with the pixels that show them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from sightplan_arm.hardware import Vector
 LEAST_POINTS = 6
 _LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the length
 _LEAST_SPREAD_PX = 60.0
-_CHANCE_3D = 3.37  # standard deviations within which 99 % of errors in three dimensions lie
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
 
 
@@ -377,74 +375,3 @@ def _align(points: Vector, onto: Vector) -> Vector:
     flip = np.diag([1.0, 1.0, float(np.sign(np.linalg.det(vt.T @ u.T)))])
     rotation = vt.T @ flip @ u.T
     return make_pose(b - rotation @ a, rotation)
-
-
-# --- in operation -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Drift:
-    """How far off things are seen from where the arm put them.
-
-    Attributes:
-        pose: (4, 4) the camera's pose that explains it best, near the one in use.
-        offset_m: (3,) mean of seen minus known; what the pose in use is off at the blocks.
-        residual_m: root mean square distance that is left with the better pose.
-        moved_m, turned_deg: from the pose in use to the better one.
-        blocks: how many pairs there were.
-        significant: whether the offset is more than the measurements' errors explain.
-    """
-
-    pose: Vector
-    offset_m: Vector
-    residual_m: float
-    moved_m: float
-    turned_deg: float
-    blocks: int
-    significant: bool
-
-
-def refine_with_depth(pose: Vector, seen_m: ArrayLike, known_m: ArrayLike, *,
-                      seen_std_m: float = 0.002, position_std_m: float = 0.01,
-                      turn_std_deg: float = 0.5) -> Drift:
-    """Compare blocks as they are seen with where the arm just put them; correct the pose.
-
-    The correction is the most probable one, given that the pose in use is right within the
-    standard deviations: few blocks shift it, and turn it as far as they must only.
-
-    Args:
-        pose: (4, 4) of the camera in the table's frame that is in use.
-        seen_m: (N, 3) centres as found with that pose, in the table's frame.
-        known_m: (N, 3) where they are.
-        seen_std_m: standard deviation of what is found and of where the arm puts things.
-        position_std_m: standard deviation of the position in use.
-        turn_std_deg: likewise of the turn about each axis.
-
-    Raises:
-        InputError: there is no pair, or the arrays do not fit together.
-    """
-    seen = np.asarray(seen_m, dtype=np.float64).reshape(-1, 3)
-    known = np.asarray(known_m, dtype=np.float64).reshape(-1, 3)
-    if seen.shape != known.shape or not len(seen):
-        raise InputError(f'{len(seen)} seen and {len(known)} known places: pairs are needed')
-    prior = np.diag(np.repeat([position_std_m, math.radians(turn_std_deg)], 3) ** -2.0)
-    total = np.zeros(6)
-    better = np.asarray(pose, dtype=np.float64)
-    local = transform(inverse(better), seen)  # what the camera measured, whatever its pose
-    for _ in range(10):
-        placed = transform(better, local)
-        slope = np.concatenate([np.hstack([np.eye(3), -_cross(point - better[:3, 3])])
-                                for point in placed]) / seen_std_m
-        value = (known - placed).ravel() / seen_std_m
-        step = np.linalg.solve(slope.T @ slope + prior, slope.T @ value - prior @ total)
-        total += step
-        better = make_pose(better[:3, 3] + step[:3],
-                           rotation_from_vector(step[3:]) @ better[:3, :3])
-        if np.abs(step).max() < 1e-9:
-            break
-    offset = (seen - known).mean(axis=0)
-    left = np.linalg.norm(transform(better, local) - known, axis=1)
-    moved, turned = distance(pose, better)
-    return Drift(better, offset, float(np.sqrt(np.mean(left**2))), moved, math.degrees(turned),
-                 len(seen), bool(np.linalg.norm(offset) * math.sqrt(len(seen))
-                                 > _CHANCE_3D * seen_std_m))

@@ -53,7 +53,7 @@ class CameraProcess:
         live = world.camera_process()
         ...                                    # again and again, for example in a timer
         picture = live.take()                  # None: not ready yet, or the child is dead
-        live.request(world.hardware.poses(), world.hardware.camera.decor)
+        live.request(world.arm.poses(), world.camera.decor)
 
     Args:
         make: makes the drawer, in the child; it must be possible to pickle it.

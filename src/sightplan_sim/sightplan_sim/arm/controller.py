@@ -6,6 +6,7 @@ import numpy as np
 
 from sightplan.model import WorldError
 from sightplan_arm.hardware import JointTrajectory, Vector
+from sightplan_arm.trajectories import Spline
 
 
 class TrajectoryController:
@@ -32,7 +33,6 @@ class TrajectoryController:
         self._start_s = self._end_s = float('-inf')
         self._times = np.zeros(1)
         self._last = np.array(positions, dtype=np.float64)
-        self._pieces = np.zeros((0, 4, self._n))
 
     def start(self, trajectory: JointTrajectory, now_s: float, positions: Vector,
               velocities: Vector) -> None:
@@ -55,7 +55,11 @@ class TrajectoryController:
             speed = np.vstack([velocities, speed]) if len(speed) else speed
         self._start_s, self._end_s = now_s, now_s + float(times[-1])
         self._times, self._last = times, at[-1].copy()
-        self._pieces = _pieces(times, at, speed)
+        if len(speed):
+            self._spline = Spline.of(JointTrajectory(times, at, speed))
+        else:
+            h, rise = np.diff(times), np.diff(at, axis=0)
+            self._spline = Spline(h, at[:-1], rise / h[:, None], 0 * rise, 0 * rise)
 
     def active(self, now_s: float) -> bool:
         """Whether the trajectory has not come to its end."""
@@ -72,11 +76,10 @@ class TrajectoryController:
         """
         if now_s >= self._end_s:
             return self._last, np.zeros(self._n)
-        t = now_s - self._start_s
-        k = int(np.searchsorted(self._times, t, side='right')) - 1
-        a, b, c, d = self._pieces[k]
-        u = t - self._times[k]
-        return a + u * (b + u * (c + u * d)), b + u * (2 * c + 3 * u * d)
+        t = np.array([now_s - self._start_s])
+        piece = np.searchsorted(self._times, t, side='right') - 1
+        u = t - self._times[piece]
+        return self._spline.positions(piece, u)[0], self._spline.velocities(piece, u)[0]
 
 
 def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vector]:
@@ -99,18 +102,6 @@ def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vecto
     if times[0] < 0 or (np.diff(times) <= 0).any():
         raise WorldError('the times of the trajectory do not increase from 0')
     return times, at, speed
-
-
-def _pieces(times: Vector, at: Vector, speed: Vector) -> Vector:
-    """(K - 1, 4, N) coefficients of each piece, by rising power of the time since its start."""
-    h = np.diff(times)[:, None]
-    rise = np.diff(at, axis=0)
-    if not len(speed):
-        nothing = np.zeros_like(rise)
-        return np.stack([at[:-1], rise / h, nothing, nothing], axis=1)
-    v0, v1 = speed[:-1], speed[1:]
-    return np.stack([at[:-1], v0, (3 * rise / h - 2 * v0 - v1) / h,
-                     (v0 + v1 - 2 * rise / h) / h**2], axis=1)
 
 
 class GripperController:

@@ -38,7 +38,6 @@ from sightplan_arm.geometry import rotation_from_quaternion
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, load_skills
 from sightplan_sim.arm.camera_process import CameraProcess
-from sightplan_sim.arm.hardware import Hardware
 from sightplan_sim.arm.simulator import Pose7, Poses, SimulatedArm
 from sightplan_sim.blocksworld.arm_scene import (
     ArmScene,
@@ -89,8 +88,9 @@ class ArmWorld(EpisodicWorld['_Episode']):
     Attributes:
         settings: as given.
         robot: its configuration: what skills and gate know of the set-up.
-        hardware: arm and camera, for whoever drives or watches them from outside. Its methods may
-            be called at any time, also while an action is executed.
+        arm: implements the protocol Arm; its methods may be called at any time from any thread,
+            also while an action is executed.
+        camera: implements the protocol Camera; renders in the caller's thread.
         gate: through which every motion of the skills goes.
         skills: that carry out the actions.
         renderer: what draws the pictures, with its version.
@@ -121,8 +121,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
             super().__init__(clock_ns)
             if clock_ns is None:
                 self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
-            self._scene, self._arm, self._camera = scene, arm, camera
-            self.hardware: Hardware[SimulatedCamera] = Hardware(arm, camera)
+            self._scene, self.arm, self.camera = scene, arm, camera
             kinematics = Kinematics(self.robot)
             self.gate = Gate(arm, self.robot, kinematics)
             self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate,
@@ -135,10 +134,10 @@ class ArmWorld(EpisodicWorld['_Episode']):
 
     def close(self) -> None:
         """Give the simulators back."""
-        self._arm.close()
+        self.arm.close()
         with self._lock:
             self._episode = None
-            self._camera.close()
+            self.camera.close()
 
     def check(self, specs: Sequence[EpisodeSpec]) -> None:
         """Check before the first of some episodes that this world can show them.
@@ -170,9 +169,9 @@ class ArmWorld(EpisodicWorld['_Episode']):
         scenario = read_scenario(spec.problem)
         look = sample_look(generator('blocksworld', spec, 'look'), self.settings.look)
         with self._lock:
-            self._arm.reset(self._initial_poses(scenario, look), spec.seed)
-            self._camera.show(Decor(scenario.columns, look, spec.seed))
-            self._arm.wait(SETTLE_S)
+            self.arm.reset(self._initial_poses(scenario, look), spec.seed)
+            self.camera.show(Decor(scenario.columns, look, spec.seed))
+            self.arm.wait(SETTLE_S)
             episode = _Episode(spec=spec, scenario=scenario,
                                column_x_m=self.robot.table.column_x_m(len(scenario.columns)))
             self._check_settled(episode)
@@ -191,9 +190,9 @@ class ArmWorld(EpisodicWorld['_Episode']):
         with self._lock:
             episode = self._current()
             stamp_ns = self._clock.advance(0.0)
-            poses = self._arm.poses()
+            poses = self.arm.poses()
             if episode.picture is None or episode.picture[0] != poses.stamp_s:
-                stamp_s, picture = self._camera.picture()
+                stamp_s, picture = self.camera.picture()
                 for array in (picture.rgb, picture.depth_m):
                     if array is not None:
                         array.setflags(write=False)  # handed out more than once
@@ -330,7 +329,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
 
     def _read_state(self, episode: _Episode) -> State:
         names = episode.scenario.names
-        poses: Poses = self._arm.poses()
+        poses: Poses = self.arm.poses()
         blocks = {names[colour]: pose for colour, pose in poses.blocks.items()}
         return true_atoms(blocks, dict(zip(episode.scenario.columns, episode.column_x_m,
                                            strict=True)), self.robot.table.spacing_m)
