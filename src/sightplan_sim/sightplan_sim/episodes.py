@@ -13,8 +13,19 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import EpisodeSpec, Feedback, FeedbackStatus, InputError, State, WorldError
+from sightplan.model import (
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Observation,
+    State,
+    WorldError,
+)
 from sightplan_sim.clock import WorldClock
+
+Pose7 = tuple[float, float, float, float, float, float, float]
+"""Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
 
 RESET_S = 1.0
 OBSERVE_S = 1 / 30
@@ -31,12 +42,14 @@ class Episode:
         stamps_ns: times from which on the states hold [ns], the reset's first.
         states: as many; each differs from the one before.
         outcome: what became of the last action, '' before the first.
+        observation: the last one, as long as nothing has changed since.
     """
 
     spec: EpisodeSpec
     stamps_ns: list[int] = dataclasses.field(default_factory=list)
     states: list[State] = dataclasses.field(default_factory=list)
     outcome: str = ''
+    observation: Observation | None = None
 
 
 E = TypeVar('E', bound=Episode)
@@ -44,6 +57,9 @@ E = TypeVar('E', bound=Episode)
 
 class EpisodicWorld(ABC, Generic[E]):
     """The port TruthSource, and the bookkeeping of the port World.
+
+    All methods may be called from several threads; those that concern the episode raise
+    WorldError before the first reset.
 
     Args:
         clock_ns: source of time [ns]; None simulates time.
@@ -62,11 +78,27 @@ class EpisodicWorld(ABC, Generic[E]):
     def _read_state(self, episode: E) -> State:
         """Everything that is true now, read from the bodies."""
 
+    @abstractmethod
+    def _picture(self, episode: E) -> Observation:
+        """A picture of now; its stamp does not matter."""
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def observe(self) -> Observation:
+        """Take a picture; as long as nothing moves it is the same one with a new stamp."""
+        with self._lock:
+            episode = self._current()
+            stamp_ns = self._clock.advance(OBSERVE_S)
+            if episode.observation is None:
+                seen = episode.observation = self._picture(episode)
+                for array in (seen.image, seen.unlabelled, seen.depth_m):
+                    if array is not None:
+                        array.setflags(write=False)  # handed out more than once
+            return dataclasses.replace(episode.observation, stamp_ns=stamp_ns)
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms now or at a time of this episode.
@@ -75,7 +107,7 @@ class EpisodicWorld(ABC, Generic[E]):
             stamp_ns: a time on the world's clock [ns]; None is now.
 
         Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
+            WorldError: the time is before the reset or still to come.
         """
         with self._lock:
             episode = self._current()
@@ -89,11 +121,7 @@ class EpisodicWorld(ABC, Generic[E]):
             return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
 
     def last_outcome(self) -> str:
-        """What really became of the last action of this episode, '' before the first.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """What really became of the last action of this episode, '' before the first."""
         with self._lock:
             return self._current().outcome
 
@@ -121,13 +149,17 @@ class EpisodicWorld(ABC, Generic[E]):
 
     def _finish(self, episode: E, outcome: str, duration_s: float) -> Feedback:
         """An action that was carried out, whatever became of it."""
-        episode.outcome = outcome
+        episode.outcome, episode.observation = outcome, None
+        return Feedback(FeedbackStatus.EXECUTED, '', self._record(episode, duration_s))
+
+    def _record(self, episode: E, duration_s: float) -> int:
+        """Let time pass, and note what is true now if it has changed; returns the time [ns]."""
         stamp_ns = self._clock.advance(duration_s)
         state = self._read_state(episode)
         if state != episode.states[-1]:
             episode.stamps_ns.append(stamp_ns)
             episode.states.append(state)
-        return Feedback(FeedbackStatus.EXECUTED, '', stamp_ns)
+        return stamp_ns
 
 
 def check_probability(spec: EpisodeSpec) -> None:

@@ -11,6 +11,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class CameraInfo:
+    """Calibration of the camera that takes the pictures: an ideal pinhole.
+
+    Attributes:
+        width, height: size of the picture [px].
+        matrix: (3, 3) K; pixel (0, 0) is the centre of the top-left pixel.
+        distortion: (5,) zeros (plumb_bob).
+        frame_id: optical frame (REP 103: x right, y down, z forward).
+    """
+
+    width: int
+    height: int
+    matrix: Floats
+    distortion: Floats
+    frame_id: str
+
+
 @dataclass(frozen=True)
 class Pinhole:
     """An ideal pinhole camera, wherever it is.
@@ -36,6 +54,10 @@ class Pinhole:
         return np.array([[f, 0.0, (self.width - 1) / 2],
                          [0.0, f, (self.height - 1) / 2],
                          [0.0, 0.0, 1.0]])
+
+    def info(self, frame_id: str) -> CameraInfo:
+        """Its calibration, for an optical frame of this name."""
+        return CameraInfo(self.width, self.height, self.matrix(), np.zeros(5), frame_id)
 
     def pixels(self, local_m: Floats) -> Floats:
         """(N, 2) pixels of points (N, 3) of the optical frame [m]; NaN behind the camera.

@@ -25,8 +25,9 @@ from sightplan_arm.trajectories import joint_line, timed
 from sightplan_sim.arm.simulator import SimulatedArm
 from sightplan_sim.blocksworld import Settings, make_world, world_identity
 from sightplan_sim.blocksworld.arm_scene import ArmScene
-from sightplan_sim.blocksworld.arm_world import ArmWorld, outcome_of, true_atoms
+from sightplan_sim.blocksworld.arm_world import ArmWorld
 from sightplan_sim.blocksworld.camera import BLOCK_M
+from sightplan_sim.blocksworld.truth import outcome_of, true_atoms
 from sim_cases import atoms, episode, move
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)

@@ -58,7 +58,9 @@ def test_world_calibration_projects_blocks_where_they_are_seen():
         info, pose = world.camera_info(), world.camera_pose()
         assert (info.width, info.height) == (640, 480)
         assert not info.distortion.any()
-        frame = world._frame(world._episode)
+        episode_ = world._episode
+        frame = world._scene.render(
+            world._read_stacks(episode_), episode_.scenario.columns, episode_.look)
         rows, columns = np.nonzero(frame.segmentation == 4)
         # Back-project every pixel of the block: all points must lie on the block's surface.
         rays = np.linalg.inv(info.matrix) @ np.stack([columns, rows, np.ones_like(rows)])

@@ -26,9 +26,7 @@ from sightplan_sim.arm.controller import GripperController, TrajectoryController
 from sightplan_sim.arm.meshes import panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.bullet import Bullet
-
-Pose7 = tuple[float, float, float, float, float, float, float]
-"""Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
+from sightplan_sim.episodes import Pose7
 
 FINGER_M_S = 0.1
 """Speed of each finger, as of Franka's hand at its usual setting."""

@@ -24,7 +24,7 @@ from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vecto
 from sightplan_arm.hardware import Rgbd
 from sightplan_sim.arm.meshes import make_link_bodies, panda_meshes
 from sightplan_sim.arm.settings import HardwareSettings
-from sightplan_sim.arm.simulator import Pose7, Poses
+from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import (
     BLOCK_M,
     Camera,
@@ -44,6 +44,7 @@ from sightplan_sim.blocksworld.scene import (
 )
 from sightplan_sim.blocksworld.table import Picture
 from sightplan_sim.bullet import one_thread
+from sightplan_sim.episodes import Pose7
 
 ARM_ID = len(COLOURS) + 1
 """The arm in a segmentation."""

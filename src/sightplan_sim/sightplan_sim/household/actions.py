@@ -59,7 +59,7 @@ class Outcome:
 
     Attributes:
         robot: its state afterwards; the scene is changed in place.
-        text: ``success``, ``failed:<why>``, ``no_op`` or ``bungled:<what>``.
+        text: ``success``, ``failed:<why>``, ``no_op`` or ``execution_failure:<what>``.
     """
 
     robot: Robot
@@ -125,7 +125,7 @@ class Actions:
         """Let a legal action go wrong; ``no_op`` where there is no room for it to."""
         with self._undone_by_errors():
             after, what = self._failures[action.name](robot, rng, *action.args)
-        return Outcome(after, f'bungled:{what}' if what else 'no_op')
+        return Outcome(after, f'execution_failure:{what}' if what else 'no_op')
 
     @contextlib.contextmanager
     def _undone_by_errors(self) -> Iterator[None]:

@@ -28,9 +28,7 @@ from sightplan.model import (
     State,
     WorldError,
 )
-from sightplan_sim.camera_info import CameraInfo
 from sightplan_sim.episodes import (
-    OBSERVE_S,
     Episode,
     EpisodicWorld,
     check_names,
@@ -56,6 +54,7 @@ from sightplan_sim.household.robot import (
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.settings import Settings, check_view
 from sightplan_sim.household.shapes import Home
+from sightplan_sim.pinhole import CameraInfo
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
@@ -74,13 +73,15 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     """Implements the ports World and TruthSource over a scene of rigid bodies.
 
     Which home it is, and how it looks, depends on the problem and the setting ``home`` alone;
-    what the robot's actions come to, on the episode's seed and the problem's name. All methods
-    may be called from several threads.
+    what the robot's actions come to, on the episode's seed and the problem's name.
 
     Failure model (after ViPlan's for blocksworld): a legal action fails with the episode's
     probability; then with .5 nothing happens, else the robot drives elsewhere, knocks the thing
     away, drops it on the floor, or moves the leaf too little. Without that bad luck, an action
     can still fail, as arms and floors have it (see ``actions``).
+
+    Outcomes: ``success``; ``failed:<why>``, without bad luck; ``no_op``;
+    ``execution_failure:<what>``; ``illegal``.
 
     Args:
         settings: robot and picture.
@@ -149,26 +150,10 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 actions=actions, robot=Robot(self._body, home.start),
                 failures=generator('household', spec, 'failures')))
 
-    def observe(self) -> Observation:
-        """Take a picture; between actions it is the same picture with a new stamp.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        with self._lock:
-            episode = self._current()
-            stamp_ns = self._clock.advance(OBSERVE_S)
-            if episode.observation is None:
-                episode.observation = self._picture(episode)
-            return dataclasses.replace(episode.observation, stamp_ns=stamp_ns)
-
     def execute(self, action: Action) -> Feedback:
         """Carry out an action, or let it fail; the feedback never tells which.
 
         An unknown action or object and an illegal action are REJECTED, and nothing moves.
-
-        Raises:
-            WorldError: there was no reset.
         """
         with self._lock:
             episode = self._current()
@@ -191,56 +176,28 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             else:
                 outcome = episode.actions.fail(action, episode.robot, rng)
             episode.robot = outcome.robot
-            episode.observation = None
             return self._finish(episode, outcome.text, ACT_S.get(action.name, OTHER_ACT_S))
-
-    # --- port TruthSource ---------------------------------------------------------------------
-
-    def last_outcome(self) -> str:
-        """What really became of the last action of this episode.
-
-        Returns:
-            ``success``; ``failed:<why>``, without bad luck; ``no_op``; ``bungled:<what>``;
-            ``illegal``; '' before the first action.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        return super().last_outcome()
 
     # --- beyond the ports ---------------------------------------------------------------------
 
     @property
     def problem_name(self) -> str:
-        """Name of the episode's problem.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """Name of the episode's problem."""
         with self._lock:
             return self._current().spec.problem.name
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
-        return CameraInfo(self._camera.width, self._camera.height, self._camera.matrix(),
-                          np.zeros(5), self.settings.frame_id)
+        return self._camera.info(self.settings.frame_id)
 
     def camera_pose(self) -> NDArray[np.float64]:
-        """(4, 4) pose of the optical frame in the home [m], now.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """(4, 4) pose of the optical frame in the home [m], now."""
         with self._lock:
             robot = self._current().robot
         return pose_matrix(robot.optical_axes, robot.eye)
 
     def overview(self, size: int = 480) -> NDArray[np.uint8]:
-        """(size, size, 3) uint8: the home from above, over the walls, without the robot.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """(size, size, 3) uint8: the home from above, over the walls, without the robot."""
         with self._lock:
             episode = self._current()
             self._pose(episode.robot)
@@ -307,7 +264,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         pixels = {name: int(count) for name, count in zip(self._painter.names, counts, strict=True)
                   if count and name in self._scene.names}
         hulls = {name: predicates.hull_px(view, self._scene.box(name)) for name in pixels}
-        found = predicates.visible(pixels, hulls, self.settings.visible_share)
+        found = predicates.visible(pixels, hulls, self.settings.visible_fraction)
         return found | {robot.held} if robot.held else found
 
     def _picture(self, episode: _Episode) -> Observation:
@@ -326,8 +283,6 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         labelled = image
         if self.settings.labels:
             labelled = self._labelled(image, frame.ids, robot, visible)
-        for array in (image, depth, labelled):
-            array.setflags(write=False)  # handed out more than once
         return Observation(image=labelled, frame_id=self.settings.frame_id, depth_m=depth,
                            visible_objects=visible,
                            unlabelled=None if labelled is image else image)
@@ -368,7 +323,6 @@ class _Episode(Episode):
     robot: Robot
     failures: np.random.Generator
     legal: int = 0
-    observation: Observation | None = None
 
 
 def _checked(problem: Problem) -> Problem:
