@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-import struct
-import tempfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +13,12 @@ import cv2
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from PIL import Image
 from pydantic import Field, FiniteFloat, model_validator
 
 from sightplan.model import InputError
 from sightplan.model.reading import Record
+from sightplan.model.whole_files import replacing
 from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
@@ -198,30 +197,20 @@ def write_png(path: Path, picture: NDArray[np.uint8], dpi: int | None = None) ->
     Raises:
         InputError: it cannot be written.
     """
-    if picture.ndim == 3:
-        picture = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), np.uint8)
-    data = cv2.imencode('.png', picture)[1].tobytes()
-    if dpi is not None:
-        content = b'pHYs' + struct.pack('>IIB', *[round(dpi / 0.0254)] * 2, 1)
-        chunk = struct.pack('>I', 9) + content + struct.pack('>I', zlib.crc32(content))
-        data = data[:33] + chunk + data[33:]  # after the header
-    _replace(path, data)
+    content = io.BytesIO()
+    Image.fromarray(picture).save(content, 'png', **({'dpi': (dpi, dpi)} if dpi else {}))
+    _replace(path, content.getvalue())
 
 
 def _replace(path: Path, data: bytes) -> None:
     """Replace a file as a whole, its permissions kept."""
     path = path.resolve()
-    name = ''
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        with os.fdopen(handle, 'wb') as file:
-            file.write(data)
-        os.chmod(name, mode)
-        os.replace(name, path)
+        with replacing(path) as part:
+            part.write_bytes(data)
+        path.chmod(mode)
     except OSError as error:
-        if name and os.path.exists(name):
-            os.unlink(name)
         raise InputError(f'{path}: cannot be written: {error}') from error
 
 
