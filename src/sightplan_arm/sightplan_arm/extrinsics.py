@@ -28,6 +28,7 @@ from sightplan_arm.hardware import Vector
 LEAST_POINTS = 6
 _LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the length
 _LEAST_SPREAD_PX = 60.0
+_INLIER_PX = 4.0  # a point farther than this from where it should be seen is left out
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
 
 
@@ -74,7 +75,7 @@ class Extrinsics:
 
 
 def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: ArrayLike,
-                     distortion: ArrayLike, *, inlier_px: float = 4.0) -> Extrinsics:
+                     distortion: ArrayLike) -> Extrinsics:
     """The pose from which known places are seen at known pixels (perspective-n-point).
 
     A consistent majority is sought first (RANSAC), then the reprojection error of its members
@@ -85,7 +86,6 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
         pixels: (N, 2) where they are seen; (0, 0) is the centre of the top-left pixel.
         matrix: (3, 3) of the camera.
         distortion: (5,) plumb_bob.
-        inlier_px: a point farther than this from where it should be seen is left out.
 
     Raises:
         ExtrinsicsError: fewer than 6 points, all (nearly) on a line or too close together in
@@ -95,11 +95,11 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
     """
     points, seen = _checked(points_table_m, pixels)
     k, d = _checked_camera(matrix, distortion)
-    used = _majority(points, seen, k, d, inlier_px)
+    used = _majority(points, seen, k, d)
     rvec, tvec = _solve(points[used], seen[used], k, d)
     for _ in range(3):  # members may change once the pose is better
         off = _residuals(points, seen, rvec, tvec, k, d)
-        again = off < inlier_px
+        again = off < _INLIER_PX
         if again.sum() < LEAST_POINTS or (again == used).all():
             break
         used = again
@@ -156,30 +156,17 @@ def _checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, V
     return k, d
 
 
-def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector,
-              inlier_px: float) -> NDArray[np.bool_]:
-    """(N,) which points agree on one pose: 300 draws of five, seeded; ties by their error."""
-    rng = np.random.default_rng(0)
-    best, best_score = np.zeros(len(points), np.bool_), -math.inf
-    for draw in range(300):
-        some = (np.arange(len(points)) if draw == 0
-                else rng.choice(len(points), min(5, len(points)), replace=False))
-        try:
-            found, rvec, tvec = cv2.solvePnP(points[some], pixels[some], k, d,
-                                             flags=cv2.SOLVEPNP_SQPNP)
-        except cv2.error:  # some draws are degenerate
-            continue
-        if not found:
-            continue
-        off = _residuals(points, pixels, rvec, tvec, k, d)
-        score = float(np.maximum(0.0, 1.0 - (off / inlier_px)**2).sum())
-        if score > best_score:
-            best, best_score = off < inlier_px, score
-        if draw == 0 and best.all():
-            break
+def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector) -> NDArray[np.bool_]:
+    """(N,) which points agree on one pose."""
+    best = np.zeros(len(points), np.bool_)
+    _, _, _, chosen = cv2.solvePnPRansac(
+        points, pixels, k, d, iterationsCount=3000, reprojectionError=_INLIER_PX,
+        confidence=0.99999999, flags=cv2.SOLVEPNP_AP3P)
+    if chosen is not None:
+        best[np.ravel(chosen)] = True
     if best.sum() < LEAST_POINTS or 2 * best.sum() <= len(points):
         raise ExtrinsicsError(
-            f'only {best.sum()} of {len(points)} points agree on one pose within {inlier_px:g} '
+            f'only {best.sum()} of {len(points)} points agree on one pose within {_INLIER_PX:g} '
             'pixels: check which pixel belongs to which place, the units (metres) and the '
             "camera's calibration (camera_info)")
     return best
