@@ -225,10 +225,7 @@ def pose_lines(pose: Vector, note: str = '') -> list[str]:
 def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
     """Replace ``camera.pose`` in a robot's file; every other line stays as it is.
 
-    Args:
-        path: the robot's file.
-        pose: (4, 4) of the optical frame in the table's frame.
-        note: written behind ``pose:`` as a comment.
+    The pose (4, 4) is of the optical frame in the table's frame; the note becomes a comment.
 
     Raises:
         InputError: the file has no such block that can be replaced, or cannot be written; it is

@@ -42,14 +42,7 @@ MOST_SAMPLES = 200_000
 
 
 class Limits:
-    """Checks trajectories of one arm, and measured states.
-
-    Args:
-        robot: its configuration.
-        kinematics: of the robot.
-        max_points: points a trajectory may have.
-        max_duration_s: how long it may take.
-    """
+    """Checks trajectories of one arm, and measured states."""
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics, max_points: int = 5000,
                  max_duration_s: float = 60.0) -> None:

@@ -27,9 +27,6 @@ class Notifier:
     """Calls listeners one after another, in one thread that begins with the first of them.
 
     Of the status each hears the newest alone; planned motions come one by one.
-
-    Args:
-        status: tells how things stand; called in the thread.
     """
 
     def __init__(self, status: Callable[[], GateStatus]) -> None:

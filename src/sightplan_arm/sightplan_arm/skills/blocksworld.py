@@ -151,13 +151,7 @@ class Moves:
 
 
 class MovePlanner:
-    """Plans all motions of a move before any is made.
-
-    Args:
-        robot: its configuration.
-        kinematics: of the robot.
-        settings: how blocks are moved.
-    """
+    """Plans all motions of a move before any is made."""
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics,
                  settings: SkillSettings) -> None:
@@ -230,14 +224,6 @@ class MovePlanner:
 
 class BlocksworldSkills:
     """See the protocol ``Skills``.
-
-    Args:
-        robot: its configuration.
-        arm: what moves; only the gate commands it.
-        camera: what looks.
-        gate: of the arm.
-        kinematics: of the robot.
-        settings: how blocks are moved.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -688,14 +674,6 @@ def _overlap(a: Vector, half_a: tuple[float, float], yaw_a: float,
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,
                 **settings: Any) -> BlocksworldSkills:
     """Make the skills of blocksworld: the entry point.
-
-    Args:
-        robot: its configuration.
-        arm: what moves; only the gate commands it.
-        camera: what looks.
-        gate: of the arm.
-        kinematics: of the robot.
-        **settings: fields of ``SkillSettings``.
 
     Raises:
         InputError: a setting is unknown or out of bounds; names it.

@@ -160,12 +160,7 @@ class PathPlanner:
 
 
 class MotionSequence:
-    """Motions one after the other, from a posture.
-
-    Args:
-        paths: of the arm.
-        start: (N,) posture where the first motion begins.
-    """
+    """Motions one after the other, from a posture."""
 
     def __init__(self, paths: PathPlanner, start: Vector) -> None:
         self._paths = paths

@@ -90,10 +90,6 @@ class CameraProcess:
     def request(self, poses: Poses, decor: Any) -> bool:
         """Have a picture drawn.
 
-        Args:
-            poses: where everything is.
-            decor: what else the drawer wants to know.
-
         Returns:
             Whether the child took the order: not while it is busy, not if it is dead.
         """

@@ -25,11 +25,7 @@ class TrajectoryController:
         self.hold(positions)
 
     def hold(self, positions: Vector) -> None:
-        """Stay somewhere from now on.
-
-        Args:
-            positions: (N,) [rad].
-        """
+        """Stay somewhere from now on."""
         self._start_s = self._end_s = float('-inf')
         self._times = np.zeros(1)
         self._last = np.array(positions, dtype=np.float64)
@@ -109,12 +105,6 @@ class GripperController:
 
     The set point runs on although the fingers press on something, so that they hold it with the
     force of the command.
-
-    Args:
-        opening_m: of the fingers at the start.
-        open_m: greatest opening.
-        speed_m_s: by which the opening changes.
-        most_n: greatest force.
     """
 
     def __init__(self, opening_m: float, open_m: float, speed_m_s: float, most_n: float) -> None:

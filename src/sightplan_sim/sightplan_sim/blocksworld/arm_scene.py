@@ -108,13 +108,7 @@ class ArmScene(BlocksScene):
         return self._camera
 
     def shoot(self, poses: Poses, decor: Decor, live: bool = False) -> Frame:
-        """Take a picture.
-
-        Args:
-            poses: where blocks and arm are.
-            decor: the episode's.
-            live: fast: drawn at half the size and enlarged.
-        """
+        """Take a picture; a live one fast: drawn at half the size and enlarged."""
         if live:
             return _enlarged(self._smaller().shoot(poses, decor), self._camera)
         boxes = {colour: _frame(pose) for colour, pose in poses.blocks.items()}
@@ -197,11 +191,6 @@ class ArmScene(BlocksScene):
 class SimulatedCamera:
     """Implements the protocol Camera: pictures of what the simulator has, taken when asked.
 
-    Args:
-        scene: draws.
-        poses: tells where everything is.
-        settings: of the depth's noise.
-
     All methods may be called from several threads; they take turns.
     """
 
@@ -258,14 +247,7 @@ class SimulatedCamera:
 
 
 class LiveDrawer:
-    """Pictures for a camera process: fast ones while something moves.
-
-    Args:
-        robot: where camera and columns are.
-        settings: of camera and depth.
-        width, height: size of the picture [px].
-        supersampling: samples per pixel and direction in a picture of what rests.
-    """
+    """Pictures for a camera process: fast ones while something moves."""
 
     def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int, height: int,
                  supersampling: int) -> None:
@@ -324,11 +306,6 @@ def nominal_camera(robot: RobotConfig, optics: Optics) -> Camera:
 
 def check_view(robot: RobotConfig, width: int, height: int) -> None:
     """Check that the camera sees every place where a block may stand, and all name plates.
-
-    Args:
-        robot: where camera and columns are.
-        width: of the picture [px].
-        height: of the picture [px].
 
     Raises:
         InputError: it does not; says what to change.

@@ -78,11 +78,6 @@ class ArmWorld(EpisodicWorld['_Episode']):
     Episodes are the same for the same settings, seed and problem, bit for bit, as long as
     ``realtime_factor`` is 0. Time is the arm's clock, unless another one is given.
 
-    Args:
-        settings: ``execution`` is ``arm``.
-        clock_ns: source of time [ns].
-        skill_settings: of the skills.
-
     Attributes:
         settings: as given.
         robot: its configuration: what skills and gate know of the set-up.

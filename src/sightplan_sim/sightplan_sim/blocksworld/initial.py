@@ -37,9 +37,6 @@ def read_scenario(problem: Problem) -> Scenario:
     ``incolumn`` may be left out for a block that stands on another, and ``clear`` for the top
     of a stack; both are then what the geometry makes them.
 
-    Args:
-        problem: a blocksworld problem with its initial state.
-
     Returns:
         The scenario.
 

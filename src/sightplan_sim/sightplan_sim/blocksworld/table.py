@@ -41,9 +41,6 @@ class Table:
 
     A picture is 2x2 pixels of a hash over all that a drawn picture depends on. So it changes
     exactly when that would, and costs next to nothing.
-
-    Args:
-        optics: the camera's optics.
     """
 
     def __init__(self, optics: Optics) -> None:

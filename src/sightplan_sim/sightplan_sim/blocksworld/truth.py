@@ -91,13 +91,6 @@ def outcome_of(action: Action, status: FeedbackStatus, before: State, after: Sta
                columns: Sequence[str]) -> str:
     """What became of ``moveblock(b, c)``, from what was true before and after it.
 
-    Args:
-        action: what was asked for.
-        status: what the agent was told.
-        before: true atoms before it.
-        after: and after it.
-        columns: left to right.
-
     Returns:
         ``success``: b is on top in c, all else is as it was. ``illegal``: rejected, and it could
         not have been done. ``refused``: rejected, although it could have been done. ``no_op``:

@@ -68,11 +68,6 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
     ``dropped_source:moveblock(r, c2)`` with the move that happened instead (none if c2 is the
     column it came from).
 
-    Args:
-        settings: picture and camera.
-        clock_ns: source of time [ns]; None simulates time (a nominal duration passes per call,
-            in no time).
-
     Attributes:
         settings: as given.
         renderer: what draws the pictures, with its version, for the records of a run.
@@ -259,10 +254,6 @@ def _draw_outcome(rng: np.random.Generator, probability: float, source: int, tar
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> BlocksworldWorld | ArmWorld:
     """Make a world from named settings: what the entry point ``blocksworld`` gives.
-
-    Args:
-        clock_ns: source of time [ns], None simulates it.
-        **settings: fields of ``Settings``.
 
     Returns:
         The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.

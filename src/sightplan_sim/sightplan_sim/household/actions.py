@@ -110,14 +110,7 @@ class Actions:
 
     def perform(self, action: Action, robot: Robot, expected: Mapping[Atom, bool],
                 rng: np.random.Generator) -> Outcome:
-        """Carry out a legal action.
-
-        Args:
-            action: a known action with known objects, legal in the present state.
-            robot: its state before.
-            expected: what the action's PDDL promises, the main effect first.
-            rng: source of chance for this action alone.
-        """
+        """Carry out a legal action; its PDDL promises ``expected``, the main effect first."""
         with self._undone_by_errors():
             return self._perform(action, robot, expected, rng)
 

@@ -334,13 +334,7 @@ def _flat(body: Body) -> bool:
 
 
 def make_rooms(rng: Random, kinds: Sequence[str], scale: float) -> tuple[Room, ...]:
-    """Rooms in a row from west to east, of sizes that suit their kinds.
-
-    Args:
-        rng: source of luck.
-        kinds: of the rooms.
-        scale: of the lengths; 1 is usual.
-    """
+    """Rooms in a row from west to east, of sizes that suit their kinds."""
     rooms: list[Room] = []
     x = 0.0
     for kind in kinds:

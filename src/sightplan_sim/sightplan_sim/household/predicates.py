@@ -210,13 +210,8 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
 
     Relations have a movable thing first, as in the reference (but what the problem's init has on
     top of something, such as a carton on a table, is there); ``nextto`` holds both ways where both
-    are movable. What the gripper holds is on, in and next to nothing.
-
-    Args:
-        scene: the home.
-        robot: where it stands, its work zone, and what it holds.
-        problem: whose objects they are.
-        visible: what is visible, for the reference's definition of reachable; None for ours.
+    are movable. What the gripper holds is on, in and next to nothing. ``visible`` is as for
+    ``reachable``.
     """
     movable = [name for name in problem.of_type('movable') if name != robot.held]
     containers = problem.of_type('container')
@@ -255,12 +250,7 @@ def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], fraction: flo
     """What is in view: enough of the hull of its projected box shows it.
 
     Reference: pixels of a segmentation, with the robot hidden, over the area of the convex hull
-    of the projected three-dimensional box, cut at the picture's edges; at least .08.
-
-    Args:
-        pixels: how many show each body.
-        hulls: area of each one's hull within the picture [px].
-        fraction: the least that counts.
+    of the projected three-dimensional box, cut at the picture's edges [px]; at least .08.
     """
     return frozenset(name for name, count in pixels.items()
                      if count and count >= fraction * max(hulls.get(name, math.inf), 1.0))

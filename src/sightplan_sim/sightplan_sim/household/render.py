@@ -89,10 +89,6 @@ class Painter:
     def build(self, home: Home, extra: Sequence[Placed] = ()) -> None:
         """Put up a home in place of what was there, everything where it is at the start.
 
-        Args:
-            home: to draw.
-            extra: what else can be shown and moved, for example the robot's gripper.
-
         Raises:
             WorldError: two bodies have the same name, or there is no simulator to be had.
         """

@@ -404,14 +404,7 @@ class Scene:
 
     def overlaps(self, name: str, links: Sequence[int] | None = None, depth: float = OVERLAP_M,
                  ignore: Iterable[str] = ()) -> list[str]:
-        """Which bodies a body is in, the ground included.
-
-        Args:
-            name: of the body.
-            links: its links to test; None is all.
-            depth: how far they must be in each other [m].
-            ignore: bodies that do not count.
-        """
+        """Which bodies some links of a body (None: all) are in by ``depth`` [m], with the ground."""
         body = self._bodies[name]
         own = [body.ids[i] for i in (range(len(body.ids)) if links is None else links)
                if body.ids[i] >= 0]
@@ -462,14 +455,9 @@ class Scene:
         return found
 
     def crossed(self, name: str, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
-        """(N,) whether segments meet a body, whatever else is in their way.
+        """(N,) whether segments (N, 3) to (N, 3) [m] meet a body, whatever else is in their way.
 
         Parts count as the boxes around them.
-
-        Args:
-            name: of the body.
-            starts: (N, 3) [m].
-            ends: (N, 3) [m].
         """
         body = self._bodies[name]
         return crossed(body.part_centre, body.part_turn, body.half, starts, ends)
@@ -573,12 +561,8 @@ def crossed(centres: Floats, turns: Floats, halves: Floats, starts: Floats, ends
             ) -> NDArray[np.bool_]:
     """(N,) whether segments meet any of some oriented boxes: the slab test.
 
-    Args:
-        centres: (M, 3) of the boxes [m].
-        turns: (M, 3, 3) their axes, as columns.
-        halves: (M, 3) half their extents [m].
-        starts: (N, 3) [m].
-        ends: (N, 3) [m].
+    Boxes by centres (M, 3) [m], axes as columns (M, 3, 3) and half extents (M, 3) [m]; segments
+    by starts and ends (N, 3) [m].
     """
     if not len(centres) or not len(starts):
         return np.zeros(len(starts), dtype=bool)

@@ -44,12 +44,7 @@ def _post(size: Vec3, at: Vec3 | None = None) -> Part:
 def _walls(d: float, h: float, foot: float, floor: float, thick: float = 0.008) -> list[Part]:
     """A hollow round thing to collide with: a floor and eight staves that lean outward.
 
-    Args:
-        d: diameter at the rim.
-        h: height of the rim.
-        foot: diameter at the bottom.
-        floor: thickness of the floor.
-        thick: of the staves.
+    Its diameter is ``d`` at the rim and ``foot`` at the bottom.
     """
     parts = [_post((foot, foot, floor))]
     lean = math.atan2((d - foot) / 2, h)

@@ -83,10 +83,6 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     Outcomes: ``success``; ``failed:<why>``, without bad luck; ``no_op``;
     ``execution_failure:<what>``; ``illegal``.
 
-    Args:
-        settings: robot and picture.
-        clock_ns: source of time [ns]; None simulates time.
-
     Attributes:
         settings: as given.
         renderer: what draws the pictures, with its version, for the records of a run.
@@ -380,10 +376,6 @@ def _bird(home: Home, size: int) -> View:
 
 def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> HouseholdWorld:
     """Make a world from named settings: what the entry point ``household`` gives.
-
-    Args:
-        clock_ns: source of time [ns], None simulates it.
-        **settings: fields of ``Settings``.
 
     Returns:
         The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
