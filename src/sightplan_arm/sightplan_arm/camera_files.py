@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 import cv2
 import numpy as np
 import yaml
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from pydantic import Field, FiniteFloat, model_validator
 
@@ -110,6 +110,21 @@ def read_camera_info(path: Path) -> CameraInfo:
             raise InputError(f'{path}: {names[0]}: a number of pixels is needed')
         size.append(value)
     return CameraInfo(size[0], size[1], matrix.reshape(3, 3), distortion)
+
+
+def checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, Vector]:
+    """K (3, 3) and coefficients (D,) of a camera, as OpenCV takes them.
+
+    Raises:
+        InputError: they are none.
+    """
+    k, d = (np.ascontiguousarray(v, dtype=np.float64) for v in (matrix, distortion))
+    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
+        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed '
+                         '(camera_info must be calibrated)')
+    if d.ndim != 1 or len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
+        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
+    return k, d
 
 
 def checked_distortion(source: str, model: str, coefficients: Vector) -> Vector:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightplan.model import InputError, SightplanError
+from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import (
     distance,
     inverse,
@@ -94,7 +95,7 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
         InputError: the arrays do not fit together.
     """
     points, seen = _checked(points_table_m, pixels)
-    k, d = _checked_camera(matrix, distortion)
+    k, d = checked_camera(matrix, distortion)
     used = _majority(points, seen, k, d)
     rvec, tvec = _solve(points[used], seen[used], k, d)
     for _ in range(3):  # members may change once the pose is better
@@ -145,15 +146,6 @@ def _check_spread(points: Vector, pixels: Vector, which: str = '') -> None:
     if reach < _LEAST_SPREAD_PX:
         raise ExtrinsicsError(f'the points {which}take up {reach:.0f} pixels of the picture only: '
                               'spread them over the whole table')
-
-
-def _checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, Vector]:
-    k, d = np.asarray(matrix, dtype=np.float64), np.asarray(distortion, dtype=np.float64).ravel()
-    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
-        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed')
-    if len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
-        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
-    return k, d
 
 
 def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector) -> NDArray[np.bool_]:

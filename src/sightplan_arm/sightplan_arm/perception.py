@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem
+from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
 
@@ -322,13 +323,8 @@ def _checked_view(rgbd: Rgbd, pose: Vector) -> _View:
     if rgbd.depth_m.shape != (h, w):
         raise InputError(f'depth of shape {rgbd.depth_m.shape} for a picture of {(h, w)}: take '
                          'the depth that is aligned to the colour picture')
-    k, d = (np.ascontiguousarray(v, dtype=np.float64) for v in (rgbd.matrix, rgbd.distortion))
+    k, d = checked_camera(rgbd.matrix, rgbd.distortion)
     pose = np.ascontiguousarray(pose, dtype=np.float64)
-    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
-        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed '
-                         '(camera_info must be calibrated)')
-    if d.ndim != 1 or len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
-        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
     turned = pose[:3, :3] if pose.shape == (4, 4) else np.zeros((3, 3))
     if not (np.isfinite(pose).all() and np.allclose(turned @ turned.T, np.eye(3), atol=1e-4)
             and np.linalg.det(turned) > 0):

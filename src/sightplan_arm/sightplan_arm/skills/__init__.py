@@ -31,6 +31,8 @@ class Skills(Protocol):
     def reset(self, problem: Problem) -> None:
         """Begin an episode: get out of the camera's view, and check that the table is ready.
 
+        The problem's initial state is not looked at.
+
         Raises:
             InputError: the problem does not fit the robot's table.
             WorldError: the table or the hand is not ready; the message says what to do.

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 
 from sightplan.model import (
@@ -650,25 +651,18 @@ def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) ->
     for other in others:
         top = other.centre_m[2] + side / 2 - cube.centre_m[2]
         for where, half, bottom in bodies:
-            if top > bottom and _overlap(where, half, yaw, other.centre_m[:2],
-                                         (side / 2 + _MARGIN_M,) * 2, other.yaw_rad):
+            if top > bottom and _overlap((where, half, yaw), (
+                    other.centre_m[:2], (side / 2 + _MARGIN_M,) * 2, other.yaw_rad)):
                 return False
     return True
 
 
-def _overlap(a: Vector, half_a: tuple[float, float], yaw_a: float,
-             b: Vector, half_b: tuple[float, float], yaw_b: float) -> bool:
-    """Whether two turned rectangles overlap: no axis of either separates them."""
-    corners = [
-        centre + (np.array([(-1, -1), (-1, 1), (1, -1), (1, 1)]) * half) @ np.array(
-            [[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
-        for centre, half, yaw in ((a, half_a, yaw_a), (b, half_b, yaw_b))]
-    for yaw in (yaw_a, yaw_b):
-        for axis in ((math.cos(yaw), math.sin(yaw)), (-math.sin(yaw), math.cos(yaw))):
-            along_a, along_b = (c @ np.array(axis) for c in corners)
-            if along_a.max() < along_b.min() or along_b.max() < along_a.min():
-                return False
-    return True
+def _overlap(*rectangles: tuple[Vector, tuple[float, float], float]) -> bool:
+    """Whether two rectangles overlap: each by its middle, half its extents [m] and turn [rad]."""
+    turned = [(1e3 * middle, (2e3 * half[0], 2e3 * half[1]), math.degrees(yaw))
+              for middle, half, yaw in rectangles]
+    found, _ = cv2.rotatedRectangleIntersection(*turned)
+    return bool(found != cv2.INTERSECT_NONE)
 
 
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,

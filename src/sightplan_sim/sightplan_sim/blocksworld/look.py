@@ -12,8 +12,6 @@ import numpy as np
 COLOURS = 'rgbypo'
 """Colour letters of the blocks; the index (from 1) is the id in a segmentation."""
 
-COLOUR_NAMES = ('red', 'green', 'blue', 'yellow', 'purple', 'orange')
-
 Rgb = tuple[float, float, float]
 
 NOMINAL_RGB: dict[str, Rgb] = {

@@ -90,20 +90,6 @@ def picture(category: str, rng: np.random.Generator) -> Model:
     return still(category, parts, (w, 0.03, h))
 
 
-def curtain(category: str, rng: np.random.Generator) -> Model:
-    """Curtains on a rail, for a window of a metre; lower edge at z = 0, back at y = 0."""
-    h, w = 1.35, 1.9
-    rgb = pick(rng, FABRICS)
-    parts = [mesh('cylinder', (0.025, 0.025, w), (0, -0.07, h - 0.02), DARK, rpy=lying('x'))]
-    for side in (-1, 1):
-        for k in range(5):
-            x = side * (w / 2 - 0.04 - 0.062 * k)
-            parts.append(ornament((0.062, 0.05, h - 0.05),
-                                  (x, -0.06 - 0.012 * (k % 2), h / 2 - 0.02),
-                                  shade(rgb, 1.0 + 0.10 * (k % 2))))
-    return still(category, parts, (w, 0.1, h))
-
-
 def bookcase(category: str, rng: np.random.Generator) -> Model:
     """A tall bookcase full of books."""
     w, d, h = span(rng, 0.7, 0.95), span(rng, 0.28, 0.32), span(rng, 1.7, 1.95)
@@ -290,7 +276,7 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
 
 
 def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, float]] = (), *,
-         height: float = CEILING, thickness: float = WALL, other: Rgb | None = None) -> Model:
+         other: Rgb | None = None) -> Model:
     """A wall along x that is seen from -y (and from +y if it has another colour there).
 
     Its body's frame is in the middle of its length, on the floor, in the middle of its thickness.
@@ -299,14 +285,12 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
         length: along x [m].
         rgb: colour of the side that faces -y.
         openings: (centre along x, width, lowest, highest) of each hole [m].
-        height: of the wall [m].
-        thickness: of the wall [m].
         other: colour of the side that faces +y; None: the same.
 
     Raises:
         ValueError: openings overlap or leave the wall.
     """
-    half, t = length / 2, thickness / 2
+    half, t, height = length / 2, WALL / 2, CEILING
     holes = sorted((c - w / 2, c + w / 2, low, high) for c, w, low, high in openings)
     edges = [-half, *(v for hole in holes for v in hole[:2]), half]
     if any(b < a - 1e-9 for a, b in itertools.pairwise(edges)) or any(
@@ -332,7 +316,7 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
             for side in (-1, 1):
                 y = (-t - 0.0015, -t) if side < 0 else (t, t + 0.0015)
                 parts.append(trim((x0, x1), y, (0.0, min(0.08, high)), skirt))
-    return still('wall', parts, (length, thickness, height))
+    return still('wall', parts, (length, WALL, height))
 
 
 def wall_colour(rng: np.random.Generator) -> Rgb:

@@ -39,11 +39,6 @@ _EDGES = tuple((i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bi
 _NEAR_M = 0.05
 
 
-def holding(robot: Robot, thing: str) -> bool:
-    """Whether the gripper has it."""
-    return robot.held == thing
-
-
 def is_open(scene: Scene, container: str) -> bool:
     """Whether any joint is past 5 % of its range (reference: the same); never without joints."""
     return any(opening > OPEN_FRACTION for opening in scene.openings(container))

@@ -404,7 +404,7 @@ class Scene:
 
     def overlaps(self, name: str, links: Sequence[int] | None = None, depth: float = OVERLAP_M,
                  ignore: Iterable[str] = ()) -> list[str]:
-        """Which bodies some links of a body (None: all) are in by ``depth`` [m], with the ground."""
+        """Which bodies, and the ground, some links of a body (None: all) are in by a depth [m]."""
         body = self._bodies[name]
         own = [body.ids[i] for i in (range(len(body.ids)) if links is None else links)
                if body.ids[i] >= 0]
