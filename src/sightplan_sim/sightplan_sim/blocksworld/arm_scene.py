@@ -70,7 +70,7 @@ class ArmScene(BlocksScene):
 
     Args:
         robot: where camera and columns are.
-        settings: of the calibration's error.
+        settings: of the calibration's error and of the depth's noise.
         width, height: size of the picture [px].
         fov_deg: vertical field of view.
         supersampling: samples per pixel and direction, 1..4.
@@ -128,6 +128,18 @@ class ArmScene(BlocksScene):
                                   self._outline(drawn), decor.look)
             rgb = develop(rgb, decor.look, _key(poses), self.optics.width)
         return Frame(rgb, depth, segmentation, self._camera)
+
+    def take(self, poses: Poses, decor: Decor, live: bool = False) -> Picture:
+        """A picture as the camera's sensors give it: the same for the same arguments."""
+        frame = self.shoot(poses, decor, live)
+        return Picture(frame.rgb, sense_depth(
+            frame.depth_m, self._settings, (decor.seed, _key(poses))))
+
+    def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Colours (H, W, 3) and depth (H, W) [m] for a camera process; fast while things move."""
+        picture = self.take(poses, decor, live=poses.moving)
+        assert picture.depth_m is not None
+        return picture.rgb, picture.depth_m
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -194,9 +206,8 @@ class SimulatedCamera:
     All methods may be called from several threads; they take turns.
     """
 
-    def __init__(self, scene: ArmScene, poses: Callable[[], Poses],
-                 settings: HardwareSettings) -> None:
-        self.scene, self._poses, self._settings = scene, poses, settings
+    def __init__(self, scene: ArmScene, poses: Callable[[], Poses]) -> None:
+        self.scene, self._poses = scene, poses
         self._lock = threading.Lock()
         self._decor = Decor()
         self._closed = False
@@ -237,35 +248,13 @@ class SimulatedCamera:
         with self._lock:
             if self._closed:
                 raise WorldError('the simulated camera was closed')
-            return poses.stamp_s, take(self.scene, poses, self._decor, self._settings)
+            return poses.stamp_s, self.scene.take(poses, self._decor)
 
     def close(self) -> None:
         """Give the renderer back."""
         with self._lock:
             self._closed = True
             self.scene.close()
-
-
-class LiveDrawer:
-    """Pictures for a camera process: fast ones while something moves."""
-
-    def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int, height: int,
-                 supersampling: int) -> None:
-        self._scene = ArmScene(robot, settings, width, height, supersampling=supersampling)
-        self._settings = settings
-
-    def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Colours (H, W, 3) and depth (H, W) [m], as of the protocol Drawer."""
-        picture = take(self._scene, poses, decor, self._settings, live=poses.moving)
-        assert picture.depth_m is not None
-        return picture.rgb, picture.depth_m
-
-
-def take(scene: ArmScene, poses: Poses, decor: Decor, settings: HardwareSettings,
-         live: bool = False) -> Picture:
-    """A picture as the camera's sensors give it: the same for the same arguments."""
-    frame = scene.shoot(poses, decor, live)
-    return Picture(frame.rgb, sense_depth(frame.depth_m, settings, (decor.seed, _key(poses))))
 
 
 def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,

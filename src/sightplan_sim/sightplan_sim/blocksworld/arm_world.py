@@ -40,7 +40,6 @@ from sightplan_sim.arm.simulator import SimulatedArm
 from sightplan_sim.blocksworld.arm_scene import (
     ArmScene,
     Decor,
-    LiveDrawer,
     SimulatedCamera,
     check_view,
 )
@@ -110,7 +109,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
                 supersampling=settings.supersampling))
             arm = stack.enter_context(SimulatedArm(
                 self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, TABLE_END_M)))
-            camera = SimulatedCamera(scene, arm.poses, settings)
+            camera = SimulatedCamera(scene, arm.poses)
             super().__init__(clock_ns)
             if clock_ns is None:
                 self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
@@ -243,8 +242,8 @@ class ArmWorld(EpisodicWorld['_Episode']):
         """A process that draws live pictures of this world; the caller closes it."""
         s, optics = self.settings, self._scene.optics
         return CameraProcess(
-            functools.partial(LiveDrawer, self.robot, s, optics.width, optics.height,
-                              s.supersampling), optics.width, optics.height)
+            functools.partial(ArmScene, self.robot, s, optics.width, optics.height,
+                              supersampling=s.supersampling), optics.width, optics.height)
 
     # --- inside -------------------------------------------------------------------------------
 
