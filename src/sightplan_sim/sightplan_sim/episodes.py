@@ -6,9 +6,9 @@ import bisect
 import dataclasses
 import hashlib
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan_sim.clock import WorldClock
+from sightplan_sim.closing import Closing
 
 Pose7 = tuple[float, float, float, float, float, float, float]
 """Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
@@ -55,7 +56,7 @@ class Episode:
 E = TypeVar('E', bound=Episode)
 
 
-class EpisodicWorld(ABC, Generic[E]):
+class EpisodicWorld(Closing, Generic[E]):
     """The port TruthSource, and the bookkeeping of the port World.
 
     All methods may be called from several threads; those that concern the episode raise
@@ -71,22 +72,12 @@ class EpisodicWorld(ABC, Generic[E]):
         self._episode: E | None = None
 
     @abstractmethod
-    def close(self) -> None:
-        """Give the simulator back."""
-
-    @abstractmethod
     def _read_state(self, episode: E) -> State:
         """Everything that is true now, read from the bodies."""
 
     @abstractmethod
     def _picture(self, episode: E) -> Observation:
         """A picture of now; its stamp does not matter."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def observe(self) -> Observation:
         """Take a picture; as long as nothing moves it is the same one with a new stamp."""

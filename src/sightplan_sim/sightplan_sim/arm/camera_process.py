@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.ctypeslib import as_array
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_sim.arm.simulator import Poses
+from sightplan_sim.closing import Closing
 
 
 class Drawer(Protocol):
@@ -47,7 +48,7 @@ class LivePicture:
     depth_m: NDArray[np.float32]
 
 
-class CameraProcess:
+class CameraProcess(Closing):
     """A child process that draws one picture at a time.
 
         live = world.camera_process()
@@ -142,12 +143,6 @@ class CameraProcess:
         if self._process.is_alive():
             self._process.kill()
             self._process.join(5.0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 def _serve(make: Callable[[], Drawer], pipe: Connection, rgb: Any, depth: Any,

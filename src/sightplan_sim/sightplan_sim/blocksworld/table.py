@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from sightplan_sim.blocksworld.camera import (
     place_camera,
 )
 from sightplan_sim.blocksworld.look import COLOURS, Look, Placement
+from sightplan_sim.closing import Closing
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Picture:
     depth_m: NDArray[np.float32] | None
 
 
-class Table:
+class Table(Closing):
     """Blocks at their places, and a camera that tells pictures apart but shows nothing.
 
     A picture is 2x2 pixels of a hash over all that a drawn picture depends on. So it changes
@@ -54,12 +54,6 @@ class Table:
 
     def close(self) -> None:
         """Give up what is held; the table cannot be used afterwards."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def layout(self, n_columns: int, n_blocks: int) -> Layout:
         """Column positions and nominal camera for a size of problem."""

@@ -11,10 +11,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.reading import read_data
 from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Part, Vec3
 
@@ -93,7 +95,9 @@ def _tiles(length: float, width: float) -> int:
 @functools.cache
 def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
     """The unit box; ``xy`` is the number of pieces along x of the faces in x and y."""
-    vertices, normals, triangles = [], [], []
+    vertices: list[Floats] = []
+    normals: list[Floats] = []
+    triangles: list[NDArray[np.int64]] = []
     for axis, (m, n) in enumerate(((yz, zy), (zx, xz), (xy, yx))):
         i, j = np.indices((m + 1, n + 1)).reshape(2, -1)
         a = (np.arange(m)[:, None] * (n + 1) + np.arange(n)).ravel()
@@ -103,8 +107,8 @@ def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
             normal[:, axis] = side
             face = normal / 2
             face[:, (axis + 1) % 3], face[:, (axis + 2) % 3] = i / m - 0.5, j / n - 0.5
-            triangles.append(sum(map(len, vertices))
-                             + np.stack(cells, axis=1).reshape(-1, 3))
+            start = sum(len(face) for face in vertices)
+            triangles.append(start + np.stack(cells, axis=1).reshape(-1, 3))
             vertices.append(face)
             normals.append(normal)
     return Mesh(np.concatenate(vertices), np.concatenate(normals), np.concatenate(triangles))
@@ -199,9 +203,9 @@ def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> 
     return [[warp(*v) for v in polygon] for polygon in polygons]
 
 
-def _lathe(profile: Profile, sides: int = _ROUND, least: int = 8, closed: bool = False) -> Maker:
+def _lathe(points: Profile, sides: int = _ROUND, least: int = 8, closed: bool = False) -> Maker:
     """Makes a turned profile; ``least`` is the number of sides that a coarse mesh has at least."""
-    return lambda detail: _turned(profile, max(least, round(sides * detail)), closed)
+    return lambda detail: _turned(points, max(least, round(sides * detail)), closed)
 
 
 def _torus(middle: float, thick: float) -> Maker:
@@ -322,27 +326,13 @@ def _bag(detail: float) -> Polygons:
     return _stacked(levels, base)
 
 
+_PROFILES = read_data(Path(__file__).with_name('profiles.yaml'))
+
 KINDS: Mapping[str, Maker] = {
     'box': _box, 'sphere': _sphere, 'leaf': _leaf, 'band': _band, 'wedge': _wedge,
     'cabin': _cabin, 'pillow': _pillow, 'sole': _sole, 'shoe': _shoe, 'banana': _banana,
     'bag': _bag, 'torus': _torus(0.90, 0.10), 'fat_torus': _torus(0.68, 0.32),
     'hoop': _torus(0.96, 0.04),
-    'cylinder': _lathe([(0, 0), (1, 0), (1, 1), (0, 1)]),
-    'cone': _lathe([(0, 0), (1, 0), (0, 1)], 16),
-    'bowl': _lathe([(0, 0), (0.42, 0), (0.70, 0.18), (0.90, 0.52), (1, 1), (0.94, 1), (0.83, 0.54),
-                    (0.62, 0.25), (0.36, 0.12), (0, 0.10)]),
-    'plate': _lathe([(0, 0), (0.60, 0), (0.74, 0.25), (1, 0.85), (1, 1), (0.72, 0.55),
-                     (0.62, 0.45), (0, 0.45)]),
-    'ring': _lathe([(0.93, 0), (1, 0), (1, 1), (0.93, 1)], closed=True),
-    'bottle': _lathe([(0, 0), (0.92, 0), (1, 0.03), (1, 0.60), (0.88, 0.70), (0.45, 0.82),
-                      (0.38, 0.88), (0.38, 1), (0, 1)], 16),
-    'cup': _lathe([(0, 0), (0.95, 0), (1, 0.04), (1, 1), (0.88, 1), (0.88, 0.10), (0, 0.10)]),
-    'beaker': _lathe([(0, 0), (0.72, 0), (1, 1), (0.90, 1), (0.64, 0.08), (0, 0.08)]),
-    'pot': _lathe([(0, 0), (0.92, 0), (1, 0.08), (1, 1), (0.95, 1), (0.95, 0.08), (0, 0.08)]),
-    'shade': _lathe([(0.96, 0), (1, 0), (0.66, 1), (0.62, 1)], closed=True),
-    'apple': _lathe([(0, 0.06), (0.22, 0), (0.46, 0.03), (0.76, 0.20), (0.96, 0.46), (1, 0.64),
-                     (0.90, 0.86), (0.62, 1), (0.30, 0.98), (0, 0.86)], 18),
-    'spoon': _lathe([(0, 0), (0.55, 0.08), (0.85, 0.45), (1, 1), (0.86, 0.92), (0.55, 0.45),
-                     (0, 0.35)], 16, 12),
+    **{kind: _lathe(**profile) for kind, profile in _PROFILES.items()},
 }
 """How each kind is made, by level of detail (1 or, for small parts, 0.5)."""

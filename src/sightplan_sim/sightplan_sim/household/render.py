@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sightplan.model import WorldError
 from sightplan_arm.geometry import rotation_from_rpy, rpy_from_rotation
 from sightplan_sim.bullet import Bullet, one_thread
+from sightplan_sim.closing import Closing
 from sightplan_sim.household.camera import View
 from sightplan_sim.household.meshes import mesh_of
 from sightplan_sim.household.shapes import Home, Model, Part, Placed, Rgb
@@ -59,7 +60,7 @@ class Frame:
     ids: NDArray[np.int32]
 
 
-class Painter:
+class Painter(Closing):
     """Draws one home at a time. Bodies are known by their names in the ``Home``."""
 
     def __init__(self) -> None:
@@ -74,12 +75,6 @@ class Painter:
     def close(self) -> None:
         """Give the client back."""
         self._bullet.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     @property
     def names(self) -> tuple[str, ...]:

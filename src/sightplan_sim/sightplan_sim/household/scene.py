@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_sim.bullet import Bullet
+from sightplan_sim.closing import Closing
 from sightplan_sim.household.shapes import BASE, Home, Model, Part, Placed, Region, Vec3
 from sightplan_sim.household.turns import Floats, euler, joint_frame, matrix, quaternion, turn
 
@@ -130,7 +130,7 @@ class _Body:
         return self.position + self.rotation @ origin, self.rotation @ rotation
 
 
-class Scene:
+class Scene(Closing):
     """The home's bodies in a physics client of their own.
 
     Bodies are known by their names in the ``Home``. Positions are of a body's frame (middle of its
@@ -150,12 +150,6 @@ class Scene:
     def close(self) -> None:
         """Give the client back; the scene cannot be used afterwards."""
         self._bullet.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def build(self, home: Home) -> None:
         """Put up a home in place of what was there.
