@@ -659,10 +659,9 @@ def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) ->
 
 def _overlap(*rectangles: tuple[Vector, tuple[float, float], float]) -> bool:
     """Whether two rectangles overlap: each by its middle, half its extents [m] and turn [rad]."""
-    turned = [(1e3 * middle, (2e3 * half[0], 2e3 * half[1]), math.degrees(yaw))
-              for middle, half, yaw in rectangles]
-    found, _ = cv2.rotatedRectangleIntersection(*turned)
-    return bool(found != cv2.INTERSECT_NONE)
+    one, other = (((1e3 * x, 1e3 * y), (2e3 * width, 2e3 * length), math.degrees(yaw))
+                  for (x, y), (width, length), yaw in rectangles)
+    return cv2.rotatedRectangleIntersection(one, other)[0] != cv2.INTERSECT_NONE
 
 
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,

@@ -18,6 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.domains.episodic_world import (
+    START_NS,
+    Episode,
+    EpisodicWorld,
+    WorldClock,
+    check_probability,
+)
 from sightplan.model import (
     Action,
     Atom,
@@ -48,12 +55,8 @@ from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
 from sightplan_sim.blocksworld.settings import Settings
 from sightplan_sim.blocksworld.truth import outcome_of, true_atoms
-from sightplan_sim.clock import START_NS, WorldClock
 from sightplan_sim.episodes import (
-    Episode,
-    EpisodicWorld,
     Pose7,
-    check_probability,
     generator,
     pose_matrix,
 )

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.domains.episodic_world import (
+    Episode,
+    EpisodicWorld,
+    check_probability,
+)
 from sightplan.model import (
     Action,
     EpisodeSpec,
@@ -28,11 +33,8 @@ from sightplan_sim.blocksworld.settings import Settings
 from sightplan_sim.blocksworld.table import Table
 from sightplan_sim.blocksworld.truth import true_atoms
 from sightplan_sim.episodes import (
-    Episode,
-    EpisodicWorld,
     Pose7,
     check_names,
-    check_probability,
     generator,
     pose_matrix,
 )

@@ -16,6 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
+from sightplan.domains.episodic_world import (
+    Episode,
+    EpisodicWorld,
+    check_probability,
+)
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.model import (
     Action,
@@ -29,10 +34,7 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan_sim.episodes import (
-    Episode,
-    EpisodicWorld,
     check_names,
-    check_probability,
     generator,
     pose_matrix,
 )
