@@ -468,21 +468,13 @@ class Actions:
                                       robot.body.height)
 
 
+_MAIN = {'navigate-to': 'reachable', 'grasp': 'holding', 'place-on': 'ontop',
+         'place-next-to': 'nextto', 'place-inside': 'inside'}
+
+
 def main_effect(action: Action) -> Atom:
     """The one effect without which an action has failed."""
-    name, args = action.name, action.args
-    match name:
-        case 'grasp':
-            return Atom('holding', args)
-        case 'place-on':
-            return Atom('ontop', args)
-        case 'place-next-to':
-            return Atom('nextto', args)
-        case 'place-inside':
-            return Atom('inside', args)
-        case 'navigate-to':
-            return Atom('reachable', args)
-    return Atom('open', args)
+    return Atom(_MAIN.get(action.name, 'open'), action.args)
 
 
 def _why(action: Action, missed: bool) -> str:

@@ -89,7 +89,8 @@ def nextto(scene: Scene, one: str, other: str) -> bool:
     stands before the furniture is in. Between a thing and what it is on, in or held by it is
     false here (see ``true_atoms``): there a bowl can be next to the cabinet it is in.
     """
-    if gap(scene, one, other) > near_enough(scene, one, other):
+    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
+    if gap(scene, one, other) > NEXT_TO * float(((a_high - a_low) + (b_high - b_low)).mean()):
         return False
     return _meets(scene, one, other) or _meets(scene, other, one)
 
@@ -99,12 +100,6 @@ def gap(scene: Scene, one: str, other: str) -> float:
     (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
     apart = np.maximum(np.maximum(a_low - b_high, b_low - a_high), 0.0)
     return float(np.linalg.norm(apart))
-
-
-def near_enough(scene: Scene, one: str, other: str) -> float:
-    """Largest gap at which two bodies are next to each other [m]."""
-    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
-    return NEXT_TO * float(((a_high - a_low) + (b_high - b_low)).mean())
 
 
 def reachable(scene: Scene, robot: Robot, name: str, visible: frozenset[str] | None = None,
