@@ -261,7 +261,7 @@ def test_every_look_of_the_simulated_table(strength):
             frame = scene.render(stacks, [f'c{i}' for i in range(len(stacks))], look)
             layout = scene.layout(len(stacks), sum(map(len, stacks)))
             pose = np.eye(4)
-            pose[:3, :3], pose[:3, 3] = frame.camera.rotation.T, frame.camera.position_m
+            pose[:3, :3], pose[:3, 3] = frame.camera.axes, frame.camera.position_m
             noisy = frame.depth_m + rng.normal(0, 0.002, frame.depth_m.shape)
             noisy[rng.random(noisy.shape) < 0.05] = 0.0
             rgbd = dataclasses.replace(

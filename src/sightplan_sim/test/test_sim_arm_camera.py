@@ -206,7 +206,7 @@ def test_the_calibrations_error_is_as_large_as_it_is_set():
         with ArmScene(load_robot('panda'), HardwareSettings(**settings),
                       supersampling=1) as made:
             camera = made.camera(0, 0, Look())
-            return pose_matrix(camera.rotation.T, camera.position_m)
+            return pose_matrix(camera.axes, camera.position_m)
 
     file = load_robot('panda').camera.pose
     off = pose(calibration_error_mm=4.0, calibration_error_deg=1.5)

@@ -131,7 +131,7 @@ def test_a_layout_does_not_depend_on_where_the_blocks_are():
         one = scene.render(['rgb', '', ''], ['a', 'b', 'c'], Look()).camera
         two = scene.render(['r', 'g', 'b'], ['a', 'b', 'c'], Look()).camera
     assert np.array_equal(one.position_m, two.position_m)
-    assert np.array_equal(one.rotation, two.rotation)
+    assert np.array_equal(one.axes, two.axes)
 
 
 def test_fixed_distance_is_kept():

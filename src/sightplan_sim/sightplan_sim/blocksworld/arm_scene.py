@@ -190,7 +190,7 @@ class ArmScene(BlocksScene):
         o = self.optics
         x, y = o.width / o.focal_px, o.height / o.focal_px
         local = np.array([(-x, -y, 1.0), (x, y, 1.0)])
-        return np.asarray(local @ self._camera.rotation + self._camera.position_m)
+        return np.asarray(local @ self._camera.axes.T + self._camera.position_m)
 
     def _lookup(self) -> NDArray[np.int16]:
         last = max(body for _, body in self._link_bodies)
@@ -290,7 +290,7 @@ def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
 def nominal_camera(robot: RobotConfig, optics: Optics) -> Camera:
     """The camera where the robot's file has it."""
     pose = robot.camera.pose
-    return Camera(optics, pose[:3, :3].T.copy(), pose[:3, 3].copy())
+    return Camera(optics, pose[:3, 3].copy(), pose[:3, :3].T.copy().T)
 
 
 def check_view(robot: RobotConfig, width: int, height: int) -> None:
@@ -304,7 +304,7 @@ def check_view(robot: RobotConfig, width: int, height: int) -> None:
     points = shown_extent(table.max_columns, min(table.max_level, len(COLOURS)), table.spacing_m)
     x, y, z = camera.to_optical(points).T
     reach = np.full(2, np.inf)
-    if (z > NEAR_M).all() and camera.rotation[0, 0] > 0:  # else from behind, or upside down
+    if (z > NEAR_M).all() and camera.axes[0, 0] > 0:  # else from behind, or upside down
         reach = 2 * optics.focal_px * np.abs([x / z, y / z]).max(axis=1)
     if (reach <= (width, height)).all():
         return
@@ -322,7 +322,7 @@ def _displaced(camera: Camera, s: HardwareSettings) -> Camera:
     aside, axis = rng.standard_normal((2, 3))
     shift = aside / np.linalg.norm(aside) * s.calibration_error_mm * 1e-3
     turn = rotation_from_vector(axis / np.linalg.norm(axis) * np.radians(s.calibration_error_deg))
-    return dataclasses.replace(camera, rotation=turn @ camera.rotation,
+    return dataclasses.replace(camera, axes=(turn @ camera.axes.T).T,
                                position_m=camera.position_m + shift)
 
 

@@ -239,7 +239,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
         The robot's file differs from it by the calibration's error.
         """
         camera = self._scene.camera(0, 0, Look())
-        return pose_matrix(camera.rotation.T, camera.position_m)
+        return pose_matrix(camera.axes, camera.position_m)
 
     def camera_process(self) -> CameraProcess:
         """A process that draws live pictures of this world; the caller closes it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan_sim.pinhole import Pinhole
+from sightplan_sim.pinhole import Pinhole, View
 
 BLOCK_M = 0.05
 """Side of every block [m]."""
@@ -52,27 +52,8 @@ class Optics(Pinhole):
     distance_m: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Camera:
-    """A placed camera.
-
-    Attributes:
-        optics: its optics.
-        rotation: (3, 3) world to optical frame (REP 103: x right, y down, z forward).
-        position_m: (3,) optical centre in the world.
-    """
-
-    optics: Optics
-    rotation: NDArray[np.float64]
-    position_m: NDArray[np.float64]
-
-    def to_optical(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """World points (N, 3) in the optical frame [m]."""
-        return np.asarray((points_m - self.position_m) @ self.rotation.T)
-
-    def project(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pixels (N, 2) of points (N, 3) of the world [m]; see ``Pinhole.pixels``."""
-        return self.optics.pixels(self.to_optical(np.asarray(points_m, dtype=np.float64)))
+class Camera(View[Optics]):
+    """A placed camera."""
 
     def sees_all(self, n_columns: int, n_blocks: int) -> bool:
         """Whether everything a problem of this size can show is in the picture."""
@@ -80,13 +61,6 @@ class Camera:
         pixels = self.project(shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), pitch))
         size = (self.optics.width, self.optics.height)
         return bool((pixels >= -0.5).all() and (pixels <= np.array(size) - 0.5).all())
-
-    def view_matrix(self) -> NDArray[np.float64]:
-        """(4, 4) OpenGL view matrix (x right, y up, z backward)."""
-        view = np.eye(4)
-        view[:3, :3] = self.rotation * np.array([[1.0], [-1.0], [-1.0]])
-        view[:3, 3] = -view[:3, :3] @ self.position_m
-        return view
 
 
 @dataclass(frozen=True)
@@ -200,7 +174,7 @@ def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: flo
     distance = layout.distance_m * zoom
     for _ in range(8):
         offset = np.array([-shift_right * half[0], shift_up * half[1], -1.0]) * distance
-        camera = Camera(optics, rotation, target + rotation.T @ offset)
+        camera = Camera(optics, target + rotation.T @ offset, rotation.T)
         reach = np.abs(camera.project(points) - middle) / (middle * _INSIDE)
         if optics.distance_m > 0 or reach.max() <= 1.0:
             break

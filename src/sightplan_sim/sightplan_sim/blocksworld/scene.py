@@ -208,7 +208,7 @@ class BlocksScene(Table):
         a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
         light = (math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))
         _, _, colour, buffer, mask = self._bullet.getCameraImage(
-            w * ss, h * ss, viewMatrix=camera.view_matrix().T.ravel().tolist(),
+            w * ss, h * ss, viewMatrix=camera.view_matrix(),
             projectionMatrix=projection, lightDirection=light, lightColor=look.light_rgb,
             lightDistance=10.0, shadow=0, lightAmbientCoeff=look.ambient,
             lightDiffuseCoeff=look.diffuse, lightSpecularCoeff=look.specular,
@@ -414,11 +414,11 @@ def _background_depth(camera: Camera) -> NDArray[np.float32]:
     f, k = optics.focal_px, optics.matrix()
     u = ((np.arange(optics.width) - k[0, 2]) / f)[None, :]
     v = ((np.arange(optics.height) - k[1, 2]) / f)[:, None]
-    rotation, eye = camera.rotation, camera.position_m
+    axes, eye = camera.axes, camera.position_m
 
     def along(axis: int) -> NDArray[np.float64]:
         """World component of the ray through each pixel, per metre of depth."""
-        return np.asarray(u * rotation[0, axis] + v * rotation[1, axis] + rotation[2, axis])
+        return np.asarray(u * axes[axis, 0] + v * axes[axis, 1] + axes[axis, 2])
 
     ray_y, ray_z = along(1), along(2)
     with np.errstate(divide='ignore', invalid='ignore'):

@@ -153,7 +153,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
         """(4, 4) pose of the optical frame in the world [m] in this episode."""
         with self._lock:
             camera = self._camera(self._current())
-        return pose_matrix(camera.rotation.T, camera.position_m)
+        return pose_matrix(camera.axes, camera.position_m)
 
     def _camera(self, episode: _Episode) -> Camera:
         scenario = episode.scenario

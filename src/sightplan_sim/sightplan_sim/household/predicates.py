@@ -14,12 +14,13 @@ import cv2
 import numpy as np
 
 from sightplan.model import Atom, Problem, State
-from sightplan_sim.household.camera import View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
 from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
 from sightplan_sim.household.turns import Floats
+from sightplan_sim.pinhole import View
 
 OPEN_FRACTION = 0.05
 """Past this fraction of its range a joint is open (the reference's)."""
@@ -246,7 +247,7 @@ def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], fraction: flo
                      if count and count >= fraction * max(hulls.get(name, math.inf), 1.0))
 
 
-def hull_px(view: View, box: Box) -> float:
+def hull_px(view: View[Camera], box: Box) -> float:
     """Area of the convex hull of a projected box within the picture [px]; 0 behind the camera.
 
     What is behind the camera is cut off 5 cm before it.
@@ -261,10 +262,10 @@ def hull_px(view: View, box: Box) -> float:
     kept = np.concatenate(points)
     if len(kept) < 3:
         return 0.0
-    k = view.camera.matrix()
+    k = view.optics.matrix()
     pixels = kept[:, :2] / kept[:, 2:] * k[0, 0] + (k[0, 2], k[1, 2])
     hull = cv2.convexHull(np.clip(pixels, -1e5, 1e5).astype(np.float32))
-    w, h = view.camera.width, view.camera.height
+    w, h = view.optics.width, view.optics.height
     frame = np.array([(-0.5, -0.5), (w - 0.5, -0.5), (w - 0.5, h - 0.5), (-0.5, h - 0.5)],
                      np.float32)
     area, _ = cv2.intersectConvexConvex(hull, frame)

@@ -40,7 +40,7 @@ from sightplan_sim.episodes import (
 )
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions, Outcome
-from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.catalog import category_of
 from sightplan_sim.household.homes import make_home
 from sightplan_sim.household.labels import LabelledBox, draw_labels
@@ -56,7 +56,7 @@ from sightplan_sim.household.robot import (
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.settings import Settings, check_view
 from sightplan_sim.household.shapes import Home
-from sightplan_sim.pinhole import CameraInfo
+from sightplan_sim.pinhole import CameraInfo, View
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
@@ -228,7 +228,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         raise WorldError(f'{problem.source or problem.name}: no home begins as (:init ...) says: '
                          f'{wrong} (change the fact, or the world option home)')
 
-    def _view(self, robot: Robot) -> View:
+    def _view(self, robot: Robot) -> View[Camera]:
         return View(self._camera, robot.eye, robot.optical_axes)
 
     def _pose(self, robot: Robot) -> None:
@@ -362,7 +362,7 @@ def _unlike(problem: Problem, state: State) -> str:
     return '; '.join(said[:4])
 
 
-def _bird(home: Home, size: int) -> View:
+def _bird(home: Home, size: int) -> View[Camera]:
     """From above and a little from the front, so that all rooms fit."""
     low = np.array([room.low for room in home.rooms]).min(axis=0)
     high = np.array([room.high for room in home.rooms]).max(axis=0)
