@@ -116,7 +116,7 @@ def test_columns_show_as_large_as_fits():
     for n_columns in range(1, 9):
         for n_blocks in (2, 4, 6):
             layout = fit_layout(optics, n_columns, n_blocks)
-            camera = place_camera(optics, n_columns, n_blocks, 0, 0, 0, 0, 0, 1.0)
+            camera = place_camera(optics, n_columns, n_blocks, Look())
             half = layout.column_x_m[-1] + layout.pitch_m / 2
             front = camera.project(np.array([(-half, FRONT_M, 0.0), (half, FRONT_M, 0.0),
                                              (0, FRONT_M, 0.0),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan_sim.blocksworld.look import Look
 from sightplan_sim.pinhole import Pinhole, View
 
 BLOCK_M = 0.05
@@ -96,15 +97,8 @@ def basis(azimuth_deg: float, elevation_deg: float, roll_deg: float) -> NDArray[
 def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
     """Choose column spacing and camera distance so that columns show as large as fits.
 
-    The layout depends on the numbers only, so it never changes within an episode.
-
-    Args:
-        optics: the camera's optics.
-        n_columns: 1..8.
-        n_blocks: number of blocks, hence the greatest height of a stack.
-
-    Returns:
-        The layout.
+    The layout depends on the numbers only, so it never changes within an episode; that of blocks
+    is the greatest height of a stack.
 
     Raises:
         ValueError: n_columns or n_blocks is out of range.
@@ -128,13 +122,7 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
 
 
 def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
-    """(N, 3) corners of the space that blocks and name plates can take up [m].
-
-    Args:
-        n_columns: number of columns.
-        top: blocks in the highest stack.
-        pitch: distance of neighbouring columns [m].
-    """
+    """(N, 3) corners of what stacks of ``top`` blocks and plates, ``pitch`` apart, take up [m]."""
     half = (n_columns - 1) / 2 * pitch
     reach = max(0.78 * BLOCK_M, 0.5 * pitch)
     xs, r = (-half - reach, half + reach), 0.78 * BLOCK_M
@@ -143,37 +131,22 @@ def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
         + [(x, FRONT_M, -APRON_M) for x in xs])
 
 
-def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: float,
-                 elevation_deg: float, roll_deg: float, shift_right: float, shift_up: float,
-                 zoom: float) -> Camera:
+def place_camera(optics: Optics, n_columns: int, n_blocks: int, look: Look) -> Camera:
     """The nominal camera, turned, shifted and drawn back as a look asks.
 
     If blocks or name plates could leave the picture, the camera moves back until they
     cannot (unless the optics fix its distance).
-
-    Args:
-        optics: the camera's optics.
-        n_columns: 1..8.
-        n_blocks: number of blocks.
-        azimuth_deg: turn around the scene, positive to the right.
-        elevation_deg: added to the optics' elevation.
-        roll_deg: turn about the optical axis.
-        shift_right: shift of the picture in fractions of its half width.
-        shift_up: likewise of its half height.
-        zoom: distance over the nominal one.
-
-    Returns:
-        The camera.
     """
     layout = fit_layout(optics, n_columns, n_blocks)
-    rotation = basis(azimuth_deg, optics.elevation_deg + elevation_deg, roll_deg)
+    rotation = basis(look.azimuth_deg, optics.elevation_deg + look.elevation_deg, look.roll_deg)
     half = np.array([optics.width, optics.height]) / 2 / optics.focal_px
     target = np.array([0.0, *layout.target_m])
     points = shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), layout.pitch_m)
     middle = np.array([(optics.width - 1) / 2, (optics.height - 1) / 2])
-    distance = layout.distance_m * zoom
+    distance = layout.distance_m * look.zoom
     for _ in range(8):
-        offset = np.array([-shift_right * half[0], shift_up * half[1], -1.0]) * distance
+        offset = distance * np.array(
+            [-look.shift_right * half[0], look.shift_up * half[1], -1.0])
         camera = Camera(optics, target + rotation.T @ offset, rotation.T)
         reach = np.abs(camera.project(points) - middle) / (middle * _INSIDE)
         if optics.distance_m > 0 or reach.max() <= 1.0:

@@ -37,9 +37,6 @@ def read_scenario(problem: Problem) -> Scenario:
     ``incolumn`` may be left out for a block that stands on another, and ``clear`` for the top
     of a stack; both are then what the geometry makes them.
 
-    Returns:
-        The scenario.
-
     Raises:
         WorldError: the facts are incomplete, contradictory or physically impossible, a block
             has no colour, or there are too many columns; names file, problem and fact.

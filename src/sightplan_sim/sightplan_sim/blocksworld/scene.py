@@ -127,20 +127,7 @@ class BlocksScene(Table):
 
     def render(self, stacks: Sequence[Sequence[str]], column_names: Sequence[str],
                look: Look) -> Frame:
-        """Take a picture.
-
-        Args:
-            stacks: per column, left to right, the colour letters from bottom to top.
-            column_names: text of the name plates, left to right.
-            look: every random factor.
-
-        Returns:
-            The frame.
-
-        Raises:
-            ValueError: stacks or names cannot be shown (unknown or repeated colour, more than
-                8 columns, or not one name per column).
-        """
+        """Take a picture: see ``Table.render``."""
         if len(column_names) != len(stacks):
             raise ValueError(f'{len(column_names)} names for {len(stacks)} columns')
         self.place(stacks, look)

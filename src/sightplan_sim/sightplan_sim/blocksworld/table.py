@@ -61,9 +61,7 @@ class Table(Closing):
 
     def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
         """The camera that a picture of this size and look is taken with."""
-        return place_camera(
-            self.optics, n_columns, n_blocks, look.azimuth_deg, look.elevation_deg,
-            look.roll_deg, look.shift_right, look.shift_up, look.zoom)
+        return place_camera(self.optics, n_columns, n_blocks, look)
 
     def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,
                    ) -> tuple[tuple[float, float, float], float]:

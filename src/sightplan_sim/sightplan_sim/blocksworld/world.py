@@ -255,10 +255,9 @@ def _draw_outcome(rng: np.random.Generator, probability: float, source: int, tar
 
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> BlocksworldWorld | ArmWorld:
-    """Make a world from named settings: what the entry point ``blocksworld`` gives.
+    """Make a world from fields of ``Settings``: what the entry point ``blocksworld`` gives.
 
-    Returns:
-        The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
         InputError: a setting is unknown or out of bounds, or needs an arm; names it.

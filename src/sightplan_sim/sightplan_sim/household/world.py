@@ -377,10 +377,9 @@ def _bird(home: Home, size: int) -> View[Camera]:
 
 
 def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> HouseholdWorld:
-    """Make a world from named settings: what the entry point ``household`` gives.
+    """Make a world from fields of ``Settings``: what the entry point ``household`` gives.
 
-    Returns:
-        The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
         InputError: a setting is unknown or out of bounds; names it.
