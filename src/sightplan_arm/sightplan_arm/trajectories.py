@@ -71,11 +71,16 @@ class Spline:
     @classmethod
     def of(cls, trajectory: JointTrajectory) -> Spline:
         """The pieces between the points of a trajectory with at least two points."""
-        q, v, h = trajectory.positions, trajectory.velocities, np.diff(trajectory.times_s)
-        rise = np.diff(q, axis=0) / h[:, None]
-        return cls(h, q[:-1], v[:-1],
-                   (3.0 * rise - 2.0 * v[:-1] - v[1:]) / h[:, None],
-                   (v[:-1] + v[1:] - 2.0 * rise) / (h * h)[:, None])
+        times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
+        h, v0, v1 = (times[1:] - times[:-1])[:, None], v[:-1], v[1:]
+        rise = (q[1:] - q[:-1]) / h
+        return cls(h[:, 0], q[:-1], v0, (3.0 * rise - 2.0 * v0 - v1) / h,
+                   (v0 + v1 - 2.0 * rise) / (h * h))
+
+    def at(self, piece: int, u: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration (N,) at a time of one piece."""
+        a, b, c, d = self.a[piece], self.b[piece], self.c[piece], self.d[piece]
+        return a + u * (b + u * (c + u * d)), b + u * (2 * c + 3 * u * d), 2 * c + 6 * u * d
 
     def positions(self, piece: NDArray[np.intp], u: Array) -> Array:
         """(M, N) positions at times ``u`` (M,) of pieces (M,)."""
@@ -98,9 +103,7 @@ def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
     piece = min(int(np.searchsorted(times, t, side='right')) - 1, len(times) - 2)
     part = JointTrajectory(times[piece:piece + 2], trajectory.positions[piece:piece + 2],
                            trajectory.velocities[piece:piece + 2])
-    spline, first, s = Spline.of(part), np.zeros(1, np.intp), np.array([t - times[piece]])
-    return (spline.positions(first, s)[0], spline.velocities(first, s)[0],
-            2 * spline.c[0] + 6 * s * spline.d[0])
+    return Spline.of(part).at(0, t - times[piece])
 
 
 def extremes(trajectory: JointTrajectory) -> Extremes:

@@ -72,10 +72,9 @@ class TrajectoryController:
         """
         if now_s >= self._end_s:
             return self._last, np.zeros(self._n)
-        t = np.array([now_s - self._start_s])
-        piece = np.searchsorted(self._times, t, side='right') - 1
-        u = t - self._times[piece]
-        return self._spline.positions(piece, u)[0], self._spline.velocities(piece, u)[0]
+        t = now_s - self._start_s
+        piece = int(np.searchsorted(self._times, t, side='right')) - 1
+        return self._spline.at(piece, t - self._times[piece])[:2]
 
 
 def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vector]:
