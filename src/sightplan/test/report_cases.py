@@ -45,7 +45,8 @@ def line(number: int = 0, solved: bool = True, *, scored: bool = True,
         'repaired': 0, 'unreadable': [], 'prompts': {}, 'usage': None, 'checks': {},
         'beliefs': [], 'last_observation': None, 'goal_unmet': [],
         'failure': None if solved else {'cause': 'budget', 'step': 2, 'image_id': '',
-                                        'evidence': {'text': '', 'answers': [],
+                                        'evidence': {'text': '', 'stamp_ns': 0,
+                                                     'action': '', 'answers': [],
                                                      'answer_count': 0}},
         'answer': [], 'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
     found.update(fields)

@@ -233,8 +233,8 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     line, episode = recorded()
     assert read_recorded(line, tmp_path, list) == (None, '')
     line = {**line, 'bag': 'bags/x'}
-    found, complaint = read_recorded(line, tmp_path, list)
-    assert found is None and 'the bag is gone' in complaint
+    found, warning = read_recorded(line, tmp_path, list)
+    assert found is None and 'the bag is gone' in warning
     (tmp_path / 'bags' / 'x').mkdir(parents=True)
 
     def broken(path):
@@ -244,7 +244,7 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, episode_id='o'))
     assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
     assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
-    assert view(line, tmp_path, complaint='the bag is gone').notes == ('the bag is gone',)
+    assert view(line, tmp_path, warning='the bag is gone').notes == ('the bag is gone',)
 
 
 def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):

@@ -70,7 +70,7 @@ def condition_of(identity: Mapping[str, Any], domain: str, method: str,
                  if value != laid_down(name, domain, method, split)}
         alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
         if other:
-            found[name] = _hashable(next(iter(other.values())) if alike else other)
+            found[name] = hashable(next(iter(other.values())) if alike else other)
     return _sorted(found)
 
 
@@ -170,7 +170,7 @@ def of_models(condition: Fields) -> Fields:
     return tuple((name, value) for name, value in condition if _head(name) != 'backend')
 
 
-def texts_apart(parts: Sequence[tuple[Collection[str], Mapping[str, Any]]]) -> list[str]:
+def disambiguate_labels(parts: Sequence[tuple[Collection[str], Mapping[str, Any]]]) -> list[str]:
     """A text for each part that tells it from the others, as short as can be.
 
     Args:
@@ -193,12 +193,13 @@ def _head(name: str) -> str:
 def _flat(name: str, value: Any) -> dict[str, Any]:
     """Fields by dotted name, without limits of time."""
     if not isinstance(value, dict):
-        return {name: _hashable(value)}
-    return {f'{name}.{key}' if name else str(key): _hashable(item)
+        return {name: hashable(value)}
+    return {f'{name}.{key}' if name else str(key): hashable(item)
             for key, item in value.items() if not str(key).endswith('timeout_s')}
 
 
-def _hashable(value: object) -> Any:
+def hashable(value: object) -> Any:
+    """A value that can be compared: of lists and mappings their JSON."""
     return value if isinstance(value, (str, int, float, bool, type(None))) else json.dumps(
         value, sort_keys=True, default=str)
 

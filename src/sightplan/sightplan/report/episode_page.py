@@ -215,7 +215,7 @@ class EpisodeView:
 
 def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
          recorded: RecordedEpisode | None = None, method: str = '', model: str = '',
-         complaint: str = '') -> EpisodeView:
+         warning: str = '') -> EpisodeView:
     """Make the view of an episode.
 
     Args:
@@ -225,7 +225,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         recorded: what its bag tells; None: only what the line has is shown.
         method: name of the method, if another than the line's.
         model: name of the model, likewise.
-        complaint: why there is no ``recorded`` though there is a bag.
+        warning: why there is no ``recorded`` though there is a bag.
     """
     failure = failure_told(line)
     line = {**line, 'failure': failure}
@@ -240,8 +240,8 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
             size = Image.open(io.BytesIO(small := for_page(data))).size
             picture = Picture(jpeg_uri(small), str(failure.get('image_id') or ''),
                               f'the look that shows it, step {failure["step"]}', *size)
-        notes = [complaint] if complaint else []
-        notes += [] if line.get('bag') and complaint else [HINT]
+        notes = [warning] if warning else []
+        notes += [] if line.get('bag') and warning else [HINT]
     else:
         steps = _steps_of_bag(recorded, line)
         notes = list(recorded.warnings)

@@ -15,7 +15,6 @@ from typing import Any
 
 from sightplan.metrics import RULES, measures, wilson
 from sightplan.metrics.calibration import Bin, Reliability
-from sightplan.metrics.failures import cause_of
 from sightplan.metrics.measures import aggregate
 from sightplan.model import InputError
 from sightplan.records.evidence import failure_picture
@@ -23,16 +22,14 @@ from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.report import episode_page, plots
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
-from sightplan.report.labels import KEYS, labels, words_apart
+from sightplan.report.labels import KEYS, disambiguated, labels
+from sightplan.report.lines import EPISODE, SAMPLE
 from sightplan.report.results import (
-    EPISODE,
-    SAMPLE,
     Group,
     Line,
     Results,
     RunResults,
-    are_known,
-    completed,
+    cause_of,
     split_of,
     total,
 )
@@ -45,7 +42,7 @@ FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
 FEW = 20
 """So few episodes all get a page."""
-_MOST_ROWS, _MOST_GALLERY, _MOST_COMPLAINTS = 48, 12, 12
+_MOST_ROWS, _MOST_GALLERY, _MOST_WARNINGS = 48, 12, 12
 _MOST_PANELS = 24
 _MOST_BINS = 4
 _FOLDED = ('figure5', 'models', 'predicates', 'compounding', 'failures', 'stops', 'calibration',
@@ -150,8 +147,8 @@ def build(results: Results, tables: Sequence[Table], settings: Settings | None =
     listed, filters, unlisted = _listed(results, episodes.keys)
     html = render(
         'report.html.jinja', script=True, title=settings.title or _title(whole),
-        subtitle=_subtitle(whole), complaints=whole.complaints,
-        most_complaints=_MOST_COMPLAINTS, tiles=_tiles(whole), sections=sections, folded=_FOLDED,
+        subtitle=_subtitle(whole), warnings=whole.warnings,
+        most_warnings=_MOST_WARNINGS, tiles=_tiles(whole), sections=sections, folded=_FOLDED,
         strip=episodes.strip,
         listed=listed, filters=filters, unlisted=unlisted, pages=episodes.pages)
     return Page(html, len(episodes.pages), episodes.left_out)
@@ -207,7 +204,7 @@ def choose(results: Results, which: str = FAILED, most: int = MOST) -> list[Chos
         return every
     shelves: dict[tuple[str, str, str], list[Chosen]] = {}
     for one in every:
-        cause = cause_of(completed(one.line))
+        cause = cause_of(one.line)
         if cause is not None or measures.solved(one.line):
             shelves.setdefault((one.group.domain, one.group.method, cause or ''), []).append(one)
     chosen = []
@@ -242,9 +239,9 @@ def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
 
 def _view(one: Chosen, key: str, read: Callable[[Any], Iterable[RecordedEpisode]],
           ) -> episode_page.EpisodeView:
-    recorded, complaint = episode_page.read_recorded(one.line, one.run.folder, read)
-    return episode_page.view(completed(one.line), one.run.folder, key, recorded,
-                             model=one.group.model, complaint=complaint)
+    recorded, warning = episode_page.read_recorded(one.line, one.run.folder, read)
+    return episode_page.view(one.line, one.run.folder, key, recorded,
+                             model=one.group.model, warning=warning)
 
 
 def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
@@ -294,10 +291,10 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
     """Rows of the list of episodes, its filters, and how many rows were left out."""
     rows = []
     beside = {id(group): ', '.join(word for key, word in words.items() if word and key not in (
-        'method', 'model')) for group, words in zip(results.groups, words_apart(
+        'method', 'model')) for group, words in zip(results.groups, disambiguated(
             [group_cells(group) for group in results.groups]), strict=True)}
     for one in _all_lines(results):
-        line = completed(one.line)
+        line = one.line
         cause = cause_of(line)
         solved = measures.scored(line) and measures.solved(line)
         rows.append({
@@ -307,9 +304,9 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
             'split': split_of(line),
             'mark': '✓' if solved else '✗' if measures.scored(line) else '·',
             'result': 'solved' if solved else words(cause) if cause else words(line['stop']),
-            'actions': str(one.line.get('steps', NONE)),
-            'questions': str(one.line.get('questions', NONE)),
-            'seconds': f'{line["seconds"]:.1f}' if 'seconds' in one.line else NONE})
+            'actions': str(one.line['steps']),
+            'questions': str(one.line['questions']),
+            'seconds': f'{line["seconds"]:.1f}'})
     most = rows
     if len(rows) > MOST_LISTED:
         most = sorted(rows, key=lambda row: (not row['key'], row['result'] == 'solved'))
@@ -328,7 +325,7 @@ def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str
     found: dict[str, dict[str, str]] = {}
     names = _group_labels(results)
     for one in chosen:
-        line = completed(one.line)
+        line = one.line
         failure = episode_page.failure_told(line)
         if not failure or one.key not in keys or failure['cause'] in found:
             continue
@@ -436,11 +433,11 @@ def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
     reasons = Counter(str(line.get('error') or line.get('message') or words(line.get('stop', '')))
                       for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()
-    for reason, count in found[:_MOST_COMPLAINTS]:
+    for reason, count in found[:_MOST_WARNINGS]:
         yield f'{count:,} episode{"s" if count != 1 else ""}', reason
-    if len(found) > _MOST_COMPLAINTS:
-        left = sum(count for _, count in found[_MOST_COMPLAINTS:])
-        yield f'{left:,} more', f'{len(found) - _MOST_COMPLAINTS} other reasons'
+    if len(found) > _MOST_WARNINGS:
+        left = sum(count for _, count in found[_MOST_WARNINGS:])
+        yield f'{left:,} more', f'{len(found) - _MOST_WARNINGS} other reasons'
 
 
 _NOTES = (
@@ -754,8 +751,8 @@ def _cost_plots(results: Results) -> Iterator[Mapping[str, str]]:
         groups = results.groups if len(results.groups) <= _MOST_ROWS else ()
         for group in groups:
             for split in group.splits:
-                values = sorted(float(line[key]) for line in group.of_split(split)
-                                if measures.scored(line) and key in line)
+                values = sorted(float(line[key]) for line in group.by_split[split]
+                                if measures.scored(line))
                 if values and any(values):
                     points.append(plots.Dot(
                         names[id(group)], split, _quantile(values, 0.5),
@@ -823,10 +820,9 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
                                      measure)).value is not None]
     if len(lines) > len(scored):
         tiles.append((f'{len(lines) - len(scored):,}', 'not scored'))
-    questions = sum(completed(line)['questions'] for line in lines)
+    questions = sum(line.get('questions', 0) for line in lines)
     tiles += [(f'{questions:,}', 'questions')] if questions else []
-    if are_known(lines, 'seconds'):
-        tiles.append((seconds(sum(completed(line)['seconds'] for line in lines)), 'in all'))
+    tiles.append((seconds(sum(line['seconds'] for line in lines)), 'in all'))
     return tiles
 
 
