@@ -10,7 +10,7 @@ from report_cases import asked, counts, line, sample, write_index, write_run
 from sightplan.cli import main
 from sightplan.metrics import measures, wilson
 from sightplan.model import InputError
-from sightplan.report import page
+from sightplan.report import figures
 from sightplan.report.page import FEW, Settings, build, choose, one_episode, place_of
 from sightplan.report.results import gather
 from sightplan.report.shown import number_text, shown
@@ -320,7 +320,7 @@ def drawn(monkeypatch):
         return keep
 
     for kind in ('dots', 'curves'):
-        monkeypatch.setattr(page.plots, kind, kept(getattr(page.plots, kind)))
+        monkeypatch.setattr(figures.plots, kind, kept(getattr(figures.plots, kind)))
     return found
 
 
