@@ -198,7 +198,7 @@ def test_the_same_run_in_two_folders_counts_once(tmp_path):
     write_run(tmp_path / 'other_seed', [line(0)], seed=1)
     results = gather(tmp_path)
     (group,) = results.groups
-    assert len(group.lines) == 4 and group.seeds == (0, 1)
+    assert len(group.lines) == 4 and [run.seed for run in group.runs] == [0, 0, 1]
     assert 'copy: 2 of its episodes stand in' in results.warnings[0]
 
 
@@ -218,8 +218,14 @@ def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
 # Groups
 
 
+def label(group):
+    failing = f'{100 * group.failure_probability:g}% of actions fail'
+    return ', '.join(filter(None, (group.method, group.model,
+                                   failing if group.failure_probability else '', group.variant)))
+
+
 def labels_of(path):
-    return [(group.label, group.splits, len(group.lines)) for group in gather(path).groups]
+    return [(label(group), group.splits, len(group.lines)) for group in gather(path).groups]
 
 
 def test_splits_and_seeds_belong_together(tmp_path):
@@ -244,9 +250,9 @@ def test_splits_and_seeds_belong_together(tmp_path):
 def test_what_results_depend_on_tells_groups_apart(tmp_path, fields, text):
     write_run(tmp_path / 'a', [line(0)])
     write_run(tmp_path / 'b', [line(0, False)], **fields)
-    labels = [label for label, _, _ in labels_of(tmp_path)]
+    labels = [found for found, _, _ in labels_of(tmp_path)]
     assert len(set(labels)) == 2
-    assert any(text in label for label in labels)
+    assert any(text in found for found in labels)
 
 
 @pytest.mark.parametrize(('first', 'second'), [
@@ -337,7 +343,7 @@ def test_calibrations_of_splits_do_not_tear_a_group_apart(tmp_path):
     (group,) = gather(tmp_path).groups
     assert group.calibrated is True and len(group.runs) == 2
     write_run(tmp_path / 'other', [line(1)], method={'name': 'belief', 'calibration': 'c.json@3'})
-    assert len({group.label for group in gather(tmp_path).groups}) == len(
+    assert len({label(group) for group in gather(tmp_path).groups}) == len(
         gather(tmp_path).groups) > 1
 
 

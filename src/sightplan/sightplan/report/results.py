@@ -45,19 +45,53 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class RunResults:
+class Named:
+    """What names a run, and a group of runs, in tables.
+
+    Attributes:
+        domain: name of the domain, or of several.
+        method: name of the method.
+        backend: name of the backend that answered; '' for methods without a model.
+        model: the model as a suite's paper calls it, or its short name; '' likewise.
+        failure_probability: of actions.
+        privileged: when facts about what is out of view were provided: a level, or several with
+            their splits.
+        calibrated: whether the method used a calibration; None: it has no use for one.
+    """
+
+    domain: str
+    method: str
+    backend: str
+    model: str
+    failure_probability: float
+    privileged: str
+    calibrated: bool | None
+
+    @property
+    def names(self) -> tuple[str, str, str, str, float, str, bool | None]:
+        """All of them, in this order."""
+        return (self.domain, self.method, self.backend, self.model, self.failure_probability,
+                self.privileged, self.calibrated)
+
+
+@dataclass(frozen=True)
+class RunResults(Named):
     """One run: its committed items and what they were made with.
 
     Attributes:
+        exact_model: the model as the run has it, with version or server, settings and seed.
         folder: the run directory.
         info: content of its ``run.json``.
+        identity: all that results depend on; of episodes that no run planned, what they say.
         lines: committed items, each once; at least one.
         labels: axis to value, from the sweep; empty without one.
         planned: how many items the run has when it is whole; None if not known.
     """
 
+    exact_model: str
     folder: Path
     info: Mapping[str, Any] = field(repr=False)
+    identity: Mapping[str, Any] = field(repr=False)
     lines: tuple[Line, ...] = field(repr=False)
     labels: Mapping[str, Any]
     planned: int | None
@@ -71,17 +105,6 @@ class RunResults:
     def kind(self) -> str:
         """Kind of its items: ``episode`` or ``sample``."""
         return SAMPLE if self.lines[0].get('kind') == SAMPLE else EPISODE
-
-    @cached_property
-    def identity(self) -> Mapping[str, Any]:
-        """All that results depend on; of episodes that no run planned, what their lines say."""
-        identity: Mapping[str, Any] = self.info['identity']
-        if identity.get('method'):
-            return identity
-        first = self.lines[0]
-        return {**identity, 'domain': first['domain'], 'method': {'name': first['method']},
-                'failure_probability': first['failure_probability'],
-                **{rule: {split_of(line): line[rule] for line in self.lines} for rule in RULES}}
 
     @property
     def sessions(self) -> Sequence[Mapping[str, Any]]:
@@ -103,42 +126,6 @@ class RunResults:
             for session in self.sessions if session.get('commit')))
 
     @property
-    def domain(self) -> str:
-        """Name of the domain, or of several."""
-        return str(self.identity['domain'])
-
-    @property
-    def method(self) -> str:
-        """Name of the method."""
-        return str(self.identity['method']['name'])
-
-    @property
-    def backend(self) -> str:
-        """Name of the backend that answered; '' for methods without a model."""
-        backend = self.identity.get('backend')
-        if not backend:
-            return ''
-        # A backend's own setting called "name" hides its name in the identity.
-        chosen = self.sessions[-1].get('settings', {}).get('backend') if self.sessions else ''
-        return str(chosen or backend['name'])
-
-    @cached_property
-    def model(self) -> str:
-        """The model as a suite's paper calls it, or its short name; '' for none."""
-        return short_model(self.exact_model)
-
-    @property
-    def exact_model(self) -> str:
-        """The model as the run has it, with version or server, settings and seed."""
-        said = (line['model'] for line in self.lines if line['model'])
-        return str(self.identity.get('model') or next(said, ''))
-
-    @property
-    def failure_probability(self) -> float:
-        """Of actions."""
-        return float(self.identity.get('failure_probability', 0.0))
-
-    @property
     def seed(self) -> int | None:
         """Seed of the run, None if it is not known."""
         found: int | None = self.identity.get('seed')
@@ -148,20 +135,6 @@ class RunResults:
     def backend_seed(self) -> Any:
         """Seed of a backend that has one, else None."""
         return conditions.hashable((self.identity.get('backend') or {}).get('seed'))
-
-    @property
-    def privileged(self) -> str:
-        """When facts about what is out of view were provided: a level, or several with splits."""
-        values = self.rules['privileged']
-        if len(set(map(str, values.values()))) <= 1:
-            return next(iter(map(str, values.values())), '')
-        return ', '.join(f'{split} {value}' for split, value in values.items())
-
-    @property
-    def calibrated(self) -> bool | None:
-        """Whether the method used a calibration; None: it has no use for one."""
-        method = self.identity['method']
-        return bool(method['calibration']) if 'calibration' in method else None
 
     @property
     def calibration(self) -> str:
@@ -194,12 +167,6 @@ class RunResults:
         return conditions.settings_of(self.identity)
 
     @cached_property
-    def visible(self) -> tuple[str, str, str, str, float, str, bool | None]:
-        """What names a group of runs: the first seven fields of ``Group``."""
-        return (self.domain, self.method, self.backend, self.model, self.failure_probability,
-                self.privileged, self.calibrated)
-
-    @cached_property
     def summary(self) -> dict[str, Any]:
         """Scores of the run, see ``runs.summarise``."""
         return summarise(self.lines, self.suite)
@@ -228,6 +195,34 @@ class RunResults:
                         yield entry
         except OSError:
             return
+
+
+def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
+            labels: Mapping[str, Any], planned: int | None) -> RunResults:
+    """A run out of what was read of it."""
+    identity, first = info['identity'], lines[0]
+    settings = info['sessions'][-1].get('settings', {}) if info['sessions'] else {}
+    if not identity.get('method'):
+        identity = {**identity, 'domain': first['domain'], 'method': {'name': first['method']},
+                    'failure_probability': first['failure_probability'],
+                    **{rule: {split_of(line): line[rule] for line in lines} for rule in RULES}}
+    method, backend = identity['method'], identity.get('backend')
+    said = (line['model'] for line in lines if line['model'])
+    model = str(identity.get('model') or next(said, ''))
+    levels = {split: str(level) for split, level in identity.get('privileged', {}).items()}
+    several = len(set(levels.values())) > 1
+    if planned is None:
+        count = settings.get('episodes') or (identity.get('problems') or {}).get('count')
+        planned = count if isinstance(count, int) else None
+    return RunResults(
+        identity['domain'], method['name'],
+        # A backend's own setting called "name" hides its name in the identity.
+        (settings.get('backend') or backend['name']) if backend else '', short_model(model),
+        float(identity.get('failure_probability', 0.0)),
+        ', '.join(f'{split} {level}' for split, level in levels.items()) if several else
+        next(iter(levels.values()), ''),
+        bool(method['calibration']) if 'calibration' in method else None, model, folder, info,
+        identity, tuple(lines), labels, planned)
 
 
 def split_of(line: Line) -> str:
@@ -279,23 +274,14 @@ def short_model(model: str) -> str:
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Named):
     """Runs that differ in nothing but split and seed.
 
     Attributes:
-        domain: likewise ``method``, ``backend``, ``model``, ``failure_probability``,
-            ``privileged`` and ``calibrated``: see ``RunResults``.
-        variant: what tells the group from others that agree in all of these; '' for nothing.
+        variant: what tells the group from others with the same names; '' for nothing.
         runs: its runs.
     """
 
-    domain: str
-    method: str
-    backend: str
-    model: str
-    failure_probability: float
-    privileged: str
-    calibrated: bool | None
     variant: str
     runs: tuple[RunResults, ...] = field(repr=False)
 
@@ -346,11 +332,6 @@ class Group:
         return frozenset(str(run.labels['variant']) for run in self.runs
                          if 'variant' in run.labels)
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """Seeds of the runs, as far as they are known."""
-        return tuple(dict.fromkeys(run.seed for run in self.runs if run.seed is not None))
-
     @cached_property
     def summaries(self) -> Mapping[str, Mapping[str, Any]]:
         """Scores by split, see ``runs.summarise``."""
@@ -365,14 +346,6 @@ class Group:
     def suite(self) -> Suite | None:
         """The suite of its runs, None for none."""
         return self.runs[0].suite
-
-    @property
-    def label(self) -> str:
-        """Name for people, without the domain."""
-        failing = f'{100 * self.failure_probability:g}% of actions fail'
-        parts = [self.method, self.model, failing if self.failure_probability else '',
-                 self.variant]
-        return ', '.join(part for part in parts if part)
 
 
 def total(planned: Iterable[int | None]) -> int | None:
@@ -398,7 +371,7 @@ class Results:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The runs, put together where they differ in nothing but split and seed."""
-        return tuple(group for runs in grouped(self.runs, lambda run: run.visible).values()
+        return tuple(group for runs in grouped(self.runs, lambda run: run.names).values()
                      for group in _told_apart(runs))
 
     def of_kind(self, kind: str) -> Results:
@@ -425,7 +398,7 @@ def _told_apart(runs: Sequence[RunResults]) -> list[Group]:
     """Groups of runs that look alike, each with a variant that tells it from the others."""
     alike = grouped(runs, lambda run: (conditions.exact(run.exact_model), run.settings,
                                        run.condition))
-    groups = [Group(*runs[0].visible, '', tuple(members)) for found in alike.values()
+    groups = [Group(*runs[0].names, '', tuple(members)) for found in alike.values()
               for members in _apart_by_problems(found)]
     texts = conditions.disambiguate_labels([(group.named, {
         'model': group.exact_model, **dict(group.settings), **dict(group.condition),
@@ -579,8 +552,7 @@ class _Reader:
             return
         info, lines = self._info(folder), self._lines(folder / EPISODES)
         if lines and info:
-            self.runs[key] = RunResults(folder, info, tuple(lines), labels,
-                                        _planned(info) if planned is None else planned)
+            self.runs[key] = _run_of(folder, info, lines, labels, planned)
         elif not lines:
             self.waiting[key] = planned
             self.warnings.append(f'{folder}: has no finished episode yet; left out')
@@ -644,19 +616,12 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
-def _planned(info: Mapping[str, Any]) -> int | None:
-    """Number of items that the last session was to make."""
-    settings = info['sessions'][-1].get('settings', {}) if info['sessions'] else {}
-    count = settings.get('episodes') or (info['identity'].get('problems') or {}).get('count')
-    return count if isinstance(count, int) else None
-
-
 def _without_repeats(runs: Iterable[RunResults], warnings: list[str]) -> list[RunResults]:
     """Leave out items that another run with the same identity and seeds has already."""
     seen: dict[tuple[Any, ...], RunResults] = {}
     kept = []
     for run in runs:
-        identity = (*run.visible, run.exact_model, run.settings, run.condition, run.calibration)
+        identity = (*run.names, run.exact_model, run.settings, run.condition, run.calibration)
         owners = [seen.setdefault((*identity, *episode_key(run, line)), run)
                   for line in run.lines]
         lines = tuple(line for line, owner in zip(run.lines, owners, strict=True) if owner is run)
