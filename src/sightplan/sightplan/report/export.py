@@ -68,11 +68,10 @@ def samples(results: Results) -> Table:
         measure={name: name.replace('_', ' ') for name in names})
 
 
-def _answers(results: Results) -> _Rows:
+def _answers(results: Results) -> Iterator[dict[str, Any]]:
     """One row an answer, of the runs that logged them."""
-    empty = make('answers', ())
-    return _Rows(empty.name, empty.title, empty.columns, empty.note, (
-        {**entry, **name} for run, name in _named(results) for entry in run.answers()))
+    for run, name in _named(results):
+        yield from ({**entry, **name} for entry in run.answers())
 
 
 def _named(results: Results) -> Iterator[tuple[RunResults, dict[str, Any]]]:
@@ -117,18 +116,20 @@ def _field(value: object) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def to_markdown(table: Table) -> str:
-    """A table as Markdown: rounded, aligned in the text too, with title and note."""
-    return _markdown(table.title, table.note, table.columns, table.rows[:MOST_ROWS],
-                     len(table.rows))
+def to_markdown(table: Table, rows: Sequence[Mapping[str, Any]] | None = None,
+                count: int | None = None) -> str:
+    """A table as Markdown: rounded, aligned in the text too, with title and note.
 
-
-def _markdown(title: str, note: str, columns: Sequence[Column],
-              rows: Sequence[Mapping[str, Any]], count: int) -> str:
-    head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in columns]
-    body = [[rounded(row.get(c.key), c.kind) for c in columns] for row in rows]
+    Args:
+        table: what is shown.
+        rows: other rows than the table's.
+        count: how many rows there are in all.
+    """
+    rows, count = (table.rows if rows is None else rows)[:MOST_ROWS], count or len(table.rows)
+    head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in table.columns]
+    body = [[rounded(row.get(c.key), c.kind) for c in table.columns] for row in rows]
     widths = [max(3, *map(len, cells)) for cells in zip(head, *body, strict=True)]
-    left = [c.kind in ('text', 'bool') for c in columns]
+    left = [c.kind in ('text', 'bool') for c in table.columns]
     rule = ['-' * width if text else '-' * (width - 1) + ':'
             for width, text in zip(widths, left, strict=True)]
     lines = ['| ' + ' | '.join(
@@ -137,7 +138,7 @@ def _markdown(title: str, note: str, columns: Sequence[Column],
         for cells in (head, rule, *body)]
     more = ([f'The first {len(rows)} of {count} rows; all are in the CSV and Parquet files.', '']
             if count > len(rows) else [])
-    return '\n'.join([f'# {escaped(title)}', '', *lines, '', *more, escaped(note), ''])
+    return '\n'.join([f'# {escaped(table.title)}', '', *lines, '', *more, escaped(table.note), ''])
 
 
 def rounded(value: object, kind: Kind) -> str:
@@ -204,14 +205,17 @@ def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
     try:
         folder.mkdir(parents=True, exist_ok=True)
         before = _indexed(folder)
-        for rows in (*(_Rows(t.name, t.title, t.columns, t.note, t.rows)
-                       for t in (*made, episodes(results), samples(results))), _answers(results)):
-            paths, count = _write(folder, rows, _metadata(results, rows))
+        for table, rows in [*((table, table.rows) for table in (
+                *made, episodes(results), samples(results))),
+                            (make('answers', ()), _answers(results))]:
+            paths, count = _write(folder, table, iter(rows), {
+                'title': table.title, 'note': table.note,
+                'sightplan': json.dumps(_origin(results), allow_nan=False)})
             if count:
                 written += paths
                 entries.append({
-                    'name': rows.name, 'title': rows.title, 'note': rows.note, 'rows': count,
-                    'columns': [dataclasses.asdict(column) for column in rows.columns]})
+                    'name': table.name, 'title': table.title, 'note': table.note, 'rows': count,
+                    'columns': [dataclasses.asdict(column) for column in table.columns]})
         _write_whole(folder / INDEX, json.dumps(
             {'tables': entries, 'warnings': list(results.warnings), **_origin(results)},
             indent=1, allow_nan=False) + '\n')
@@ -224,25 +228,14 @@ def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
     return tuple(written)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rows:
-    """A table whose rows may be made while they are written."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    note: str
-    rows: Iterable[Mapping[str, Any]]
-
-
-def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[list[Path], int]:
-    """Write one table in all formats, row by row; nothing if it has none."""
+def _write(folder: Path, table: Table, rows: Iterator[Mapping[str, Any]],
+           metadata: Mapping[str, str]) -> tuple[list[Path], int]:
+    """Write the rows of one table in all formats, a batch at a time; nothing if it has none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     schema = arrow_schema(table.columns, metadata)
     keys = [column.key for column in table.columns]
     paths = [folder / f'{table.name}{ending}' for ending in _ENDINGS]
-    rows = iter(table.rows)
     batch = list(itertools.islice(rows, _BATCH))
     if not batch:
         return [], 0
@@ -260,7 +253,7 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
                  for column, field in zip(cells, schema, strict=True)], schema=schema))
             count += len(batch)
             batch = list(itertools.islice(rows, _BATCH))
-    _write_whole(paths[2], _markdown(table.title, table.note, table.columns, shown, count))
+    _write_whole(paths[2], to_markdown(table, shown, count))
     return paths, count
 
 
@@ -269,12 +262,6 @@ def clean(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return value.encode('utf-8', 'replace').decode('utf-8')
-
-
-def _metadata(results: Results, table: _Rows) -> dict[str, str]:
-    """What a Parquet file says about itself."""
-    return {'title': table.title, 'note': table.note,
-            'sightplan': json.dumps(_origin(results), allow_nan=False)}
 
 
 def _origin(results: Results) -> dict[str, Any]:
