@@ -112,8 +112,8 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
             continue
         # An episode that broke before the first answer does not know its model.
         first = next((line['model'] for line in lines if line['model']), '')
-        groups = grouped(lines, lambda line, first=first: (
-            line['method'], line['model'] or first, line['split']))
+        groups = grouped(({**line, 'model': line['model'] or first} for line in lines),
+                         lambda line: (line['method'], line['model'], line['split']))
         columns += [Column(
             folder.name, *key, len(group), sum(bool(measures.solved(line)) for line in group),
             [FailedEpisode(folder, line) for line in group if line['failure']])

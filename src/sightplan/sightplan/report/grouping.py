@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-K, T = TypeVar('K'), TypeVar('T')
+K = TypeVar('K')
+T = TypeVar('T')
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

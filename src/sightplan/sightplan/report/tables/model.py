@@ -92,8 +92,9 @@ def _columns(entries: Iterable[Any], values: Mapping[str, Sequence[str] | Mappin
                     yield Column(f'{key}_{end}', name, 'share')
                 yield Column(f'{key}_n', str(more.get('n', 'n')), 'count')
             case {'spread': key, 'heading': heading, **more}:
+                kind: Any = more.get('kind', 'number')
                 for part in ('mean', 'median', 'sum'):
-                    yield Column(f'{key}_{part}', part, more.get('kind', 'number'), heading)
+                    yield Column(f'{key}_{part}', part, kind, heading)
                 yield Column(f'{key}_n', 'n', 'count', heading)
             case {'for': name, 'columns': inner}:
                 given = values[name]

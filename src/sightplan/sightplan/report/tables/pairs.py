@@ -32,7 +32,7 @@ def paired(results: Results) -> Table:
         compared = difference(first, second)
         if not compared:
             continue
-        rows = {}
+        rows: dict[str, Comparison | None] = {}
         pairs: list[tuple[_Lines, _Lines]] = []
         for split in (split for split in own if split in other):
             both = _spread(own[split], other[split]), _spread(other[split], own[split])
@@ -46,9 +46,9 @@ def paired(results: Results) -> Table:
             rows[ALL] = compare(whole[0], whole[1], _SOLVED)
         found += [_cells(compared, (first, second), split, row, (its, others))
                   for split, row in rows.items() if row is not None]
-    for family in grouped(found, lambda row: row['split'] == ALL).values():
-        for row, p in zip(family, holm([row['p'] for row in family]), strict=True):
-            row['p_holm'] = p
+    for family in grouped(found, lambda cells: cells['split'] == ALL).values():
+        for cells, p in zip(family, holm([cells['p'] for cells in family]), strict=True):
+            cells['p_holm'] = p
     return make('paired', found, side=('first', 'second'))
 
 
