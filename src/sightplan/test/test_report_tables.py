@@ -644,7 +644,7 @@ def test_models_and_variants_are_compared_too(tmp_path):
     found = {row['compared']: row for row in made}
     assert len(made) == len(found) == 2  # b and c differ in both
     assert (found['variant']['first_variant'], found['variant']['second_variant']) == (
-        'a, told: none', 'c, told: none')
+        'a, privileged facts: none', 'c, privileged facts: none')
 
 
 def test_all_splits_together_are_a_family_of_their_own(tmp_path):

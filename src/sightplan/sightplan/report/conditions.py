@@ -26,7 +26,7 @@ Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""
 
 RULES = ('max_actions', 'stop_at_goal', 'privileged')
-"""What is laid down for each split."""
+"""What a suite rules for each split."""
 
 _ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'method',
               'prompt', 'backend', *RULES)
@@ -47,7 +47,7 @@ def condition_of(identity: Mapping[str, Any], domain: str, method: str,
         identity: of the run; empty if that is not known.
         domain: of the run.
         method: of the run.
-        rules: each of ``RULES``: split to value. One that the suite lays down for the method is
+        rules: each of ``RULES``: split to value. One that the suite rules for the method is
             left out, so that methods with different rules are still alike.
     """
     found: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def condition_of(identity: Mapping[str, Any], domain: str, method: str,
             continue
         values = rules.get(name, {})
         other = {split: value for split, value in values.items()
-                 if value != laid_down(name, domain, method, split)}
+                 if value != suite_rule(name, domain, method, split)}
         alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
         if other:
             found[name] = hashable(next(iter(other.values())) if alike else other)
@@ -84,8 +84,8 @@ def settings_of(identity: Mapping[str, Any]) -> Fields:
     return _sorted(found | (_flat('prompt', prompt) if isinstance(prompt, dict) else {}))
 
 
-def laid_down(rule: str, domain: str, method: str, split: str) -> Any:
-    """What the suite of a split lays down for a method, None where there is none.
+def suite_rule(rule: str, domain: str, method: str, split: str) -> Any:
+    """What the suite of a split rules for a method, None where there is none.
 
     Args:
         rule: one of ``RULES``.

@@ -124,14 +124,15 @@ class Block:
     """One thing that happened.
 
     Attributes:
-        kind: look, questions, belief, plan, proposal or act.
+        kind: observation, questions, belief, plan, proposal or act.
         title: in words.
         seconds: that it took, None where that is not known.
-        picture: what was seen, for a look.
+        picture: what was seen, of an observation.
         rows: questions, wrong ones first, then those about the goal.
         folded: further questions, all of them right or of unknown truth.
         changes: of a belief.
-        texts: label and text, of what a model or planner wrote; for a look, what was told with it.
+        texts: label and text, of what a model or planner wrote; of an observation, the privileged
+            facts that came with it.
         facts: short remarks.
         good: False marks what went wrong, None what is neither.
     """
@@ -171,10 +172,10 @@ class Step:
 
     @property
     def scenes(self) -> list[tuple[Block | None, list[Block]]]:
-        """The looks (None: before the first one), each with what happened until the next one."""
+        """Observations (None: before the first), each with what happened until the next one."""
         found: list[tuple[Block | None, list[Block]]] = []
         for block in self.blocks:
-            if block.kind == 'look':
+            if block.kind == 'observation':
                 found.append((block, []))
             elif found:
                 found[-1][1].append(block)
@@ -286,8 +287,8 @@ class _Reader:
         self._current: list[Block] = []
         self._done: list[tuple[int | None, str, list[Block]]] = []
         self._now_ns = 0
-        self._told: tuple[str, ...] = ()
-        self._waiting: list[Block] = []  # looks: they go where their questions go
+        self._facts: tuple[str, ...] = ()
+        self._waiting: list[Block] = []  # observations: they go where their questions go
 
     def steps(self) -> list[Step]:
         for event in self._recorded.events:
@@ -300,12 +301,12 @@ class _Reader:
     def _take(self, event: EpisodeEvent) -> None:
         if isinstance(event, Observed):
             self._now_ns = event.observation.stamp_ns
-            self._look(event.observation)
+            self._observe(event.observation)
         elif isinstance(event, Asked):
             blocks = self._current
             if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
                 blocks = self._done[-1][2]
-            self._look(event.observation)
+            self._observe(event.observation)
             blocks += [*self._waiting, self._questions(event)]
             self._waiting = []
         elif isinstance(event, BeliefUpdated):
@@ -324,7 +325,7 @@ class _Reader:
                 facts=tuple(filter(None, ('from the cache' if result.cached else '',
                                           result.message))), good=None if solved else False))
         elif isinstance(event, Proposed):
-            self._look(event.observation)
+            self._observe(event.observation)
             self._flush().append(_proposal(event))
         elif isinstance(event, Stepped):
             blocks = self._flush()
@@ -343,15 +344,15 @@ class _Reader:
         self._waiting = []
         return self._current
 
-    def _look(self, observation: Observation) -> None:
+    def _observe(self, observation: Observation) -> None:
         """Show what was seen, once for each step."""
         key = observation.image_id or str(observation.stamp_ns)
         number = len(self._done)
         here = f'step {number}'
         if key in self._shown:
             if self._shown[key] != here and not any(
-                    block.kind == 'look' for block in [*self._current, *self._waiting]):
-                self._waiting.append(Block('look', 'look', picture=Picture(
+                    block.kind == 'observation' for block in [*self._current, *self._waiting]):
+                self._waiting.append(Block('observation', 'observation', picture=Picture(
                     '', key, f'same picture as in {self._shown[key]}')))
                 self._shown[key] = here
             return
@@ -360,11 +361,12 @@ class _Reader:
         picture = None
         if image is not None and min(image.shape[:2]) > 8:
             picture = _picture(Image.fromarray(image), key, f'{observation.stamp_ns / 1e9:.2f} s')
-        told = tuple(('true' if holds else 'false', ' · '.join(
-            str(atom) for atom, said in observation.told.items() if said is holds))
+        provided = tuple(('true' if holds else 'false', ' · '.join(
+            str(atom) for atom, truth in observation.told.items() if truth is holds))
             for holds in (True, False) if holds in observation.told.values())
-        if picture is not None or told:
-            self._waiting.append(Block('look', 'look', picture=picture, texts=told))
+        if picture is not None or provided:
+            self._waiting.append(Block('observation', 'observation', picture=picture,
+                                       texts=provided))
 
     def _questions(self, event: Asked) -> Block:
         rows = []
@@ -379,8 +381,8 @@ class _Reader:
         what = _ABOUT[event.purpose.value]
         of = f' of {event.action}' if event.action is not None else ''
         facts = tuple(filter(None, (event.model, event.prompt)))
-        told, self._told = self._told, facts
-        return _questions(f'{what}{of}', rows, event.seconds, () if facts == told else facts)
+        before, self._facts = self._facts, facts
+        return _questions(f'{what}{of}', rows, event.seconds, () if facts == before else facts)
 
     def _beliefs(self, belief: Belief) -> Block | None:
         before, self._belief = self._belief, belief
@@ -509,7 +511,7 @@ def _act(entry: Mapping[str, Any], action: str = '', message: str = '',
     good: bool | None = status == 'executed' and outcome in _GOOD
     facts = [message] if message and message != outcome else []
     if status == 'withheld' and entry['applicable'] is not None:
-        facts.append('it was legal' if entry['applicable'] else 'rightly: it was not legal')
+        facts.append('it was legal' if entry['applicable'] else 'correctly: it was not legal')
         good = None if not entry['applicable'] else False
     if entry.get('proposal'):
         facts.append(words(entry['proposal']))

@@ -16,7 +16,7 @@ from sightplan.metrics.calibration import Bin, Reliability
 from sightplan.report import plots
 from sightplan.report.grouping import grouped
 from sightplan.report.html import words
-from sightplan.report.labels import KEYS, labels
+from sightplan.report.labels import KEYS, PRIVILEGED, labels
 from sightplan.report.results import Results
 from sightplan.report.tables import Table
 from sightplan.report.tables.common import ALL, group_cells
@@ -242,7 +242,7 @@ def _pair(row: _Row, whole: bool) -> str:
     variants = [str(row[f'{side}_variant'] or '').split(', ') for side in ('first', 'second')]
     shared = [a for a, b in zip(first, second, strict=True) if a and a == b]
     shared += [text for text in variants[0] if text and text in variants[1]
-               and (whole or not text.startswith('told: '))]
+               and (whole or not text.startswith(PRIVILEGED))]
     own = []
     for values, others, texts, more in ((first, second, *variants),
                                         (second, first, *reversed(variants))):

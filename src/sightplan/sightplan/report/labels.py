@@ -1,7 +1,7 @@
 """What rows and comparisons of a report are called, so that no two things share a name.
 
 A name has what people expect, such as method and model; what else names a group is added only
-where two of those present could not be told apart without it.
+where two of those present could not be distinguished without it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ KEYS = ('method', 'model', 'failure_probability', 'variant', 'calibrated', 'priv
 
 _ALWAYS = ('failure_probability', 'variant')
 _LONG = 32
+PRIVILEGED = 'privileged facts: '
+"""How a label begins that says when they are provided."""
 
 
 def disambiguated(rows: Sequence[Mapping[str, Any]], shown: Sequence[str] = ('method', 'model'),
@@ -67,6 +69,6 @@ def word(key: str, row: Mapping[str, Any]) -> str:
     if key == 'calibrated':
         return {None: '', True: 'calibrated', False: 'not calibrated'}[value]
     if key == 'privileged':
-        return f'told: {value}' if value else ''
+        return f'{PRIVILEGED}{value}' if value else ''
     text = str(value or '')
     return f'{row.get("models")} models' if key == 'names' and len(text) > _LONG else text

@@ -372,7 +372,7 @@ class Results:
     def groups(self) -> tuple[Group, ...]:
         """The runs, put together where they differ in nothing but split and seed."""
         return tuple(group for runs in grouped(self.runs, lambda run: run.names).values()
-                     for group in _told_apart(runs))
+                     for group in _distinguished(runs))
 
     def of_kind(self, kind: str) -> Results:
         """The runs of ``episode`` or ``sample`` items alone."""
@@ -394,7 +394,7 @@ class Results:
         return tuple(dict.fromkeys([*(s for s in known if s in present), *present]))
 
 
-def _told_apart(runs: Sequence[RunResults]) -> list[Group]:
+def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
     """Groups of runs that look alike, each with a variant that tells it from the others."""
     alike = grouped(runs, lambda run: (conditions.exact(run.exact_model), run.settings,
                                        run.condition))

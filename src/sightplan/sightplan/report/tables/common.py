@@ -7,7 +7,7 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.intervals import Share
-from sightplan.report.conditions import RULES, kind_fits, laid_down
+from sightplan.report.conditions import RULES, kind_fits, suite_rule
 from sightplan.report.results import Group, Line, Results
 from sightplan.runs import Suite, load_suite, suite_for, suite_names
 
@@ -70,7 +70,7 @@ def published(group: Group, split: str, measure: str = 'solved',
 
 
 def unlike_published(group: Group, split: str) -> str:
-    """In what episodes of a split differ from what their suite lays down; '' for nothing."""
+    """In what episodes of a split differ from what their suite rules; '' for nothing."""
     if suite_for(group.domain, split) is None:
         return 'no split of a suite'
     found = []
@@ -81,7 +81,7 @@ def unlike_published(group: Group, split: str) -> str:
             found.append('not the shipped problems')
         for rule in RULES:
             value, wanted = (run.rules[rule].get(split),
-                             laid_down(rule, group.domain, group.method, split))
+                             suite_rule(rule, group.domain, group.method, split))
             if value != wanted:
                 said = 'not known' if value is None else value
                 found.append(f'{rule} {said} instead of {wanted}')

@@ -55,19 +55,22 @@ def paired(results: Results) -> Table:
 def difference(first: Group, second: Group) -> str:
     """In what two groups differ, if that can be compared; else ''.
 
-    One of method, model, variant (settings, calibration, what is told) and condition (one field).
+    One of method, model, variant (settings, calibration, privileged facts) and condition (one
+    field).
     """
     if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
         return ''
-    told = first.privileged == second.privileged
+    same_facts = first.privileged == second.privileged
     apart = conditions.differing(first.condition, second.condition)
     if first.method != second.method:
-        # Settings of methods are not comparable, but what is told is.
-        return 'method' if told and _model_for_both(first, second) and conditions.for_methods(
-            *(tuple(field for field in group.condition if field[0] not in _same_rules(
-                first, second)) for group in (first, second))) else ''
-    same_settings = told and (first.settings, first.calibrated) == (second.settings,
-                                                                    second.calibrated)
+        # Settings of methods are not comparable, but privileged facts are.
+        same = _same_rules(first, second)
+        own = (tuple(field for field in group.condition if field[0] not in same)
+               for group in (first, second))
+        return 'method' if (same_facts and _model_for_both(first, second)
+                            and conditions.for_methods(*own)) else ''
+    same_settings = same_facts and (first.settings, first.calibrated) == (second.settings,
+                                                                          second.calibrated)
     if (first.backend, first.exact_model) == (second.backend, second.exact_model):
         if apart:
             return 'condition' if same_settings and len(apart) == 1 else ''

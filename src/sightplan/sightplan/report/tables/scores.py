@@ -68,7 +68,7 @@ class _Row:
         settings: of the method, or those that all methods have in common.
         condition: see ``Group.condition``.
         named: what sweeps call the variant.
-        as_published: whether all episodes are what the suite lays down.
+        as_published: whether all episodes are what the suite rules.
     """
 
     cells: Mapping[str, Any]
@@ -127,7 +127,7 @@ def _rows(results: Results) -> list[_Row]:
             first.condition, frozenset(name for group in groups for name in group.named),
             not any(unlike_published(group, split) for group in groups
                     for split in group.splits)))
-    return _told_apart(rows)
+    return _distinguished(rows)
 
 
 def _model_names(groups: Sequence[Group]) -> list[str]:
@@ -139,7 +139,7 @@ def _model_names(groups: Sequence[Group]) -> list[str]:
             for group in groups]
 
 
-def _told_apart(rows: Iterable[_Row]) -> list[_Row]:
+def _distinguished(rows: Iterable[_Row]) -> list[_Row]:
     """Rows with the variant that tells them from others, which look alike without it."""
     found = list(rows)
     alike = grouped(range(len(found)), lambda number: (
@@ -207,7 +207,7 @@ def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
                 found.append(replace(
                     _merged(members, common, method=f'mean of {len(members)} {words}'),
                     method=name))
-    return _told_apart(found)
+    return _distinguished(found)
 
 
 def _is(belongs: Callable[[str], bool], method: str) -> bool:
@@ -221,7 +221,7 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
     """Rows of several domains whose means can be averaged model by model.
 
     What a domain has of its own may differ: its hashes, its world, the settings of the backend
-    for it, and what is told, if that is what the suite grants.
+    for it, and privileged facts, if they are what the suite grants.
     """
     families = _families(
         rows, lambda row: row.cells['domain'],
@@ -240,13 +240,13 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
                       named=frozenset.union(*(row.named for row in members)))
         if row.rates:
             merged.append(row)
-    return _told_apart(merged)
+    return _distinguished(merged)
 
 
 def _privileged(row: _Row) -> object:
     """When facts about what is hidden are provided, None if the suite grants just that."""
     level = row.cells['privileged']
-    return None if all(conditions.laid_down('privileged', domain, row.method, split) == level
+    return None if all(conditions.suite_rule('privileged', domain, row.method, split) == level
                        for domain, split in row.places) else level
 
 
