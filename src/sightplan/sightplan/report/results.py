@@ -113,12 +113,6 @@ class RunResults(Named):
         return found
 
     @property
-    def provenance(self) -> Mapping[str, Any]:
-        """What the last session noted, without its settings: commit, versions, platform."""
-        last = self.sessions[-1] if self.sessions else {}
-        return {key: value for key, value in last.items() if key != 'settings'}
-
-    @property
     def commits(self) -> tuple[str, ...]:
         """Commits that items were made with; with "+" where files had been changed."""
         return tuple(dict.fromkeys(
@@ -130,11 +124,6 @@ class RunResults(Named):
         """Seed of the run, None if it is not known."""
         found: int | None = self.identity.get('seed')
         return found
-
-    @property
-    def backend_seed(self) -> Any:
-        """Seed of a backend that has one, else None."""
-        return conditions.hashable((self.identity.get('backend') or {}).get('seed'))
 
     @property
     def calibration(self) -> str:
@@ -154,12 +143,12 @@ class RunResults(Named):
     @cached_property
     def problems(self) -> str | None:
         """Hash of the problems, '' for those that are shipped; None: not known."""
-        return conditions.problems_of(self.identity, self.domain)
+        return conditions.problems_of(self.identity)
 
     @cached_property
     def condition(self) -> Fields:
         """What was neither the method's nor the model's, see ``conditions.condition_of``."""
-        return conditions.condition_of(self.identity, self.domain, self.method, self.rules)
+        return conditions.condition_of(self.identity)
 
     @cached_property
     def settings(self) -> Fields:
@@ -242,8 +231,9 @@ def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
     Id, seed of the run, problems, and last the seed of the backend. Where the seed of the run is
     not known, that of the episode stands for it, which depends on it.
     """
+    backend_seed = (run.identity.get('backend') or {}).get('seed')
     return (line['id'], line['seed'] if run.seed is None else run.seed, run.problems,
-            run.backend_seed)
+            conditions.hashable(backend_seed))
 
 
 def short_model(model: str) -> str:

@@ -17,7 +17,8 @@ def runs(results: Results) -> Table:
 
 
 def _row(run: RunResults) -> dict[str, Any]:
-    summary, identity, last = run.summary, run.identity, run.provenance
+    summary, identity = run.summary, run.identity
+    last = run.sessions[-1] if run.sessions else {}
     return {
         'run': run.name, 'domain': run.domain, 'splits': ', '.join(run.splits),
         'method': run.method, 'backend': run.backend or None, 'model': run.model or None,
