@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args
 
 import pytest
 
@@ -19,6 +20,7 @@ from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wil
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
+from sightplan.report.tables.model import Kind, make, specifications
 from sightplan.runs import RunSettings, run
 
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
@@ -680,6 +682,23 @@ def test_real_runs_fill_the_tables(tmp_path):
     assert ground['planned'] == 2 and ground['exact_model'].startswith('noisy_oracle(InternVL3')
     assert sum(1 for run in results.runs for _ in run.answers()) == sum(
         line['questions'] for run in results.runs for line in run.lines)
+
+
+def test_every_table_of_the_data_can_be_made():
+    values = {'split': ['simple', 'hard'], 'predicate': ['on'], 'stage': ['reset'],
+              'side': ['first', 'second'], 'measure': {'brier_score': 'brier score'}}
+    names = [name for name in specifications() if name not in ('shared', 'group')]
+    for name in names:
+        table = make(name, [{'n': 1.5, 'model': 7}], **values)
+        keys = [column.key for column in table.columns]
+        assert len(keys) == len(set(keys)) and table.title and table.note and '{' not in str(keys)
+        assert {column.kind for column in table.columns} <= set(get_args(Kind))
+        assert table.rows[0].get('n') is None, 'no whole number'
+        assert table.rows[0].get('model') in ('7', None)
+    rate = [c.key for c in make('models', ()).columns if c.key.startswith('success_')]
+    assert rate == ['success_sem', 'success_low', 'success_high', 'success_n', 'success_errors']
+    measure = make('samples', (), **values).columns[-1]
+    assert (measure.key, measure.heading) == ('measure_brier_score', 'brier score')
 
 
 def test_every_table_keeps_its_word(tmp_path):

@@ -69,7 +69,7 @@ def make(name: str, rows: Iterable[Mapping[str, Any]],
             column is left out.
         values: of each ``for`` of its columns: the values, with their headings if those differ.
     """
-    found = _specifications()[name]
+    found = specifications()[name]
     columns = tuple(_columns(found['columns'], values))
     note = found['note'] if isinstance(found['note'], str) else ' '.join(found['note'])
     return Table(name, found['title'], columns, tuple(
@@ -114,11 +114,12 @@ def _columns(entries: Iterable[Any], values: Mapping[str, Sequence[str] | Mappin
 @functools.cache
 def group_columns() -> tuple[Column, ...]:
     """The columns that name a group of runs."""
-    return tuple(Column(*entry) for entry in _specifications()['group'])
+    return tuple(Column(*entry) for entry in specifications()['group'])
 
 
 @functools.cache
-def _specifications() -> Mapping[str, Any]:
+def specifications() -> Mapping[str, Any]:
+    """What ``tables.yaml`` says of each table."""
     found: Mapping[str, Any] = read_data(Path(__file__).with_name('tables.yaml'))
     return found
 
