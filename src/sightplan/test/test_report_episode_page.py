@@ -78,7 +78,7 @@ def blocks(episode, kind):
 def test_steps_hold_what_was_seen_asked_planned_and_done(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
-    assert made.solved and made.result == 'solved in 2 actions' and made.evidence is None
+    assert made.solved and made.result == 'solved in 2 actions' and made.line['failure'] is None
     assert [step.number for step in made.steps][:2] == [0, 1]
     first = made.steps[0]
     kinds = [block.kind for block in first.blocks]
@@ -115,7 +115,7 @@ def test_wrong_answers_come_first_and_are_marked(tmp_path):
     assert sum(row.wrong for block in blocks(made, 'questions') for row in block.rows) == len(
         line['wrong'])
     assert [step.number for step in made.steps if step.here] == [line['failure']['step']]
-    assert made.evidence['evidence']['answers'][0]['atom'] == 'clear g'
+    assert made.line['failure']['evidence']['answers'][0]['atom'] == 'clear g'
     withheld = next(b for b in blocks(made, 'act') if 'withheld' in b.title)
     assert 'it was legal' in withheld.facts and withheld.good is False
     text = page(made)

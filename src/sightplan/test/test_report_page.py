@@ -379,7 +379,7 @@ def test_no_two_points_share_a_place_whatever_the_groups(tmp_path, drawn):
     results = gather(tmp_path)
     page_of(results)
     assert len(results.groups) == 8
-    places = [(p.row, p.series, p.panel) for p in drawn['cost-seconds']]
+    places = [(p.row, p.series) for p in drawn['cost-seconds']]
     assert len(set(places)) == len(places) == 8
     assert not any('no. ' in place[0] for place in places), 'each has a name of its own'
 

@@ -216,12 +216,6 @@ class EpisodeView:
         """Whether it was; None for one that is not scored."""
         return measures.solved(self.line)
 
-    @property
-    def evidence(self) -> Mapping[str, Any] | None:
-        """Why it failed; None if it did not."""
-        found: Mapping[str, Any] | None = self.line['failure']
-        return found
-
 
 def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
          recorded: RecordedEpisode | None = None, model: str = '', warning: str = '',
@@ -267,9 +261,9 @@ def section(episode: EpisodeView) -> str:
     return render('episode.jinja', e=episode)
 
 
-def page(episode: EpisodeView, title: str = '') -> str:
+def page(episode: EpisodeView) -> str:
     """A page of one episode alone: HTML, self-contained."""
-    return render('alone.html.jinja', title=title or episode.line['id'], section=section(episode))
+    return render('alone.html.jinja', title=episode.line['id'], section=section(episode))
 
 
 # ------------------------------------------------------------------------------------- the bag
@@ -312,18 +306,13 @@ class _Reader:
         elif isinstance(event, BeliefUpdated):
             after_action = (not self._current and not self._waiting and self._done
                             and self._done[-1][2][-1].kind != 'act')
-            block = self._beliefs(event.belief)
-            if block is not None:
-                (self._done[-1][2] if after_action else self._flush()).append(block)
+            blocks = self._done[-1][2] if after_action else self._flush()
+            blocks.append(self._beliefs(event.belief))
         elif isinstance(event, Planned):
             result = event.result
-            solved = result.status.value == 'solved'
-            self._flush().append(Block(
-                'plan', f'plan of {len(result.plan)} actions' if solved else
-                f'no plan: {words(result.status.value)}', result.seconds,
-                texts=(('plan', ' → '.join(map(str, result.plan))),) if result.plan else (),
-                facts=tuple(filter(None, ('from the cache' if result.cached else '',
-                                          result.message))), good=None if solved else False))
+            self._flush().append(_plan(
+                result.status.value, len(result.plan), result.seconds, result.cached,
+                ' → '.join(map(str, result.plan)), result.message))
         elif isinstance(event, Proposed):
             self._observe(event.observation)
             self._flush().append(_proposal(event))
@@ -384,7 +373,7 @@ class _Reader:
         before, self._facts = self._facts, facts
         return _questions(f'{what}{of}', rows, event.seconds, () if facts == before else facts)
 
-    def _beliefs(self, belief: Belief) -> Block | None:
+    def _beliefs(self, belief: Belief) -> Block:
         before, self._belief = self._belief, belief
         if not belief.probabilities:
             return self._state(belief, before)
@@ -424,6 +413,15 @@ class _Reader:
     def _truth(self, atom: Atom, stamp_ns: int) -> bool | None:
         return None if self._recorded.truth is None else self._recorded.truth.holds(
             atom, stamp_ns)
+
+
+def _plan(status: str, length: int | None, took: float, cached: bool, plan: str = '',
+          message: str = '') -> Block:
+    solved = status == 'solved'
+    title = f'plan of {length} actions' if solved else f'no plan: {words(status)}'
+    facts = tuple(filter(None, ('from the cache' if cached else '', message)))
+    return Block('plan', title, took, texts=(('plan', plan),) if plan else (), facts=facts,
+                 good=None if solved else False)
 
 
 def _proposal(event: Proposed) -> Block:
@@ -480,11 +478,8 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
             rows=rows, facts=(f'{len(rows)} wrong; right ones are not kept in the results',),
             good=False))
     for plan in line['plans']:
-        solved = plan['status'] == 'solved'
-        blocks[min(plan['step'], len(actions))].append(Block(
-            'plan', f'plan of {plan["length"]} actions' if solved else
-            f'no plan: {words(plan["status"])}', plan['seconds'],
-            facts=('from the cache',) if plan['cached'] else (), good=None if solved else False))
+        blocks[min(plan['step'], len(actions))].append(_plan(
+            plan['status'], plan['length'], plan['seconds'], plan['cached']))
     if line['unreadable']:
         blocks[-1].append(Block('proposal', 'replies that could not be read', texts=tuple(
             ('reply', _cut(text)) for text in line['unreadable']), good=False))

@@ -13,6 +13,9 @@ from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.report.grouping import grouped
 
+_BEFORE, _AFTER = 4, 3
+"""Actions that are shown around the one of a failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
@@ -143,11 +146,11 @@ def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
     return exact or found
 
 
-def history(line: Mapping[str, Any], around: int | None = None, before: int = 4, after: int = 3,
+def history(line: Mapping[str, Any], around: int | None = None,
             ) -> list[tuple[int, Mapping[str, Any]]]:
     """The numbered actions of an episode around a step; None: all of them."""
     steps = list(enumerate(line['actions']))
     if around is None:
         return steps
     around = min(around, len(steps) - 1)
-    return steps[max(0, around - before):around + after + 1]
+    return steps[max(0, around - _BEFORE):around + _AFTER + 1]

@@ -67,7 +67,6 @@ class Dot:
         high: upper end, likewise.
         n: number of observations.
         published: what a paper reports for the same, None for nothing.
-        panel: panel of the figure, for example a domain.
     """
 
     row: str
@@ -77,7 +76,6 @@ class Dot:
     high: float
     n: int
     published: float | None = None
-    panel: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +117,11 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
     """
     if not points:
         return ''
-    for place, count in Counter((p.row, p.series, p.panel) for p in points).items():
+    for place, count in Counter((p.row, p.series) for p in points).items():
         if count > 1:
             raise ValueError(f'{name}: {count} points are called {place}; they need other names')
     return _plot(name, title, lambda: _dots(points, xlabel, share, log, zero, order), (
-        f'{", ".join(filter(None, (p.panel, p.row, p.series)))} {_number(p.value)}'
+        f'{", ".join(filter(None, (p.row, p.series)))} {_number(p.value)}'
         + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
         + (f', n {p.n}' if p.n else '')
         + (f', published {_number(p.published)}' if p.published is not None else '')
@@ -132,45 +130,42 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
 
 def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool,
           order: Sequence[str]) -> Figure:
-    panels, rows, series = (list(dict.fromkeys(values)) for values in (
-        (p.panel for p in points), (p.row for p in points),
+    rows, series = (list(dict.fromkeys(values)) for values in (
+        (p.row for p in points),
         sorted((p.series for p in points),
                key=lambda one: order.index(one) if one in order else len(order))))
     names, tallest = _row_names(rows)
     spread = min(0.26, 0.72 / len(series))
     height = max(0.16 + 0.115 * len(series), 0.05 + 0.145 * tallest)
-    figure, axes = _figure(1, len(panels), 0.55 + height * len(rows) + 0.25 * bool(series[0]),
-                           sharey=True)
+    figure, axes = _figure(1, 1, 0.55 + height * len(rows) + 0.25 * bool(series[0]))
+    axis = axes[0][0]
     least = min((p.value for p in points if p.value > 0), default=1.0) / 2 if log else -math.inf
-    for axis, panel in zip(axes[0], panels, strict=True):
-        if zero:
-            axis.axvline(0.0, color=_INK, linewidth=0.8)
-        for number, one in enumerate(series):
-            found = [p for p in points if (p.panel, p.series) == (panel, one)]
-            ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
-            xs = [max(p.value, least) for p in found]
-            axis.errorbar(
-                xs, ys, fmt=_marker(number), color=_colour(number), markersize=4.2, elinewidth=1,
-                capsize=0, xerr=_ends(xs, [max(p.low, least) for p in found],
-                                      [p.high for p in found]))
-            hollow = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
-                      for p, y in zip(found, ys, strict=True) if p.published is not None]
-            if hollow:
-                axis.plot(*zip(*hollow, strict=True), linestyle='', marker=_marker(number),
-                          markersize=5.6, markerfacecolor='none',
-                          markeredgecolor=_colour(number), markeredgewidth=0.9)
-        if panel:
-            axis.set_title(panel, loc='left')
-        axis.set_xlabel(xlabel)
-        if share:
-            axis.set_xticks(*_SHARES)
-            axis.set_xlim(-0.02, 1.02)
-        elif log:
-            axis.set_xscale('log')
-        for y in range(1, len(rows)):
-            axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
-        _name_rows(axis, names)
-    for axis in axes[0] if log else ():
+    if zero:
+        axis.axvline(0.0, color=_INK, linewidth=0.8)
+    for number, one in enumerate(series):
+        found = [p for p in points if p.series == one]
+        ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
+        xs = [max(p.value, least) for p in found]
+        axis.errorbar(
+            xs, ys, fmt=_marker(number), color=_colour(number), markersize=4.2, elinewidth=1,
+            capsize=0, xerr=_ends(xs, [max(p.low, least) for p in found],
+                                  [p.high for p in found]))
+        hollow = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
+                  for p, y in zip(found, ys, strict=True) if p.published is not None]
+        if hollow:
+            axis.plot(*zip(*hollow, strict=True), linestyle='', marker=_marker(number),
+                      markersize=5.6, markerfacecolor='none',
+                      markeredgecolor=_colour(number), markeredgewidth=0.9)
+    axis.set_xlabel(xlabel)
+    if share:
+        axis.set_xticks(*_SHARES)
+        axis.set_xlim(-0.02, 1.02)
+    elif log:
+        axis.set_xscale('log')
+    for y in range(1, len(rows)):
+        axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
+    _name_rows(axis, names)
+    if log:
         _plain(axis.xaxis)
     handles = [_handle(_colour(i), _marker(i), one) for i, one in enumerate(series) if one]
     if any(p.published is not None for p in points):
@@ -182,8 +177,10 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
 
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
-           log: bool = True, theory: str = 'theory') -> str:
+           theory: str = 'theory') -> str:
     """Shares over a number, with intervals, and what theory says as thin lines.
+
+    The axis of the number is logarithmic where it spans more than a factor of 8.
 
     Args:
         name: unique in the page, letters, digits and hyphens.
@@ -191,7 +188,6 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         title: what is shown, for readers that see no picture.
         xlabel: of the number.
         ylabel: of the share.
-        log: logarithmic axis of the number, where it spans more than a factor of 8.
         theory: what the thin lines are called.
 
     Returns:
@@ -200,20 +196,20 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
     lines = [line for line in lines if line.points]
     if not lines:
         return ''
-    return _plot(name, title, lambda: _curves(lines, xlabel, ylabel, log, theory), (
+    return _plot(name, title, lambda: _curves(lines, xlabel, ylabel, theory), (
         f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
             f'{_number(y)} at {_number(x)} (n {n})' for x, y, _, _, n in line.points)
         for line in lines))
 
 
-def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory: str) -> Figure:
+def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Figure:
     names = list(dict.fromkeys(line.name for line in lines))
     panels = list(dict.fromkeys(line.panel for line in lines))
     columns = min(2 if len(panels) < 5 else 3, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure, axes = _figure(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
                            sharey=True)
-    places = [_Places(lines, panel, names, log) for panel in panels]
+    places = [_Places(lines, panel, len(names)) for panel in panels]
     for line in lines:
         place, number = panels.index(line.panel), names.index(line.name)
         axis, beside = axes[place // columns][place % columns], places[place].beside
@@ -251,15 +247,14 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
 class _Places:
     """Where points of a panel are drawn: a little beside those of other series at the same x."""
 
-    def __init__(self, lines: Sequence[Curve], panel: str, names: Sequence[str],
-                 log: bool) -> None:
+    def __init__(self, lines: Sequence[Curve], panel: str, names: int) -> None:
         xs = [x for line in lines if line.panel == panel for x, *_ in line.points]
         low, high = min(xs), max(xs)
-        self._middle = (len(names) - 1) / 2
-        self.log = log and low > 0 and high / low > _WIDE
+        self._middle = (names - 1) / 2
+        self.log = low > 0 and high / low > _WIDE
         self._step = (high / low) ** _BESIDE if self.log else _BESIDE * (
             (high - low) or max(abs(high), 1.0))
-        self.limits = (self.beside(low, -2), self.beside(high, len(names) + 1))
+        self.limits = (self.beside(low, -2), self.beside(high, names + 1))
 
     def beside(self, x: float, number: float) -> float:
         """The place of a point of the series of this number."""
