@@ -128,6 +128,9 @@ def _bin(values: list[float]) -> list[float]:
 _Bin = Annotated[list[Number], Field(min_length=3, max_length=3), pydantic.AfterValidator(_bin)]
 """Number of probabilities, their sum, and how many of their atoms are true."""
 
+_Beliefs = (Annotated[list[_Bin], Field(max_length=0)]
+            | Annotated[list[_Bin], Field(min_length=BELIEF_BINS, max_length=BELIEF_BINS)])
+
 _Wrong = Annotated[tuple[Text, Text, Text, Count, Text, Stamp, bool | None], Field(strict=False)]
 """Purpose, atom, answer, number of actions before, image, its stamp [ns], truth."""
 
@@ -149,47 +152,25 @@ class SampleLine(Shape):
     seconds: Number
 
 
-class EpisodeLine(SampleLine):
-    """A finished episode, see ``metrics.scorer.EpisodeScorer.result``."""
+_TEXTS = ('stop', 'message', 'problem', 'privileged')
+_COUNTS = (
+    'privileged_facts', 'steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive',
+    'invalid', 'remaining', 'actions_right', 'actions_counted', 'observations', 'questions',
+    'repaired')
 
-    stop: Text
-    message: Text
-    problem: Text
-    max_actions: Count | None
-    optimal_length: Count | None
-    stop_at_goal: bool
-    privileged: Text
-    privileged_facts: Count
-    failure_probability: Number
-    steps: Count
-    executed: Count
-    rejected: Count
-    withheld: Count
-    withheld_true_positive: Count
-    invalid: Count
-    remaining: Count
-    actions_right: Count
-    actions_counted: Count
-    observations: Count
-    questions: Count
-    repaired: Count
-    plans: list[_Plan]
-    actions: list[_Action]
-    predicates: dict[Text, dict[Text, _Counts]]
-    enumerations: list[bool]
-    enumerated_at: list[Count]
-    checks: dict[Text, dict[Text, Count]]
-    timings_s: dict[Text, Number]
-    wrong: list[_Wrong]
-    proposals: dict[Text, Count]
-    prompts: dict[Text, Count]
-    unreadable: list[Text]
-    beliefs: (Annotated[list[_Bin], Field(max_length=0)]
-              | Annotated[list[_Bin], Field(min_length=BELIEF_BINS, max_length=BELIEF_BINS)])
-    failure: _Failure | None
-    last_observation: _Seen | None
-    goal_unmet: list[_Unmet]
-    bag: Path | None = None
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(_TEXTS, Text), **dict.fromkeys(_COUNTS, Count),
+    'max_actions': Count | None, 'optimal_length': Count | None, 'stop_at_goal': bool,
+    'failure_probability': Number, 'plans': list[_Plan], 'actions': list[_Action],
+    'predicates': dict[Text, dict[Text, _Counts]], 'enumerations': list[bool],
+    'enumerated_at': list[Count], 'checks': dict[Text, dict[Text, Count]],
+    'timings_s': dict[Text, Number], 'wrong': list[_Wrong], 'proposals': dict[Text, Count],
+    'prompts': dict[Text, Count], 'unreadable': list[Text], 'beliefs': _Beliefs,
+    'failure': _Failure | None, 'last_observation': _Seen | None, 'goal_unmet': list[_Unmet],
+    'bag': (Path | None, None)}
+
+EpisodeLine = pydantic.create_model('EpisodeLine', __base__=SampleLine, **_FIELDS)
+"""A finished episode, see ``metrics.scorer.EpisodeScorer.result``."""
 
 
 class _Named(Shape):
