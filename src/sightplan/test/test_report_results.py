@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from report_cases import identity, line, write_index, write_run
+from report_cases import identity, line, sample, write_index, write_run
 from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore
@@ -169,6 +169,14 @@ def test_junk_in_any_field_breaks_no_table(tmp_path, field, junk):
     results = gather(write_run(tmp_path, [line(0), {**line(1), field: junk}]))
     assert 1 <= sum(len(run.lines) for run in results.runs) <= 2
     assert make_tables(results)
+
+
+def test_samples_of_a_suite_that_is_gone_are_named_and_the_rest_is_used(tmp_path):
+    write_run(tmp_path / 'episodes', [line(0)])
+    write_run(tmp_path / 'eyes', [sample(0)], suite='gone', method='ask', model='eyes@1')
+    results = gather(tmp_path)
+    assert [run.name for run in results.runs] == ['episodes'] and make_tables(results)
+    assert "eyes: its suite 'gone' is not there" in results.warnings[0]
 
 
 def test_every_line_that_the_scorer_writes_has_its_shape():

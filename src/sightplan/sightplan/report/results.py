@@ -325,12 +325,15 @@ class Group(Named):
     @cached_property
     def summaries(self) -> Mapping[str, Mapping[str, Any]]:
         """Scores by split, see ``runs.summarise``."""
+        if len(self.splits) == 1:
+            return {self.splits[0]: self.summary}
         return {split: summarise(lines, self.suite) for split, lines in self.by_split.items()}
 
     @cached_property
     def summary(self) -> Mapping[str, Any]:
         """Scores of all items."""
-        return summarise(self.lines, self.suite)
+        return (self.runs[0].summary if len(self.runs) == 1 else
+                summarise(self.lines, self.suite))
 
     @property
     def suite(self) -> Suite | None:
@@ -542,7 +545,13 @@ class _Reader:
             return
         info, lines = self._info(folder), self._lines(folder / EPISODES)
         if lines and info:
-            self.runs[key] = _run_of(folder, info, lines, labels, planned)
+            run = _run_of(folder, info, lines, labels, planned)
+            if run.kind == SAMPLE and run.suite is None:
+                self.warnings.append(
+                    f'{folder}: its suite {info["identity"].get("suite")!r} is not there, so that '
+                    f'its samples cannot be scored; left out; install the suite')
+            else:
+                self.runs[key] = run
         elif not lines:
             self.waiting[key] = planned
             self.warnings.append(f'{folder}: has no finished episode yet; left out')
