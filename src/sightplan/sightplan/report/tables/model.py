@@ -21,6 +21,7 @@ are floating-point numbers, too."""
 
 
 _MOST_COUNT = 2 ** 63
+_TABLES = Path(__file__).with_name('tables.yaml')
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +60,18 @@ class Table:
     note: str
 
 
-def make(name: str, rows: Iterable[Mapping[str, Any]],
+def make(name: str, rows: Iterable[Mapping[str, Any]], file: Path = _TABLES,
          **values: Sequence[str] | Mapping[str, str]) -> Table:
-    """A table of ``tables.yaml``.
+    """A table of ``tables.yaml``, or of a suite's file of the same form.
 
     Args:
         name: of the table there.
         rows: cells by key; what is missing, or not of its column's kind, is None, and what has no
             column is left out.
+        file: that has its title, columns and note.
         values: of each ``for`` of its columns: the values, with their headings if those differ.
     """
-    found = specifications()[name]
+    found = specifications(file)[name]
     columns = tuple(_columns(found['columns'], values))
     note = found['note'] if isinstance(found['note'], str) else ' '.join(found['note'])
     return Table(name, found['title'], columns, tuple(
@@ -118,9 +120,9 @@ def group_columns() -> tuple[Column, ...]:
 
 
 @functools.cache
-def specifications() -> Mapping[str, Any]:
-    """What ``tables.yaml`` says of each table."""
-    found: Mapping[str, Any] = read_data(Path(__file__).with_name('tables.yaml'))
+def specifications(file: Path = _TABLES) -> Mapping[str, Any]:
+    """What a file such as ``tables.yaml`` says of each table."""
+    found: Mapping[str, Any] = read_data(file)
     return found
 
 
