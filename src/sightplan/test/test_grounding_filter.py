@@ -365,7 +365,7 @@ def test_effects_that_are_not_reliable_branch_within_what_is_possible():
     problem = domain.split_problems('small')[0]
     model = domain.model(problem)
     rates = dataclasses.replace(ObservationModel.default(), actions={'open': ActionReliability(
-        0.9, 0.1, 0.0, {('isopen', True): 0.7})})
+        0.9, 0.1, 0.0, {'isopen +': 0.7})})
     chosen = Estimator(domain, problem, observation_model=rates,
                        settings=EstimatorSettings(k=64))
     tracked = BeliefFilter(chosen, model)

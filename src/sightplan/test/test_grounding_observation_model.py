@@ -127,7 +127,7 @@ def full_model() -> ObservationModel:
     return ObservationModel(
         {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
         AnswerRates(0.85), {'moveblock': ActionReliability(
-            0.9, 0.06, 0.04, {('on', True): 0.99, ('clear', False): 0.98}, 120.0)},
+            0.9, 0.06, 0.04, {'on +': 0.99, 'clear -': 0.98}, 120.0)},
         rejection=0.02, model='m', questions_sha256='q', prompt='ground@0a1b',
         domain='blocksworld', learned='labels', answers=230, problems=('0123456789ab',))
 
@@ -150,7 +150,8 @@ def test_the_file_gives_back_what_was_written(tmp_path) -> None:
     ({'learned': 'guess'}, "learned = 'guess'"),
     ({'problems': 'x'}, "problems = 'x'"),
     ({'rejection': 0}, 'rejection = 0'),
-    ({'predicates': {'on': {}}}, 'predicates.on.yes_true is missing'),
+    ({'predicates': {'on': {'yes': 0.9}}}, 'predicates.on.yes is unknown'),
+    ({'other': {'platt': {'slope': 1.0}}}, 'other.platt.intercept is missing'),
     ({'predicates': {'on': 3}}, 'predicates.on = 3'),
     ({'other': {'yes_true': True}}, 'other.yes_true = True'),
     ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0, 'n': 0, 'effects': {}}},

@@ -622,7 +622,7 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
         fractions = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
                   for kind in ('success', 'no_op', 'slip')}
         learned[name] = ActionReliability(**fractions, n=n, effects={
-            (predicate, value): clip(_smooth(held, total, 0.95, 2.0))
+            f'{predicate} {"+" if value else "-"}': clip(_smooth(held, total, 0.95, 2.0))
             for (action, predicate, value), (held, total) in sorted(effects.items())
             if action == name and held < total})
     return dataclasses.replace(
