@@ -28,7 +28,7 @@ from sightplan.vlm.api import (  # noqa: E402
     TextRequest,
     YesNoReply,
     YesNoRequest,
-    backend_generates,
+    backend_class,
     backend_settings,
     make_backend,
 )
@@ -519,7 +519,7 @@ def test_chosen_by_name(folders: Any) -> None:
     name, _, kind = made.model.partition(' ')
     assert name.startswith('llava@') and len(name) == 27 and kind == 'bfloat16'
     assert made.generates and made.needs_pixels and not made.needs_truth
-    assert backend_generates('transformers')
+    assert backend_class('transformers').generates
     replies = made.answer(request())
     assert all(reply.p_yes is not None and 0.0 <= reply.p_yes <= 1.0 for reply in replies)
 

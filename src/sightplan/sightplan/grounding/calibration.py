@@ -23,6 +23,7 @@ from sightplan.grounding.observation_model import (
     LOW,
     ActionReliability,
     AnswerRates,
+    Learned,
     ObservationModel,
     Platt,
     clip,
@@ -399,7 +400,7 @@ def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
     return counts
 
 
-def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: str,
+def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: Learned,
            separate: bool = False) -> AnswerRates:
     """Smoothed rates; ``separate``: unreadable answers depend on the truth."""
     counts, default = _counts(answers, weights), AnswerRates()
@@ -423,7 +424,7 @@ def _log_likelihood(rates: AnswerRates, answers: Sequence[LoggedAnswer], weights
 
 
 def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
-                      learned: str) -> list[PredicateReport]:
+                      learned: Learned) -> list[PredicateReport]:
     rows_of = _by_predicate(answers)
     pairs = {predicate: _pairs([answers[i] for i in rows], weights[rows])
              for predicate, rows in rows_of.items()}
@@ -440,7 +441,7 @@ def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
 
 
 def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: Floats,
-                     learned: str, repeat: float, pairs: int) -> PredicateReport:
+                     learned: Learned, repeat: float, pairs: int) -> PredicateReport:
     """Choose between the defaults, rates, and rates with truth-dependent unreadability."""
     folds = _folds(answers)
     n_folds = int(folds.max()) + 1

@@ -63,11 +63,13 @@ def validated(kind: type[M], data: Any, where: Path | str) -> M:
         raise InputError(f'{where}: {error}; write plain texts, numbers, lists and mappings'
                          ) from error
     except pydantic.ValidationError as error:
-        found = [_wrong(item, kind) for item in error.errors(include_url=False)]
-        raise InputError('\n'.join(f'{where}: {text}' for text in found)) from error
+        raise InputError('\n'.join(f'{where}: {_wrong(item, kind)}' for item in error.errors(
+            include_url=False))) from error
 
 
-_adapter = functools.cache(pydantic.TypeAdapter)
+@functools.cache
+def _adapter(kind: Any) -> Any:
+    return pydantic.TypeAdapter(kind)
 
 
 def _wrong(item: Any, kind: type) -> str:
@@ -76,7 +78,8 @@ def _wrong(item: Any, kind: type) -> str:
     if item['type'] == 'missing':
         return f'{place} is missing (add it)'
     if item['type'] in ('extra_forbidden', 'unexpected_keyword_argument'):
-        fields = getattr(kind, 'model_fields', None) or getattr(kind, '__dataclass_fields__', ())
+        fields: Any = getattr(kind, 'model_fields', None) or getattr(
+            kind, '__dataclass_fields__', ())
         known = f' (known: {", ".join(fields)})' if len(item['loc']) == 1 else ''
         return f'{place} is unknown{known}; remove it, or correct its name'
     value, reason = repr(item['input']), item['msg'].removeprefix('Value error, ')
