@@ -299,7 +299,7 @@ class Domain:
         return self.prompts.became(name, what)
 
     def planning_prompt(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
-                        told: Mapping[Atom, bool] | None = None,
+                        privileged_facts: Mapping[Atom, bool] | None = None,
                         stops_at_goal: bool = False) -> PlanningPrompt:
         """What a vision-language model is given to plan from, but for the picture.
 
@@ -309,14 +309,15 @@ class Domain:
             name: of the prompt, for example ``plan`` or ``action_cot``.
             problem: objects and goal.
             history: earlier steps, in order.
-            told: facts that a suite grants as privileged information.
+            privileged_facts: those that a suite grants.
             stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
                 asked to say when it is reached.
 
         Raises:
             InputError: there is no such prompt.
         """
-        return self.prompts.planning(name, problem, history, told or {}, stops_at_goal)
+        return self.prompts.planning(name, problem, history, privileged_facts or {},
+                                     stops_at_goal)
 
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence (line) for each object with goal facts."""

@@ -48,7 +48,7 @@ class MemoryOf(enum.Enum):
 
     FAILED: the action was sent and refused.
     WITHHELD: it was called off, because a precondition was judged not to hold.
-    UNOBSERVED: it was sent and refused, and of what it needs not all could be seen, or was told.
+    UNOBSERVED: it was sent and refused, and of what it needs not all was in view or provided.
     """
 
     FAILED = 'failed'
@@ -57,7 +57,7 @@ class MemoryOf(enum.Enum):
 
 
 class Became(enum.Enum):
-    """What became of a proposal, told with the next prompt; the values are keys of templates.
+    """What became of a proposal, said with the next prompt; the values are keys of templates.
 
     EXECUTED: it was carried out.
     REJECTED: it was sent and refused.
@@ -169,8 +169,8 @@ class ActionWords(Record):
         return text
 
 
-class ToldFacts(Record):
-    """Which of the privileged facts are put in words for a model that plans.
+class FactsInWords(Record):
+    """Which privileged facts are put in words for a model that plans.
 
     Attributes:
         predicates: their predicates; None: all.
@@ -193,7 +193,7 @@ class _Words(Record):
     actions: dict[str, ActionWords]
     facts: dict[str, str] = pydantic.Field(default={})
     negated_facts: dict[str, str] = pydantic.Field(default={})
-    told: ToldFacts = ToldFacts()
+    privileged_facts: FactsInWords = FactsInWords()
 
     def check(self, path: Path, schema: Schema) -> None:
         """Check that it fits the vocabulary.
@@ -202,7 +202,8 @@ class _Words(Record):
             DomainError: it does not; names file, field and what is known.
         """
         check_names(path, 'actions', self.actions, schema.actions)
-        check_names(path, 'told.predicates', self.told.predicates or (), schema.predicates)
+        check_names(path, 'privileged_facts.predicates', self.privileged_facts.predicates or (),
+                    schema.predicates)
         for name, action in schema.actions.items():
             if name not in self.actions:
                 raise DomainError(f'{path}:1: actions: nothing about {name} (describe it)')
@@ -296,7 +297,7 @@ class Prompts:
         return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
 
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep],
-                 told: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
+                 privileged_facts: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
         """What a model is given to plan from; see ``Domain.planning_prompt``."""
         template = self._template(name, _PlanningTemplate)
 
@@ -304,8 +305,8 @@ class Prompts:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
         objects = {**problem.objects, **self._schema.constants}
-        known = [self._fact(atom, holds) for atom, holds in told.items()
-                 if self._words.told.covers(atom, holds)]
+        known = [self._fact(atom, holds) for atom, holds in privileged_facts.items()
+                 if self._words.privileged_facts.covers(atom, holds)]
         values = {
             'environment': self._words.environment,
             'actions': '\n\n'.join(_fill(template.action, {
@@ -319,7 +320,8 @@ class Prompts:
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]),
             'goal': self._wording.goal_text(problem),
-            'told': _fill(template.told, {'facts': listed(known)}) if known else '',
+            'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
+                                 if known else ''),
             'history': '\n'.join(
                 _fill(template.step, {'number': str(number),
                                       'action': step.action or template.no_action,
@@ -403,7 +405,8 @@ class _QuestionTemplate(_Template):
         return text
 
 
-_SCENE = ('environment', 'actions', 'objects', 'goal', 'told', 'history', 'done')
+_SCENE = ('environment', 'actions', 'objects', 'goal', 'privileged_facts',
+          'history', 'done')
 _Scene = Annotated[_Free, _known(*_SCENE)]
 _Allowed = Annotated[_Free, _known('known')]
 _Misfit = Annotated[_Free, _known('name', 'type', 'known')]
@@ -433,7 +436,7 @@ class _PlanningTemplate(_Template):
                                     'effects')]
     object: Annotated[_Free, _known('name', 'words')]
     item: Annotated[_Free, _known('text')]
-    told: Annotated[_Free, _known('facts')]
+    privileged_facts: Annotated[_Free, _known('facts')]
     step: Annotated[_Free, _known('number', 'action', 'outcome')]
     no_history: _Text
     no_action: _Text

@@ -214,7 +214,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
         most_images: of these, learn from so many at most, those with the most answers.
         most_iterations: limit.
         tolerance: see above [nats per image].
-        progress: is told image, number of images and, after an iteration, the log evidence.
+        progress: called with image, number of images and, after an iteration, the log evidence.
 
     Raises:
         InputError: there are no answers, or an atom does not fit the domain.

@@ -41,7 +41,7 @@ from sightplan.grounding.theory import Acyclic, Group
 from sightplan.model import Atom, DomainError, Problem, State, check_settings
 
 Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it, and how much there is."""
+"""Called with what is done, how much of it, and how much there is."""
 
 _CHUNK = 4_000_000
 _MAX_ATOMS = 700
@@ -375,7 +375,7 @@ def learn(domain: Domain, splits: Sequence[str], settings: RolloutSettings | Non
         domain: whose model and problems are used.
         splits: whose problems are drawn.
         settings: how states are drawn.
-        progress: is told how it goes.
+        progress: see ``Progress``.
 
     Raises:
         InputError: a setting is out of bounds, or a split is unknown.

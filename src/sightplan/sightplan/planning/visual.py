@@ -73,8 +73,8 @@ class BackendVisualPlanner(BackendUser):
         problem = task.problem
         domain = self._domain or load_domain(
             problem.domain, domain_pddl=problem.domain_pddl or None)
-        prompt = domain.planning_prompt(task.prompt, problem, task.history, observation.told,
-                                        task.stops_at_goal)
+        prompt = domain.planning_prompt(task.prompt, problem, task.history,
+                                        observation.privileged_facts, task.stops_at_goal)
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
         reply = self._backend.generate(TextRequest(

@@ -381,8 +381,8 @@ class _Reader:
             uri, width, height = _small(image)
             picture = Picture(uri, key, f'{observation.stamp_ns / 1e9:.2f} s', width, height)
         told = tuple(('true' if holds else 'false', ' · '.join(
-            str(atom) for atom, said in observation.told.items() if said is holds))
-            for holds in (True, False) if holds in observation.told.values())
+            str(atom) for atom, said in observation.privileged_facts.items() if said is holds))
+            for holds in (True, False) if holds in observation.privileged_facts.values())
         if picture is not None or told:
             self._waiting.append(Block('look', 'look', picture=picture, texts=told))
 

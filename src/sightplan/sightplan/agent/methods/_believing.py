@@ -87,7 +87,7 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
 def hide_unseen(belief: BeliefFilter, look: Observation) -> None:
     """Say, of the first look of an episode, what was out of view."""
     belief.hide(atom for atom in belief.atoms
-                if not look.in_view(atom) and atom not in look.told)
+                if not look.in_view(atom) and atom not in look.privileged_facts)
 
 
 class BelievingPolicy:
@@ -214,12 +214,12 @@ class BelievingPolicy:
     # --- looking and asking ---------------------------------------------------------------------
 
     def _look(self, context: Context) -> None:
-        """Take a new picture, and what is told with it; who asks nothing looks for that alone."""
+        """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                self._filter.look(self._observation.image_id)
-            self._filter.tell(self._observation.told)
+                self._filter.observe(self._observation.image_id)
+            self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,

@@ -42,7 +42,7 @@ class Policy(ground.Policy):
     def _correct(self, context: Context, look: Observation, answers: Sequence[Answer]) -> None:
         """Replace the belief by the most probable possible state.
 
-        What is out of view and was told is certain; what was believed of it earlier counts as
+        What is out of view and was provided is certain; what was believed of it earlier counts as
         an answer; of what is not known at all the constraints alone decide.
 
         Raises:
@@ -53,8 +53,8 @@ class Policy(ground.Policy):
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in self._belief.items() if atom in self._worth
-                     and not look.in_view(atom) and atom not in look.told]
-        estimate = self._estimators.get(context).estimate(evidence, look.told)
+                     and not look.in_view(atom) and atom not in look.privileged_facts]
+        estimate = self._estimators.get(context).estimate(evidence, look.privileged_facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)

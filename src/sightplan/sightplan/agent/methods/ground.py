@@ -6,10 +6,10 @@ mismatch. Where the reference implementation is known to be wrong this does the 
 ``suites/viplan/README.md`` lists every deviation.
 
 Questions are only about atoms that may hold (``Domain.worth_asking``) and, where the world says
-what is in view, whose objects all are. What is hidden is taken from what was told, else from what
-was seen or done earlier, else for false: with that a hidden precondition is compared, and a plan
-made. A hidden effect is assumed, as in the reference implementation: what the look after an action
-tells of it is not heeded, but the look before the next one tells it again.
+what is in view, whose objects all are. What is hidden is taken from privileged facts, else from
+what was seen or done earlier, else for false: with that a hidden precondition is compared, and a
+plan made. A hidden effect is assumed, as in the reference implementation: privileged facts of the
+observation after an action are not heeded, but those before the next one are.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ class Policy:
     def _look(self, context: Context) -> Observation:
         """Take a look, and in what it tells of what is out of view."""
         look = context.observe()
-        if look.told:
-            self._belief.update(look.told)
-            for atom in look.told:
+        if look.privileged_facts:
+            self._belief.update(look.privileged_facts)
+            for atom in look.privileged_facts:
                 self._probabilities.pop(atom, None)
             context.believe(self._state(), self._probabilities)
         return look

@@ -6,7 +6,7 @@ what became of the attempt; until an action is carried out, which makes another 
 
 An action that was called off for what is out of view, while all answers were as expected, leaves
 no memory: nothing is wrong with the answers. One that was refused may have been so for something
-unobserved only if there was something of which nothing is known: neither asked nor told.
+unobserved only if there was something of which nothing is known: neither asked nor provided.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Policy(ground.Policy):
             if all(said.get(literal.atom, literal.positive) == literal.positive
                    for literal in needed):
                 return ''  # it was not because of these answers
-        elif any(literal.atom in self._worth and literal.atom not in look.told
+        elif any(literal.atom in self._worth and literal.atom not in look.privileged_facts
                  and not look.in_view(literal.atom) for literal in needed):
             outcome = MemoryOf.UNOBSERVED
         pairs = [(context.domain.question(atom).text, 'Yes' if value else 'No')

@@ -175,7 +175,7 @@ class SharedPrefix:
         self._window_unsure = kinds is None and window is not None
         self._positioned = [m for m in model.modules() if hasattr(m, 'rope_deltas')]
         self._head: Any = model.get_output_embeddings()
-        """What makes logits of hidden states; None where it cannot be told what to make."""
+        """What makes logits of hidden states; None where it takes no fewer tokens."""
         self._device = model.get_input_embeddings().weight.device
         self._dtype = model.get_input_embeddings().weight.dtype
         if not self._dtype.is_floating_point:
@@ -524,7 +524,7 @@ class SharedPrefix:
             rows: batch size.
             width: tokens in a row.
             prefix: tokens of the shared prompt.
-            kept: tokens whose logits are wanted; without a head to be told, all are made.
+            kept: tokens whose logits are wanted; without a known head all are made.
             grown: tokens that each row's own keys and values will hold (0: thrown away).
         """
         text, size = self._text, self._dtype.itemsize
@@ -733,7 +733,7 @@ class SharedPrefix:
             limit: most tokens of a continuation.
             stop: ids that end one.
             groups: tokens whose probabilities are summed, at each place.
-            done: told the tokens so far, whether to end.
+            done: given the tokens so far, whether to end.
             deadline: by ``time.monotonic()`` [s].
 
         Raises:
@@ -871,7 +871,7 @@ class SharedPrefix:
 
 
 class _Watch(StoppingCriteria):  # type: ignore[misc]
-    """Ends ``generate`` at a deadline or at an end told by the tokens; reads probabilities."""
+    """Ends ``generate`` at a deadline or where ``done`` says so; reads probabilities."""
 
     def __init__(self, engine: SharedPrefix, groups: Sequence[Sequence[int]], length: int,
                  done: Callable[[list[int]], bool] | None, deadline: float) -> None:
