@@ -225,6 +225,7 @@ class Prompts:
 
     Attributes:
         actions: what a model is told about each action, in the order of the domain file.
+        names: of the prompts.
 
     Raises:
         DomainError: a file is missing or wrong; names file and key.
@@ -247,11 +248,7 @@ class Prompts:
             if template is not None:
                 self._templates[name] = template
                 self._sha256[name] = _digest({*files, *words})
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the prompts."""
-        return tuple(self._templates)
+        self.names = tuple(self._templates)
 
     def sha256(self, name: str) -> str:
         """Hash of the files a prompt is made from, first 12 hex digits.
@@ -263,7 +260,15 @@ class Prompts:
         return self._sha256[name]
 
     def grounding(self, name: str, memory: str = '') -> GroundingPrompt:
-        """The words around yes/no questions; see ``Domain.grounding_prompt``."""
+        """The words around yes/no questions.
+
+        Args:
+            name: of the prompt, for example ``ground`` or ``ground_cot``.
+            memory: text about an earlier attempt, put before the questions; '' for none.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
         template = self._template(name, _QuestionTemplate)
         values = {'environment': self._words.environment, 'memory': memory}
         system, before, after = (_compose(text, values) for text in template.around)
@@ -276,7 +281,17 @@ class Prompts:
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
-        """What is said about an earlier attempt; see ``Domain.memory``."""
+        """What is said about an earlier attempt, for ``grounding``.
+
+        Args:
+            name: of the prompt, for example ``ground_mem``.
+            outcome: what became of the attempt.
+            action: what was attempted.
+            pairs: questions that were asked before it, and the answers.
+
+        Raises:
+            InputError: there is no such prompt, or it has no words for a memory.
+        """
         memory = self._template(name, _QuestionTemplate).memory
         if memory is None:
             raise InputError(f'prompt {name!r} has no words for a memory')
@@ -293,19 +308,40 @@ class Prompts:
         return _fill(words.phrase, names)
 
     def became(self, name: str, what: Became) -> str:
-        """What became of a proposal; see ``Domain.became``."""
+        """What became of a proposal that was ``EXECUTED`` or ``REJECTED``, for ``PastStep``.
+
+        The words of the others have placeholders, which ``PlanningPrompt.became`` fills.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
         return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
 
-    def planning(self, name: str, problem: Problem, history: Sequence[PastStep],
-                 privileged_facts: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
-        """What a model is given to plan from; see ``Domain.planning_prompt``."""
+    def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
+                 privileged_facts: Mapping[Atom, bool] | None = None,
+                 stops_at_goal: bool = False) -> PlanningPrompt:
+        """What a model is given to plan from, but for the picture.
+
+        Nothing of the problem's initial state is in it.
+
+        Args:
+            name: of the prompt, for example ``plan`` or ``action_cot``.
+            problem: objects and goal.
+            history: earlier steps, in order.
+            privileged_facts: those that a suite grants.
+            stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
+                asked to say when it is reached.
+
+        Raises:
+            InputError: there is no such prompt.
+        """
         template = self._template(name, _PlanningTemplate)
 
         def listed(items: Sequence[str]) -> str:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
         objects = {**problem.objects, **self._schema.constants}
-        known = [self._fact(atom, holds) for atom, holds in privileged_facts.items()
+        known = [self._fact(atom, holds) for atom, holds in (privileged_facts or {}).items()
                  if self._words.privileged_facts.covers(atom, holds)]
         values = {
             'environment': self._words.environment,
