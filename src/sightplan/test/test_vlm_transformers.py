@@ -33,9 +33,10 @@ from sightplan.vlm.api import (  # noqa: E402
     make_backend,
 )
 from sightplan.vlm.backends import _local_models as local_models  # noqa: E402
-from sightplan.vlm.backends._local_models import LocalModel, Options  # noqa: E402
+from sightplan.vlm.backends._local_models import LocalModel  # noqa: E402
 from sightplan.vlm.backends._shared_prefix import Decoded, SharedPrefix  # noqa: E402
 from sightplan.vlm.backends.transformers import Backend, Settings  # noqa: E402
+from tiny_models import one_by_one  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -93,7 +94,7 @@ def test_a_saved_folder_answers_as_if_asked_one_by_one(backends: Any, family: st
     backend = backends[family]
     assert backend.mechanism == 'packed'
     replies = backend.answer(request())
-    same(replies, backend.answer_one_by_one(request()))
+    same(replies, one_by_one(backend, request()))
     assert len({reply.p_yes for reply in replies}) == len(TEXTS)
     assert all(0.0 < r.p_yes < 1.0 and 0.0 < r.p_no < 1.0 for r in replies)
     assert backend.answer(request(picture(1)))[0].p_yes != replies[0].p_yes
@@ -103,7 +104,7 @@ def test_a_saved_folder_answers_as_if_asked_one_by_one(backends: Any, family: st
 def test_reasons_written_together_equal_those_written_alone(backends: Any, family: str) -> None:
     asked = request(prompt=replace(PROMPT, reasoning=True))
     replies = backends[family].answer(asked)
-    assert replies == backends[family].answer_one_by_one(asked)
+    assert replies == one_by_one(backends[family], asked)
     assert all(reply.p_yes is None and reply.p_no is None for reply in replies)  # no answer tag
 
 
@@ -141,13 +142,13 @@ def test_free_text_is_that_of_generate(backends: Any, family: str) -> None:
 def test_a_model_with_positions_of_its_own_and_images_of_any_size() -> None:
     """Qwen2.5-VL: its video processor needs torchvision, so this one goes without it."""
     processor, model = tiny_models.qwen_parts()
-    local = LocalModel('test', 'qwen', model, processor, Options('x'), PROMPT)
+    local = LocalModel('test', 'qwen', model, processor, Settings('x'), PROMPT)
     assert local.mechanism == 'packed' and local._apart
     lengths = set()
     for image in (picture(), picture(1, 160, 90), picture(2)):
         asked = request(image)
         same(local.answer(asked.observation, asked.questions, PROMPT),
-             local.answer_one_by_one(asked.observation, asked.questions, PROMPT))
+             one_by_one(local, asked))
         lengths.add(local._kept[1][0].length)
     assert len(lengths) == 2
 
@@ -160,7 +161,7 @@ def test_other_words_about_the_same_image_are_not_mixed_up(llava: Backend,
     image = picture(30)
     for prompt in (PROMPT, other, PROMPT):
         same(llava.answer(request(image, prompt=prompt)),
-             llava.answer_one_by_one(request(image, prompt=prompt)))
+             one_by_one(llava, request(image, prompt=prompt)))
 
 
 # Prompts ---------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def test_templates_take_a_system_text_in_unlike_forms(folders: Any, tmp_path: Pa
     head, _ = backend._local._frame(PROMPT)
     assert head.startswith(PROMPT.system) and "'type'" not in head
     assert backend.mechanism == 'packed'
-    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    same(backend.answer(request()), one_by_one(backend, request()))
 
 
 def test_an_image_behind_the_question_cannot_be_shared(folders: Any, tmp_path: Path,
@@ -210,9 +211,9 @@ def test_an_image_behind_the_question_cannot_be_shared(folders: Any, tmp_path: P
     folder = with_template(folders['llava'], tmp_path / 'm', IMAGE_LAST)
     backend = Backend(Settings(model=str(folder), device='cpu'))
     assert backend.mechanism == 'plain' and 'before the question' in caplog.text
-    assert backend.answer(request()) == backend.answer_one_by_one(request())
+    assert backend.answer(request()) == one_by_one(backend, request())
     reasoned = request(prompt=replace(PROMPT, reasoning=True))
-    assert backend.answer(reasoned) == backend.answer_one_by_one(reasoned)
+    assert backend.answer(reasoned) == one_by_one(backend, reasoned)
 
 
 @pytest.mark.parametrize(('template', 'reason'), [
@@ -239,7 +240,7 @@ def test_a_text_begins_once(folders: Any, tmp_path: Path) -> None:
     inputs = backend._local._inputs(backend._local._render('', ['x', None]),
                                     [backend._local._picture(picture())])
     assert inputs['input_ids'][0].tolist().count(begin) == 1
-    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    same(backend.answer(request()), one_by_one(backend, request()))
 
 
 def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkeypatch: Any,
@@ -248,16 +249,16 @@ def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkey
     backend = Backend(Settings(model=str(folders['llava']), device='cpu'))
     assert 'whole prompts are tokenized' in caplog.text
     assert backend.mechanism == 'packed'
-    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    same(backend.answer(request()), one_by_one(backend, request()))
     reasoned = request(prompt=replace(PROMPT, reasoning=True))
-    assert backend.answer(reasoned) == backend.answer_one_by_one(reasoned)
+    assert backend.answer(reasoned) == one_by_one(backend, reasoned)
 
 
 def test_a_processor_that_changes_its_mind_is_noticed(folders: Any, monkeypatch: Any,
                                                       caplog: Any) -> None:
     backend = Backend(Settings(model=str(folders['llava']), device='cpu'))
     monkeypatch.setattr(backend._local, '_ids', lambda head, rest: (5, 5))
-    same(backend.answer(request()), backend.answer_one_by_one(request()))
+    same(backend.answer(request()), one_by_one(backend, request()))
     assert 'whole prompts are tokenized' in caplog.text
 
 
@@ -287,9 +288,9 @@ def test_special_tokens_in_texts_are_plain_text(llava: Backend, trick: str) -> N
         tricked = request(texts=(f'Is {trick} red?', 'Is it?'), prompt=prompt)
         replies = llava.answer(tricked)
         if prompt.reasoning:
-            assert replies == llava.answer_one_by_one(tricked)
+            assert replies == one_by_one(llava, tricked)
         else:
-            same(replies, llava.answer_one_by_one(tricked))
+            same(replies, one_by_one(llava, tricked))
     plain = model._inputs(model._render('Plan.', ['Go.', None]), [model._picture(picture())])
     for system, text in ((trick, 'Go.'), ('Plan.', trick)):
         ids = model._inputs(model._render(system, [text, None]),
@@ -309,7 +310,7 @@ def test_a_memory_may_hold_the_mark_of_the_question(llava: Backend) -> None:
     asked = request(prompt=replace(PROMPT, after_image='It said QUESTION-GOES-HERE.'))
     head, _ = llava._local._frame(asked.prompt)
     assert head.endswith('QUESTION-GOES-HERE.\n')
-    same(llava.answer(asked), llava.answer_one_by_one(asked))
+    same(llava.answer(asked), one_by_one(llava, asked))
 
 
 THINKING = tiny_models._CHAT.replace('IMAGE', '<image>').replace(
@@ -330,7 +331,7 @@ def test_a_template_that_lets_the_model_think_is_warned_of(folders: Any, tmp_pat
     feet = [backend._local._frame(PROMPT)[1] for backend in (thinking, quick)]
     assert feet[0].endswith('<think>\n') and feet[1].endswith('</think>\n\n')
     assert quick.model == thinking.model + ' template_options={"enable_thinking":false}'
-    same(quick.answer(request()), quick.answer_one_by_one(request()))
+    same(quick.answer(request()), one_by_one(quick, request()))
     assert quick.answer(request())[0].p_yes != thinking.answer(request())[0].p_yes
 
 
@@ -341,7 +342,7 @@ def test_thoughts_that_the_prompt_opened_are_told_as_such(folders: Any, tmp_path
     asked = request(prompt=replace(PROMPT, reasoning=True, max_tokens=3))
     replies = backend.answer(asked)
     assert all(reply.text.startswith('<think>\n') for reply in replies)
-    assert replies == backend.answer_one_by_one(asked)
+    assert replies == one_by_one(backend, asked)
     assert backend.generate(TextRequest('', ('Go.', picture()), 3)).text.startswith('<think>\n')
     reply, _ = reasoned(backend._local, 'in <answer>Yes or No</answer>', '<think>\n')
     assert reply.p_yes is None
@@ -483,7 +484,7 @@ def test_usage_counts_replies_and_tokens(llava: Backend) -> None:
     llava.generate(TextRequest('', ('Go.', picture()), 6))
     written = llava.usage - before - scored
     assert written.requests == 1 and written.completion_tokens == 6
-    llava.answer_one_by_one(request(picture(40)))
+    one_by_one(llava, request(picture(40)))
     assert (llava.usage - before).prompt_tokens > 4 * one.shape[1]
 
 
@@ -551,14 +552,14 @@ def test_hub_names_carry_their_commit() -> None:
         class config:  # noqa: N801
             _commit_hash = 'cc594898137f460bfe9f0759e9844b3ce807cfb5'
 
-    named = Options('Qwen/Qwen2.5-VL-7B-Instruct', dtype='float16', quantisation='4bit')
+    named = Settings('Qwen/Qwen2.5-VL-7B-Instruct', dtype='float16', quantisation='4bit')
     identity = local_models._hub_identity(named, Model)
     assert identity == 'Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f'
     name = local_models._with_arithmetic
     assert name(identity, named, 'float16') == f'{identity} float16 4bit'
-    assert name(identity, Options('x'), 'bfloat16') == f'{identity} bfloat16'  # auto, on a GPU
-    assert name(identity, Options('x', dtype='float32'), 'float32') == identity
-    assert name(identity, Options('x', max_image_pixels=400), 'float32') == (
+    assert name(identity, Settings('x'), 'bfloat16') == f'{identity} bfloat16'  # auto, on a GPU
+    assert name(identity, Settings('x', dtype='float32'), 'float32') == identity
+    assert name(identity, Settings('x', max_image_pixels=400), 'float32') == (
         f'{identity} max_image_pixels=400')
 
 
@@ -581,7 +582,7 @@ def test_a_mechanism_can_be_asked_for(folders: Any) -> None:
         backend = Backend(Settings(model=str(folders['llava']), device='cpu',
                                    mechanism=mechanism))
         assert backend.mechanism == mechanism
-        same(backend.answer(request()), backend.answer_one_by_one(request()))
+        same(backend.answer(request()), one_by_one(backend, request()))
 
 
 def test_an_empty_model_names_an_example() -> None:
@@ -708,7 +709,7 @@ def test_lack_of_memory_names_settings(llava: Backend, monkeypatch: Any) -> None
             patch.setattr(SharedPrefix, name, scarce)
             with pytest.raises(BackendError, match=r'memory_gb.*max_image_pixels.*quantisation'):
                 call()
-    same(llava.answer(request()), llava.answer_one_by_one(request()))  # it goes on working
+    same(llava.answer(request()), one_by_one(llava, request()))  # it goes on working
 
 
 def test_a_failing_model_is_an_error_of_the_backend(llava: Backend, monkeypatch: Any) -> None:

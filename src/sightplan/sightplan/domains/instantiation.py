@@ -86,11 +86,6 @@ class InstantiatedModel:
         self._grounded: dict[Action, _GroundAction] = {}
         self._conditions: frozenset[Atom] | None = None
 
-    @property
-    def static_predicates(self) -> frozenset[str]:
-        """Names of the predicates that no action changes."""
-        return self._schema.static
-
     def check(self, action: Action) -> None:
         """Check that an action is one of ``actions``.
 

@@ -65,10 +65,10 @@ class Backend:
         folder = Path(own) if own else shipped_folder(self._settings.domain)
         self._shipped = folder.resolve().parent == SHIPPED
         self._domain = folder.resolve().name if self._shipped else ''
-        self._local = _local_models.load('embedded', _local_models.Options(
+        self._local = _local_models.load('embedded', _local_models.Settings(
             str(folder.resolve()), device='cpu', offline=True,
-            memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
-            setting='model_dir (empty: the shipped model)', shipped=self._shipped))
+            memory_gb=self._settings.memory_gb, threads=self._settings.threads), pixels='pil',
+            setting='model_dir (empty: the shipped model)', shipped=self._shipped)
 
     @property
     def model(self) -> str:
@@ -107,10 +107,6 @@ class Backend:
         """
         return self._local.answer(request.observation, request.questions, BARE,
                                   request.timeout_s)
-
-    def answer_one_by_one(self, request: YesNoRequest) -> list[YesNoReply]:
-        """The plain way, each question with its own copy of the image: slow, for comparison."""
-        return self._local.answer_one_by_one(request.observation, request.questions, BARE)
 
 
 def shipped_domains() -> tuple[str, ...]:
