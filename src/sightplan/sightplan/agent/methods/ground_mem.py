@@ -12,9 +12,9 @@ unobserved only if there was something of which nothing is known: neither asked 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sightplan.agent.methods import ground
+from sightplan.agent.methods.ground import Settings as Settings
 from sightplan.agent.policy import Context, Stop
 from sightplan.domains import MemoryOf
 from sightplan.model import (
@@ -27,11 +27,6 @@ from sightplan.model import (
     Observation,
     Verdict,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings(ground.Settings):
-    """Settings of ``ground_mem``."""
 
 
 class Policy(ground.Policy):
