@@ -190,8 +190,8 @@ def check_rules(arguments: argparse.Namespace) -> Result:
     report = {
         'domain': domain.name, 'constraints': constraints.source, 'sha256': constraints.sha256,
         'settings': {**dataclasses.asdict(settings), 'splits': splits},
-        'states': {'model': sum(len(s.values) for s in model),
-                   'world': None if world is None else sum(len(s.values) for s in world)},
+        'states': {'model': sum(len(s.states) for s in model),
+                   'world': None if world is None else sum(len(s.states) for s in world)},
         'rules': rows,
         'completeness': {**dataclasses.asdict(complete), 'exact': complete.exact},
         'ok': good, 'seconds': time.monotonic() - start}
