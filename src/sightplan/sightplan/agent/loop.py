@@ -153,7 +153,7 @@ class _Session:
         return observation
 
     def _with_facts(self, observation: Observation) -> Observation:
-        """A look, with the facts that the spec grants with it and no others."""
+        """An observation, with the facts that the spec grants with it and no others."""
         granted = self._full_spec.privileged.grants(self._moved)
         facts = (dict(self._privileged.provide(observation))
                  if granted and self._privileged is not None else {})
@@ -329,8 +329,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         goal_reached: whether the goal holds in the true state now. Asked by the loop alone, after
             the reset and after each step, and only if the spec says ``stop_at_goal``: all that
             a policy learns from it is that its episode goes on.
-        privileged: tells what is out of view. Asked by the loop alone, for a look, where the spec
-            says so (``Privileged``): then the look brings ``privileged_facts``.
+        privileged: knows what is out of view. Asked by the loop alone, where the spec
+            says so (``Privileged``): then an observation has ``privileged_facts``.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.

@@ -99,7 +99,7 @@ class Context(Protocol):
         """Random numbers of this episode, seeded by its spec."""
 
     def observe(self) -> Observation:
-        """Take a look at the world as it is now."""
+        """Observe the world as it is now."""
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
@@ -112,7 +112,7 @@ class Context(Protocol):
             purpose: why (metrics keep the purposes apart).
             expected: what the policy expects, one per atom; None: nothing.
             action: whose preconditions or effects they are.
-            observation: the look to ask about; a fresh one when None.
+            observation: what to ask about; a fresh one when None.
             memory: text about an earlier attempt that is put before the questions.
 
         Returns:
@@ -139,7 +139,7 @@ class Context(Protocol):
 
         Args:
             history: earlier steps, as the prompt shall tell them.
-            observation: the look to show it; a fresh one when None.
+            observation: what to show it; a fresh one when None.
         """
 
     def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:

@@ -31,7 +31,7 @@ from sightplan.model import (
     param,
 )
 
-_MOST_BRANCHES = 128  # courses of a batch of answers
+_MOST_BRANCHES = 128  # of the answers of a batch
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
 
 
@@ -191,7 +191,7 @@ class BeliefFilter:
         its old answer speaks about the new value.
 
         Args:
-            image: id of the image; '': none is known, every look counts as a new image.
+            image: id of the image; '': none is known, every observation counts as a new image.
         """
         if image and image == self._image:
             for column, weights in self._answered.items():
@@ -510,7 +510,7 @@ class BeliefFilter:
             chosen.append((self.atoms[columns[best]], float(gain[best])))
             yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
             branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
-            if len(branches) > _MOST_BRANCHES:  # the likeliest courses of the answers will do
+            if len(branches) > _MOST_BRANCHES:  # the likeliest answers will do
                 kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
                 branches = branches[kept]
         return chosen

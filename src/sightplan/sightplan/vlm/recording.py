@@ -405,9 +405,9 @@ def _usage(data: Mapping[str, Any]) -> Usage | None:
     if counts is None:
         return None
     cost = counts['cost_usd']
-    requests, given, said = (_typed(counts, key, int)
+    requests, prompt, completion = (_typed(counts, key, int)
                              for key in ('requests', 'prompt_tokens', 'completion_tokens'))
-    return Usage(requests, given, said, _number(cost))
+    return Usage(requests, prompt, completion, _number(cost))
 
 
 def _number(value: float | None) -> float | None:

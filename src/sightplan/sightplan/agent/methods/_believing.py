@@ -84,10 +84,10 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
 
-def hide_unseen(belief: BeliefFilter, look: Observation) -> None:
-    """Say, of the first look of an episode, what was out of view."""
+def hide_unseen(belief: BeliefFilter, observation: Observation) -> None:
+    """Say, of the first observation of an episode, what was out of view."""
     belief.hide(atom for atom in belief.atoms
-                if not look.in_view(atom) and atom not in look.privileged_facts)
+                if not observation.in_view(atom) and atom not in observation.privileged_facts)
 
 
 class BelievingPolicy:
@@ -134,7 +134,7 @@ class BelievingPolicy:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
-        self._look(context)
+        self._observe(context)
         if self.needs_grounder:
             hide_unseen(self._filter, self._observation)
         self._ascertain(context, AskPurpose.ENUMERATION)
@@ -153,9 +153,9 @@ class BelievingPolicy:
             probability = float(belief.weights @ at_goal)
             if probability >= self._settings.accept:
                 return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-            look = self._way_to_look_again(context, state)
-            if look is not None:
-                return Act(look)
+            view = self._way_to_look_again(context, state)
+            if view is not None:
+                return Act(view)
             other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
             if other is None:
                 return Stop(StopReason.PLAN_DONE,
@@ -168,9 +168,9 @@ class BelievingPolicy:
                 stop = None
                 break
         if stop is not None:  # from elsewhere things may look otherwise
-            look = (self._view(context, context.model.actions)
+            view = (self._view(context, context.model.actions)
                     if stop.reason is StopReason.GAVE_UP and self.needs_grounder else None)
-            return stop if look is None else Act(look)
+            return stop if view is None else Act(view)
         if not self._queue:  # the goal holds in what was thought another state
             return Stop(StopReason.PLAN_DONE)
         return Act(self._queue[0])
@@ -199,7 +199,7 @@ class BelievingPolicy:
             self._queue.popleft()
         else:
             self._queue.clear()
-        self._look(context)
+        self._observe(context)
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
@@ -213,7 +213,7 @@ class BelievingPolicy:
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _look(self, context: Context) -> None:
+    def _observe(self, context: Context) -> None:
         """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()

@@ -4,7 +4,7 @@ The same action model, the same constraints, the same use of what is executed an
 rejected, but never a question. What this solves, no vision-language model can take credit for.
 
 It uses no picture, nor what the world says is in view. Privileged facts that an episode
-grants it gets like the others: it takes a look for these facts alone, and none at all in
+grants it gets like the others: it observes for these facts alone, and none at all in
 an episode that grants nothing.
 """
 

@@ -70,7 +70,7 @@ class Failure:
         message: details without secrets.
         status: HTTP status, 0 without.
         code: the server's own name of the error, '' without.
-        param: the field of the request it complains about, '' without.
+        param: the field of the request that is wrong, '' without.
         retry_after_s: how long the server asks to wait [s], None if it does not say.
     """
 
