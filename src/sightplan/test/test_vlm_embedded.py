@@ -101,7 +101,7 @@ def test_the_weights_are_stored_in_half_precision() -> None:
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
     packed, plain = backend().answer(both), one_by_one(backend(), both)
-    assert backend()._local.mechanism == 'packed'
+    assert backend().mechanism == 'packed'
     assert len({len(q.text.split()) for q in both.questions}) > 2  # unequal lengths
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
@@ -113,7 +113,7 @@ def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
     mine = Backend(Settings(domain='blocksworld'))
     plain = one_by_one(mine, request(picture(), RIGHT))
-    engine = mine._local._engine
+    engine = mine._engine
     run = engine._run
 
     def shifted(wanted: Any, **inputs: Any) -> Any:
@@ -143,7 +143,7 @@ def test_words_around_questions_are_left_out() -> None:
 
 
 def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
-    engine = backend()._local._engine
+    engine = backend()._engine
     encoded = []
     whole = engine.encode
 

@@ -413,8 +413,7 @@ def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
 
 def one_by_one(model, request):
     """Answers of a local model, each question with its own copy of the image: the reference."""
-    local = getattr(model, '_local', model)
     prompt = request.prompt if getattr(model, 'reads_prompt', True) else BARE
-    with local._running():
-        return local._plainly(local._checked(request.observation.image), prompt, [
-            local._asked(prompt, question.text) for question in request.questions], math.inf)
+    with model._running():
+        return model._plainly(model._checked(request.observation.image), prompt, [
+            model._asked(prompt, question.text) for question in request.questions], math.inf)

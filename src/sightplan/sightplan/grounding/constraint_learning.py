@@ -93,7 +93,7 @@ class Sample:
                 edges = {self.vocabulary.atoms[i] for i, _, _ in graph.edges}
                 for state in self.states:
                     cases += not edges.isdisjoint(state)
-                    broken += not theory.possible(edges & state)
+                    broken += not theory.possible(state & edges)
         elif isinstance(rule, CardinalityRule):
             for group in self.vocabulary.groups(rule):
                 once = twice = 0

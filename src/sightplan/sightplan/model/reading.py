@@ -57,7 +57,7 @@ def validated(kind: type[M], data: Any, where: Path | str) -> M:
         InputError: a field is unknown, missing or wrong; names place, field and remedy.
     """
     try:
-        found: M = _adapter(kind).validate_json(json.dumps(data))
+        found: M = _adapter(kind).validate_json(json.dumps(data))  # type: ignore[arg-type]
         return found
     except TypeError as error:
         raise InputError(f'{where}: {error}; write plain texts, numbers, lists and mappings'

@@ -1,6 +1,6 @@
 """Models of transformers on this machine: loading, chat prompts, and readings made to replies.
 
-:func:`load` makes a :class:`LocalModel` from a folder or a name; it knows requests and replies and
+:func:`load` reads a folder or finds a name; a :class:`LocalModel` knows requests and replies and
 leaves the arithmetic to ``_shared_prefix``. Nothing here depends on a model's family: whatever the
 Auto classes load is used through its processor and its chat template.
 """
@@ -31,12 +31,10 @@ from sightplan.model import (
     DeadlineError,
     GroundingPrompt,
     InputError,
-    Observation,
-    Question,
     Usage,
     param,
 )
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.replies import answer_place, is_answered
 
 _LOG = logging.getLogger(__name__)
@@ -101,19 +99,21 @@ class Settings:
                          low=0, high=1024, identity=False)
 
 
-def load(label: str, options: Settings, probe: GroundingPrompt = BARE, *, pixels: str = '',
-         setting: str = 'model', shipped: bool = False) -> LocalModel:
-    """Load processor and model, check them, and see which mechanism suits.
+def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'model',
+         shipped: bool = False) -> tuple[str, Any, Any]:
+    """Load a model and its processor.
 
     Args:
         label: what errors begin with.
         options: what to load and how.
-        probe: the prompt of the check.
         pixels: library that prepares images: 'pil', or '' for the processor's choice, which is
             torchvision where that is installed.
         setting: what the user calls ``options.model``.
         shipped: whether the folder comes with the package, whose version tells its files; then
             its name tells the weights only.
+
+    Returns:
+        Identity, model (of transformers, in evaluation mode), processor.
 
     Raises:
         InputError: the template's options are no JSON object, or hold what is not theirs.
@@ -162,7 +162,7 @@ def load(label: str, options: Settings, probe: GroundingPrompt = BARE, *, pixels
             hf_logging.enable_progress_bar()
     identity = identity or _hub_identity(options, model)
     identity = _with_arithmetic(identity, options, str(model.dtype).removeprefix('torch.'))
-    return LocalModel(label, identity, model.eval(), processor, options, probe)
+    return identity, model.eval(), processor
 
 
 class LocalModel:
@@ -170,9 +170,9 @@ class LocalModel:
 
     Args:
         label: what errors begin with.
-        name: identity of the model.
-        model: of transformers, in evaluation mode.
-        processor: its processor, with tokenizer and chat template.
+        name: see ``load``, likewise ``model`` and ``processor``.
+        model: see there.
+        processor: it has a tokenizer and a chat template.
         options: those it was loaded with.
         probe: the prompt with which the mechanism is checked.
 
@@ -223,6 +223,16 @@ class LocalModel:
             self._choose(probe)
 
     @property
+    def model(self) -> str:
+        """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16``.
+
+        A hub name stands before its commit, a folder's before hashes of its weights and of its
+        other files; precision (but for float32), quantisation, image size and options of the
+        template follow, as they make other numbers of the same weights.
+        """
+        return self.name
+
+    @property
     def usage(self) -> Usage:
         """One request per reply; a prompt's tokens count as often as the model reads them."""
         return self._usage
@@ -234,33 +244,21 @@ class LocalModel:
 
     # Requests ----------------------------------------------------------------------------------
 
-    def answer(self, observation: Observation, questions: Sequence[Question],
-               prompt: GroundingPrompt, timeout_s: float | None = None) -> list[YesNoReply]:
-        """Answer yes/no questions about one image.
-
-        Raises:
-            BackendError: there is no usable image, or the memory does not suffice.
-            DeadlineError: not within ``timeout_s``.
-        """
-        started = time.monotonic()
-        deadline = math.inf if timeout_s is None else started + timeout_s
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions about one image; contract in the protocol."""
+        started, seen, prompt = time.monotonic(), request.observation, request.prompt
+        deadline = math.inf if request.timeout_s is None else started + request.timeout_s
         with self._running():
-            image = self._checked(observation.image)
-            asked = [self._asked(prompt, question.text) for question in questions]
-            replies = (self._answer(image, observation.image_id, prompt, asked, deadline)
-                       if asked else [])
+            image = self._checked(seen.image)
+            asked = [self._asked(prompt, question.text) for question in request.questions]
+            replies = self._answer(image, seen.image_id, prompt, asked, deadline) if asked else []
             if time.monotonic() > deadline:
                 raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
-                                    f's, the limit was {timeout_s:.2f} s')
+                                    f's, the limit was {request.timeout_s:.2f} s')
         return replies
 
-    def write(self, request: TextRequest) -> TextReply:
-        """Reply in free text, the most probable one token by token.
-
-        Raises:
-            BackendError: an image is unusable, or the memory does not suffice.
-            DeadlineError: not within the request's ``timeout_s``.
-        """
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text, the most probable one token by token; contract in the protocol."""
         deadline = (math.inf if request.timeout_s is None
                     else time.monotonic() + request.timeout_s)
         with self._running():

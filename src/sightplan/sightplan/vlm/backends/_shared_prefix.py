@@ -565,6 +565,7 @@ class SharedPrefix:
         budget = self._budget()
         longest = max(map(len, suffixes), default=0)
         width = max(self._row_tokens, longest)
+        rows: Sequence[tuple[int, ...]]
         if not packed:
             rows = [(i,) for i in sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))]
         else:

@@ -9,16 +9,15 @@ are generated greedily.
 
 from __future__ import annotations
 
-from sightplan.model import GroundingPrompt, InputError, Usage
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.backends import _local_models
+from sightplan.model import GroundingPrompt, InputError
+from sightplan.vlm.backends._local_models import LocalModel, load
 from sightplan.vlm.backends._local_models import Settings as Settings
 
 _PROBE = GroundingPrompt('probe', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
 
 
-class Backend:
+class Backend(LocalModel):
     """A local model of transformers; ready (loaded, checked, warm) once constructed.
 
     Args:
@@ -44,33 +43,4 @@ class Backend:
                 kind == 'cuda' and number.isdecimal())):
             raise InputError(f'backend transformers: device = {settings.device!r} must be auto, '
                              'cuda, cuda:N or cpu')
-        self._local = _local_models.load('transformers', settings, _PROBE)
-
-    @property
-    def model(self) -> str:
-        """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16``.
-
-        A hub name stands before its commit, a folder's before hashes of its weights and of its
-        other files; precision (but for float32), quantisation, image size and options of the
-        template follow, as they make other numbers of the same weights.
-        """
-        return self._local.name
-
-    @property
-    def mechanism(self) -> str:
-        """How questions share their prompt: packed, lazy, expand, or plain (they do not)."""
-        return self._local.mechanism
-
-    @property
-    def usage(self) -> Usage:
-        """What all calls so far cost; a shared prompt counts once."""
-        return self._local.usage
-
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions about one image; contract in the protocol."""
-        return self._local.answer(request.observation, request.questions, request.prompt,
-                                  request.timeout_s)
-
-    def generate(self, request: TextRequest) -> TextReply:
-        """Reply in free text; contract in the protocol."""
-        return self._local.write(request)
+        super().__init__('transformers', *load('transformers', settings), settings, _PROBE)
