@@ -251,3 +251,17 @@ def cannot_generate(name: str) -> InputError:
     able = [other for other in backend_names() if backend_class(other).generates]
     return InputError(f'backend {name!r} answers yes/no questions only, it cannot plan; choose '
                       f'one that can: {", ".join(able) or "none"}')
+
+
+class AnswersOnly:
+    """What a backend of yes/no questions alone has in common with others of that kind."""
+
+    generates = False
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Refuse: it cannot.
+
+        Raises:
+            InputError: always.
+        """
+        raise cannot_generate(type(self).__module__.rpartition('.')[2])

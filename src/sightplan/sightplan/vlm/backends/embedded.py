@@ -14,11 +14,9 @@ from pathlib import Path
 
 from sightplan.model import BARE, InputError, param
 from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
+    AnswersOnly,
     YesNoReply,
     YesNoRequest,
-    cannot_generate,
 )
 from sightplan.vlm.backends import _local_models
 
@@ -44,7 +42,7 @@ def content(settings: Settings) -> str:
     return _local_models.folder_identity('embedded', folder, 'model_dir')
 
 
-class Backend(_local_models.LocalModel):
+class Backend(AnswersOnly, _local_models.LocalModel):
     """Answers from one token's probabilities; ready (loaded, checked, warm) once constructed.
 
     Args:
@@ -56,7 +54,6 @@ class Backend(_local_models.LocalModel):
     """
 
     needs_truth = False
-    generates = False
     reads_prompt = False
     needs_pixels = True
 
@@ -86,14 +83,6 @@ class Backend(_local_models.LocalModel):
     def domain(self) -> str:
         """Domain that the model was made for, if it is a shipped one; else ''."""
         return self._domain
-
-    def generate(self, request: TextRequest) -> TextReply:
-        """This backend cannot.
-
-        Raises:
-            InputError: always.
-        """
-        raise cannot_generate('embedded')
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""

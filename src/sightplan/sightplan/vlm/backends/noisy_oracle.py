@@ -23,11 +23,9 @@ from dataclasses import dataclass
 
 from sightplan.model import Atom, TruthSource, param
 from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
+    AnswersOnly,
     YesNoReply,
     YesNoRequest,
-    cannot_generate,
 )
 from sightplan.vlm.backends._confusion import ConfusionTable, Rates, load_table
 
@@ -74,11 +72,10 @@ class _Past:
     unread: bool
 
 
-class Backend:
+class Backend(AnswersOnly):
     """Answers from ground truth with a real model's errors."""
 
     needs_truth = True
-    generates = False
     reads_prompt = False  # whether reasons are asked for is in its name
     needs_pixels = False
 
@@ -123,14 +120,6 @@ class Backend:
     @property
     def usage(self) -> None:
         """Nobody counts."""
-
-    def generate(self, request: TextRequest) -> TextReply:
-        """This backend cannot.
-
-        Raises:
-            InputError: always.
-        """
-        raise cannot_generate('noisy_oracle')
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image, in order.
