@@ -24,6 +24,7 @@ from sightplan.model import (
     Observation,
     PastStep,
     PlanningResult,
+    PlanningStatus,
     Problem,
     Proposal,
     State,
@@ -179,3 +180,30 @@ class Policy(Protocol):
 
         It is not called after a Forfeit, of which the policy knows all itself.
         """
+
+
+def without_plan(result: PlanningResult) -> Stop | None:
+    """The end of an episode for which no plan was found; None if there is one."""
+    if result.status is PlanningStatus.SOLVED:
+        return None
+    return Stop(StopReason.PLANNER_TIMEOUT if result.status is PlanningStatus.TIMEOUT
+                else StopReason.NO_PLAN, result.message)
+
+
+class Planless:
+    """What policies without plan, questions and memory have in common."""
+
+    needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
+    prompt = ''
+    remaining = 0
+
+    def __init__(self, settings: object) -> None:
+        """Take no settings."""
+
+    def begin(self, context: Context) -> Stop | None:
+        """Nothing to prepare."""
+        return None
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Learn nothing."""
+        return None

@@ -216,7 +216,7 @@ class _Words(Record):
 
 
 class Prompts:
-    """The prompts of a domain.
+    """The prompts of a domain; methods raise an InputError if there is none of a name.
 
     Args:
         folder: the domain's folder; its ``prompts.yaml`` is read.
@@ -251,11 +251,7 @@ class Prompts:
         self.names = tuple(self._templates)
 
     def sha256(self, name: str) -> str:
-        """Hash of the files a prompt is made from, first 12 hex digits.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
+        """Hash of the files a prompt is made from, first 12 hex digits."""
         self._template(name, _Template)
         return self._sha256[name]
 
@@ -265,9 +261,6 @@ class Prompts:
         Args:
             name: of the prompt, for example ``ground`` or ``ground_cot``.
             memory: text about an earlier attempt, put before the questions; '' for none.
-
-        Raises:
-            InputError: there is no such prompt.
         """
         template = self._template(name, _QuestionTemplate)
         values = {'environment': self._words.environment, 'memory': memory}
@@ -311,9 +304,6 @@ class Prompts:
         """What became of a proposal that was ``EXECUTED`` or ``REJECTED``, for ``PastStep``.
 
         The words of the others have placeholders, which ``PlanningPrompt.became`` fills.
-
-        Raises:
-            InputError: there is no such prompt.
         """
         return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
 
@@ -331,9 +321,6 @@ class Prompts:
             privileged_facts: those that a suite grants.
             stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
                 asked to say when it is reached.
-
-        Raises:
-            InputError: there is no such prompt.
         """
         template = self._template(name, _PlanningTemplate)
 

@@ -208,9 +208,6 @@ def backend_can_be_shared(name: str) -> bool:
     """Whether runs may use one backend, one after another.
 
     Not one that sees a run's world, keeps track of its episodes, or of what it costs.
-
-    Raises:
-        InputError: an unknown backend.
     """
     backend = backend_class(name)
     return not (backend.needs_truth or hasattr(backend, 'start_episode')
@@ -218,11 +215,7 @@ def backend_can_be_shared(name: str) -> bool:
 
 
 def backend_reads_prompt(name: str) -> bool:
-    """Whether answers depend on the prompt around the questions.
-
-    Raises:
-        InputError: an unknown backend.
-    """
+    """Whether answers depend on the prompt around the questions."""
     return bool(getattr(backend_class(name), 'reads_prompt', True))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
-from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
 from sightplan.grounding.solver import Bools
@@ -22,7 +22,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    PlanningStatus,
     Privileged,
     State,
     StopReason,
@@ -344,11 +343,7 @@ class BelievingPolicy:
         if context.problem.goal_met(state):
             return ()
         result = context.plan(state, self._settings.search)
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
-        return tuple(result.plan)
+        return without_plan(result) or tuple(result.plan)
 
     # --- the belief -----------------------------------------------------------------------------
 

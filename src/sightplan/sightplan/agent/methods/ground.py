@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold
+from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold, without_plan
 from sightplan.model import (
     Action,
     Answer,
@@ -27,7 +27,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    PlanningStatus,
     State,
     StopReason,
     Verdict,
@@ -140,10 +139,8 @@ class Policy:
             return Stop(StopReason.UNPARSED, str(error))
         self._correct(context, observation, answers)
         result = context.plan(self._state())
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
+        if (stop := without_plan(result)) is not None:
+            return stop
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
 
