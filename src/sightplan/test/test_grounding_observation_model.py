@@ -167,6 +167,13 @@ def test_a_malformed_file_is_refused_by_field(tmp_path, change, message) -> None
     assert message in str(error.value) and 'sightplan calibrate' in str(error.value)
 
 
+def test_what_a_file_leaves_out_is_as_in_the_defaults(tmp_path) -> None:
+    path = tmp_path / 'cal.json'
+    path.write_text('{"predicates": {"on": {"yes_true": 0.8}}, "rejection": 0.1}')
+    found = read_observation_model(path)
+    assert found == ObservationModel({'on': AnswerRates(0.8)}, rejection=0.1)
+
+
 @pytest.mark.parametrize('text', ['', '[', '[]', 'null', '{"format": NaN}'])
 def test_what_is_no_calibration_is_refused(tmp_path, text) -> None:
     path = tmp_path / 'cal.json'

@@ -11,7 +11,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """None."""
+    """There are no settings."""
 
 
 class Answerer:

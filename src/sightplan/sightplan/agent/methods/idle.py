@@ -10,7 +10,7 @@ from sightplan.model import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """None."""
+    """There are no settings."""
 
 
 class Policy(Planless):
