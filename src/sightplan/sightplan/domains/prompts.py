@@ -475,11 +475,7 @@ _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
 def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
-    """A template with all it takes over, and its files; None for a mere part of others.
-
-    Raises:
-        DomainError: a file is missing or wrong; names file and key.
-    """
+    """A template with all it takes over, and its files; None for a mere part of others."""
     files: list[Path] = []
     path = _place(name, own)
     data = _merged(path, own, files)

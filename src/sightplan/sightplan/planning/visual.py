@@ -221,11 +221,7 @@ def _is_step(step: Mapping[str, Any]) -> bool:
 
 
 def _other_form(value: object, single: bool) -> list[Any]:
-    """The steps of a value in any of the forms that are repaired.
-
-    Raises:
-        _FormError: it is in none of them, or its first step is no step.
-    """
+    """The steps of a value in any of the forms that are repaired; else a _FormError."""
     if isinstance(value, dict):
         # A reply with both keys says what was asked for with the one that was asked for.
         key = next((k for k in (('action', 'plan') if single else ('plan', 'action'))
@@ -264,11 +260,7 @@ _ESCAPED = {'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f',
 
 
 def _strict(text: str) -> str:
-    """A mixture of JSON and Python as JSON: quotes, constants, commas before a closing bracket.
-
-    Raises:
-        _FormError: it holds something else, or is nested too deeply.
-    """
+    """A mixture of JSON and Python as JSON: quotes, constants, commas before a closing bracket."""
     tokens: list[str] = []
     position = depth = 0
     while text[position:].strip():

@@ -134,11 +134,7 @@ def tasks() -> tuple[Task, ...]:
 
 
 def _tasks_of(kind: str) -> tuple[Task, ...]:
-    """The tasks of a kind.
-
-    Raises:
-        InputError: there is no such kind.
-    """
+    """The tasks of a kind; an InputError if there is no such kind."""
     chosen = tuple(t for t in tasks() if kind in (t.split, f'{t.split}/{t.name}'))
     if not chosen:
         raise InputError(f'kind {kind!r} is unknown (choose one of {", ".join(KINDS)})')

@@ -334,9 +334,7 @@ class LocalModel:
     def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
         """A reply with reasons; the probabilities are those of the first word of the answer.
 
-        Args:
-            text: what was decoded.
-            opened: the thought that the prompt has opened; it is put before the text.
+        ``opened``, the thought that the prompt has opened, is put before the text.
         """
         pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
         place = answer_place([opened, *pieces])
@@ -448,12 +446,7 @@ class LocalModel:
         self._warn_of_thoughts(foot, self._engine.probed)
 
     def _warn_of_thoughts(self, foot: str, masses: NDArray[np.float64]) -> None:
-        """Say so if the model's first word can hardly be yes or no.
-
-        Args:
-            foot: the end of the prompt.
-            masses: (N, 2) probabilities of yes and of no at the start of N replies.
-        """
+        """Say so if the model's first word can hardly be yes or no: ``masses`` (N, 2)."""
         found = _OPENED_SOMEHOW.search(foot)
         likely = float(masses.sum(1).max())
         if found is None and likely >= _UNLIKELY:
@@ -511,9 +504,6 @@ class LocalModel:
 
         Templates differ in the form of a system text they take; the first form whose result holds
         all texts is used.
-
-        Raises:
-            BackendError: there is none.
         """
         system = self._harmless(system)
         parts = [part and self._harmless(part) for part in parts]
@@ -544,11 +534,7 @@ class LocalModel:
                            f'({"; ".join(dict.fromkeys(reasons))}); choose another model')
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
-        """What the processor makes of a rendered prompt and its images: a batch of one.
-
-        Raises:
-            BackendError: it refuses them.
-        """
+        """What the processor makes of a rendered prompt and its images: a batch of one."""
         more: dict[str, Any] = {'images': list(images)} if images else {}
         begin = self._tokenizer.bos_token
         if begin and text.startswith(begin):  # as the processor itself does in chats
@@ -727,13 +713,7 @@ def _hub_identity(options: Settings, model: Any) -> str:
 
 
 def _with_arithmetic(identity: str, options: Settings, dtype: str) -> str:
-    """An identity with what else makes other numbers of the same weights.
-
-    Args:
-        identity: name and version.
-        options: those the model was loaded with.
-        dtype: precision in which it computes; float32 is not named.
-    """
+    """An identity with what else makes other numbers of the same weights, but for float32."""
     extra = [] if dtype == 'float32' else [dtype]
     if options.quantisation != 'none':
         extra.append(options.quantisation)
@@ -747,11 +727,7 @@ def _with_arithmetic(identity: str, options: Settings, dtype: str) -> str:
 
 
 def _device(label: str, wanted: str) -> str:
-    """Device by torch's name.
-
-    Raises:
-        BackendError: it is not there.
-    """
+    """Device by torch's name; a BackendError if it is not there."""
     import torch
 
     if wanted == 'auto':

@@ -528,11 +528,7 @@ def variable(name: str) -> str:
 
 
 def _read_key(name: str) -> str:
-    """The key from the environment, '' if there is none.
-
-    Raises:
-        InputError: it holds what no key holds; says nothing else about it.
-    """
+    """The key from the environment, '' if there is none; an InputError if it cannot be one."""
     key = os.environ.get(name, '').strip() if name else ''
     if not key.isascii() or not key.isprintable() or ' ' in key:
         raise InputError(f'backend openai: {variable(name)} holds no key (a key is one word of '

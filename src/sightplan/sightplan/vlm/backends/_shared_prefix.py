@@ -272,14 +272,7 @@ class SharedPrefix:
 
         Positions wrong by one make a gap that shrinks as they are moved; any other mistake makes
         one no smaller than that move does. Rounding is far below; where it is not, because
-        positions hardly matter to the model, a small gap is let pass unless a move shrinks it.
-
-        Args:
-            gap: the mechanism's, from ``plain``.
-            small: a gap that does no harm.
-            prefix: the encoded prompt.
-            suffixes: N questions.
-            plain: (N, V) logits after whole prompts.
+        positions hardly matter to the model, a ``small`` gap is let pass unless a move shrinks it.
         """
         moved = min(_gap(self._all_logits(replace(prefix, shift=prefix.shift + step), suffixes),
                          plain) for step in (1, -1))
@@ -443,16 +436,7 @@ class SharedPrefix:
     def _halving(self, pending: list[Job], run: Callable[[Job], T],
                  rows: Callable[[tuple[int, ...]], Job], verb: str, noun: str,
                  deadline: float, total: int) -> Iterator[tuple[tuple[int, ...], T]]:
-        """Run jobs; when memory runs out, all that are left are halved, once.
-
-        Args:
-            pending: the jobs.
-            run: does one.
-            rows: the rows of half a job.
-            verb: what is done, for messages.
-            noun: to what.
-            deadline: looked at before each.
-            total: number of suffixes.
+        """Run jobs of ``total`` suffixes; out of memory, those that are left are halved, once.
 
         Yields:
             Indices of suffixes, and their result.
@@ -893,11 +877,7 @@ def _gap(a: Tensor, b: Tensor) -> float:
 
 
 def _check(deadline: float, done: int, total: int) -> None:
-    """See whether it is too late.
-
-    Raises:
-        DeadlineError: it is.
-    """
+    """Raise a DeadlineError if it is too late."""
     if time.monotonic() > deadline:
         raise DeadlineError(f'the time limit passed with {done} of {total} answers ready')
 

@@ -402,11 +402,7 @@ class Backend:
         return _Message(text, truncated, likely)
 
     def _note_logprobs(self, there: bool, text: bool) -> None:
-        """Whether a reply (with a text) held logprobs; without, they are given up after a while.
-
-        Raises:
-            BackendError: they are insisted on, and not there.
-        """
+        """Whether a reply (with a text) held logprobs; they are given up after some without."""
         self._offered = self._offered or there
         if there or not text:
             return
@@ -488,12 +484,8 @@ def _answer_place(content: str, tokens: Sequence[_Token],
 
     Servers with a parser of reasoning report its tokens, too, but leave it out of the message. So
     the tokens must end with what is said in the message from the answer's tag, or the end of
-    thoughts, on; only a stop word, special tokens and white space may follow.
-
-    Args:
-        content: text of the message.
-        tokens: what the server reports.
-        reasoning: whether the answer must stand in a tag.
+    thoughts, on; only a stop word, special tokens and white space may follow. With ``reasoning``
+    the answer must stand in a tag.
     """
     spoken = after_thoughts(content)
     tag = spoken.lower().rfind(_OPEN)
