@@ -45,11 +45,6 @@ _ROOT = Path(__file__).resolve().parent
 _MARKER = 'domain.pddl'
 
 
-class _Closure(Record):
-    transitive: tuple[str, ...] = ()
-    inverse: dict[str, str] = pydantic.Field(default={})
-
-
 class _Asked(Record):
     """Types that a predicate's arguments must have, and whether they must differ."""
 
@@ -64,7 +59,7 @@ class _Settings(Record):
     world: str = ''
     instances: bool = False
     views: tuple[str, ...] = ()
-    closure: _Closure = _Closure()
+    closure: Closure = Closure()
     asked: dict[str, _Asked] = pydantic.Field(default={})
 
     def check(self, path: Path, schema: Schema) -> None:
@@ -156,8 +151,7 @@ class Domain:
         path = folder / 'domain.yaml'
         settings = read_record(_Settings, path) if path.is_file() else _Settings()
         settings.check(path, self.schema)
-        self._closure = Closure(settings.closure.transitive,
-                                tuple(settings.closure.inverse.items()))
+        self._closure = settings.closure
         self.splits: tuple[str, ...] = settings.splits or tuple(sorted(
             place.name for place in folder.glob('problems/*') if place.is_dir()))
         self.views: tuple[str, ...] = settings.views
