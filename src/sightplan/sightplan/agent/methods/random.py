@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.policy import Act, Context, Decision, Planless, Stop
 from sightplan.model import StopReason
+from sightplan.model.settings import NoSettings
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """There are no settings."""
+Settings = NoSettings
 
 
 class Policy(Planless):
