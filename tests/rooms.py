@@ -52,11 +52,11 @@ LIBRARIES_OF_THE_CORE = {
     'records': _PLAIN,
     'runs': _PLAIN,
     'suites': _PLAIN,
-    'report': (*_PLAIN, 'pandas'),
+    'report': _PLAIN,
     'sweeps': _PLAIN,
     'replay': _PLAIN,
     'labelling': _PLAIN,
-    'graphs': ('yaml',),
+    'graphs': ('pydantic',),
     'commands': (*_PLAIN, 'rich'),
     'cli': (),
 }
