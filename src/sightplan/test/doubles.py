@@ -327,7 +327,7 @@ def pantry() -> Domain:
     return Domain(PANTRY)
 
 
-def told_by(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
+def facts_of(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
     """The source of what is out of view in an episode of that world."""
     return PrivilegedFacts(world, spec, world.domain.worth_asking(spec.problem))
 

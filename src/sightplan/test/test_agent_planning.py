@@ -10,10 +10,10 @@ from doubles import (
     EventList,
     MemoryWorld,
     TalkingBackend,
+    facts_of,
     pantry,
     seer,
     spec_of,
-    told_by,
     two_blocks,
 )
 from sightplan.agent import (
@@ -64,7 +64,7 @@ def episode(say, method='plan', spec=None, world=None, **settings):
         spec, make_policy(method, settings), world, NoPlanner(), NoPlanner(), events, world.domain,
         visual_planner=BackendVisualPlanner(backend, world.domain),
         goal_reached=lambda: spec.problem.goal_met(world.state()),
-        privileged=told_by(world, spec))
+        privileged=facts_of(world, spec))
     return ended, events, backend
 
 

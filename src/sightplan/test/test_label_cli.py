@@ -74,7 +74,7 @@ def test_summary(labels, capsys):
     assert cli.main(['label', '--summary', str(labels)]) == 0
     out, err = capsys.readouterr()
     assert '4 labels on 2 questions about 2 pictures; 1 questions are decided' in out
-    assert re.search(r'ann, bob\s*│\s*2\s*│\s*1\s*│\s*0\.333', out)
+    assert re.search(r'ann, bob\s+2\s+1\s+0\.333', out)
     assert 'its last line was cut off' in err
 
 

@@ -154,7 +154,7 @@ def plain(events: Sequence[object]) -> list[object]:
     """Events as they can be compared: looks by all but their pictures, and where one came from."""
     def look(seen: Observation) -> tuple[object, ...]:
         return (seen.image_id, seen.stamp_ns, seen.frame_id, seen.visible_objects, seen.text,
-                dict(seen.told))
+                dict(seen.privileged_facts))
     found: list[object] = []
     for event in events:
         values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
@@ -442,7 +442,7 @@ def test_of_a_bag_that_was_cut_off_everything_before_is_read(tmp_path: Path, rec
 
 # Truth and pictures.
 
-def test_truth_is_told_by_time(recorded: tuple) -> None:
+def test_truth_is_facts_of_time(recorded: tuple) -> None:
     episode = only(recorded[0])
     asked = next(event for event in episode.events if isinstance(event, Asked))
     stamp_ns, truth = asked.observation.stamp_ns, episode.truth

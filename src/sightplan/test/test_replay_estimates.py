@@ -143,7 +143,7 @@ def test_actions_do_what_they_should_where_answers_say_nothing(right):
 def test_what_is_told_is_known():
     """With all told that is hidden, and a model that does not err, nothing is left to doubt."""
     told = hidden_run('ground', Privileged.ALWAYS)
-    assert any(s.episode.events[1].observation.told for s in told)
+    assert any(s.episode.events[1].observation.privileged_facts for s in told)
     for scores in estimate(told, ALL, resamples=0)['estimators'].values():
         assert scores['accuracy'] == scores['exact_states'] == 1.
     untold = estimate(hidden_run('ground', Privileged.NONE), ALL, resamples=0)['estimators']

@@ -354,9 +354,9 @@ def test_what_a_cell_refers_to_is_part_of_its_name(tmp_path, monkeypatch):
         assert not names & {c.name for c in sweep_of(text).cells}
         assert sweep_of(text).calibrations[0].stem != sweep_of(text.replace(
             'problems: 2', 'problems: 3')).calibrations[0].stem
-    real = type(load_domain('blocksworld')).prompt_hash
-    monkeypatch.setattr(type(load_domain('blocksworld')), 'prompt_hash',
-                        lambda self, name: real(self, name)[::-1])
+    domain = load_domain('blocksworld')
+    real = domain.prompt_hash
+    monkeypatch.setattr(domain, 'prompt_hash', lambda name: real(name)[::-1])
     assert {c.name for c in sweep_of(text).cells} & names == {sweep_of(text).cells[2].name}
 
 

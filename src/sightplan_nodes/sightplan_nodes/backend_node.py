@@ -22,7 +22,7 @@ from sightplan_interfaces.srv import CarryOver
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
 from sightplan.vlm.api import (
     Backend,
-    backend_needs_truth,
+    backend_class,
     backend_settings,
     make_backend,
     resolved_options,
@@ -226,7 +226,7 @@ class BackendNode(LifecycleNode):
         Raises:
             InputError: the world has none.
         """
-        if not backend_needs_truth(backend):
+        if not backend_class(backend).needs_truth:
             return None
         if not self._truth_settings.service:
             raise InputError(f'backend {backend!r} takes ground truth, which '

@@ -194,7 +194,7 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
         request.image.header = header(observation.stamp_ns, observation.frame_id)
     request.image_id = observation.image_id
     request.view = view_to_msg(observation)
-    request.privileged_facts = facts_to_msg(observation.told)
+    request.privileged_facts = facts_to_msg(observation.privileged_facts)
     return request
 
 

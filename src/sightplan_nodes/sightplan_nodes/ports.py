@@ -428,7 +428,7 @@ class RosPrivileged:
         self._provide = ServiceCaller(node, ProvideFacts, names.PROVIDE_FACTS, names.SIM_BRIDGE,
                                       repeatable=True)
 
-    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+    def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Facts about what is out of view; contract in the port."""
         reply = self._provide(
             ProvideFacts.Request(stamp=conversions.time_to_msg(observation.stamp_ns)),

@@ -136,7 +136,7 @@ class _Episode:
         if seen.unlabelled is not None and not _labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
-        facts = self._facts.told(seen) if self._facts is not None and granted else None
+        facts = self._facts.provide(seen) if self._facts is not None and granted else None
         return _Scene(seen, self.world.state(), outcome, facts)
 
 

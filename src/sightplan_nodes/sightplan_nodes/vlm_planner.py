@@ -9,7 +9,7 @@ from typing import Any
 from sightplan_interfaces.srv import ProposePlan
 
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.vlm.api import Backend, backend_generates, cannot_generate
+from sightplan.vlm.api import Backend, backend_class, cannot_generate
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.spin import main as run_main
@@ -29,7 +29,7 @@ class VlmPlannerNode(BackendNode):
 
     def check_backend(self, name: str) -> None:
         """Refuse a backend that cannot write text."""
-        if not backend_generates(name):
+        if not backend_class(name).generates:
             raise cannot_generate(name)
 
     def use(self, backend: Backend) -> BackendVisualPlanner:

@@ -237,13 +237,13 @@ def test_answers_without_their_questions_are_refused() -> None:
 def known(seen: Observation) -> tuple[object, ...]:
     """All of a look but its picture; the order of facts counts, for prompts keep it."""
     return (seen.stamp_ns, seen.frame_id, seen.image_id, seen.visible_objects, seen.text,
-            list(seen.told.items()))
+            list(seen.privileged_facts.items()))
 
 
 LOOKS = st.builds(
     lambda stamp_ns, visible, words, told: Observation(
         image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f', text=words or None,
-        visible_objects=visible, told=told), STAMPS, VISIBLE, TEXTS, FACTS)
+        visible_objects=visible, privileged_facts=told), STAMPS, VISIBLE, TEXTS, FACTS)
 
 
 @given(LOOKS, st.booleans())

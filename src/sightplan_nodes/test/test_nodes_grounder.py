@@ -103,7 +103,7 @@ def made(monkeypatch: pytest.MonkeyPatch):
             return backend
         monkeypatch.setattr(backend_node, 'make_backend', make_backend)
         values = {'backend': 'noisy_oracle', **settings}
-        monkeypatch.setattr(backend_node, 'backend_needs_truth', lambda name: False)
+        monkeypatch.setattr(backend_node, 'backend_class', lambda name: ScriptedBackend)
         node = GrounderNode(parameter_overrides=parameters(**values))
         client = Client(node, backend)
         with spinning(node, client.node):

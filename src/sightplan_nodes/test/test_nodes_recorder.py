@@ -346,7 +346,7 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
         b.world.show(50)
         b.world.labelled.publish(conversions.image_to_msg(labelled, 50, 'cam'))
         seen = Observation(image=labelled, stamp_ns=50, visible_objects=('r', 'c1'),
-                           told=conversions.facts_from_msg([fact]))
+                           privileged_facts=conversions.facts_from_msg([fact]))
         b.agent.recorder.record(Observed(seen))
         b.agent.recorder.record(Observed(dataclasses.replace(seen, stamp_ns=60)))
         b.end(60)

@@ -75,7 +75,7 @@ def test_observation(world):
     assert seen.image.shape == (120, 160, 3)
     assert seen.depth_m.shape == (120, 160)
     assert seen.frame_id == 'camera_optical_frame'
-    assert seen.told == {}
+    assert seen.privileged_facts == {}
     assert seen.text is None
     with pytest.raises(ValueError, match='read-only'):
         seen.image[0, 0] = 0

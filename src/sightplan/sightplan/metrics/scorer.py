@@ -86,7 +86,7 @@ class EpisodeScorer:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
         elif isinstance(event, Observed):
             self._line['observations'] += 1
-            self._line['privileged_facts'] += len(event.observation.told)
+            self._line['privileged_facts'] += len(event.observation.privileged_facts)
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
             self._looked(event.observation)
         elif isinstance(event, BeliefUpdated):

@@ -19,7 +19,7 @@ from sightplan.model.usage import Usage
 
 
 class Privileged(enum.Enum):
-    """When a policy is told facts about objects that are out of view (ViPlan, section 4.1).
+    """When a policy is provided with facts about objects out of view (ViPlan, section 4.1).
 
     NONE: never. INITIAL: with looks before the first action. ALWAYS: with every look.
     """
@@ -102,8 +102,8 @@ class EpisodeSpec:
         max_actions: budget of actions; withheld, rejected and invalid ones count.
         failure_probability: chance that the world bungles a legal action, in [0, 1].
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
-            some papers grant, and no robot is told.
-        privileged: when the policy is told facts about objects that are out of view.
+            some papers grant, and no robot knows.
+        privileged: when the policy is provided with facts about objects out of view.
     """
 
     episode_id: str

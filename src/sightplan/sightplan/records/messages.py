@@ -249,7 +249,7 @@ def with_view(observation: Observation, message: Any, facts: Iterable[Any] = ())
     """
     visible = tuple(message.visible_objects) if message.knows_visible else None
     return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
-                               told=facts_from_msg(facts))
+                               privileged_facts=facts_from_msg(facts))
 
 
 def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
@@ -691,7 +691,7 @@ class Messages:
         return self._own(
             'Observation', header=self.header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
             sequence=sequence, image_id=seen.image_id, labelled=labelled,
-            view=self.view_to_msg(seen), privileged_facts=self.facts_to_msg(seen.told))
+            view=self.view_to_msg(seen), privileged_facts=self.facts_to_msg(seen.privileged_facts))
 
     def asked_to_msg(self, event: Asked, episode_id: str, sequence: int) -> Any:
         """Questions and answers about one image as a message."""

@@ -29,7 +29,7 @@ from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, 
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
     Backend,
-    backend_needs_truth,
+    backend_class,
     backend_settings,
     make_backend,
     resolved_options,
@@ -109,7 +109,7 @@ class AnotherModel:
                              f'{settings.backend} has a model for each: replay one domain at a '
                              f'time')
         self._truth = CurrentTruth()
-        if backend_needs_truth(settings.backend):
+        if backend_class(settings.backend).needs_truth:
             if known is None:
                 raise InputError(f'the bags have no ground truth, which backend '
                                  f'{settings.backend} answers from; choose one that looks at '

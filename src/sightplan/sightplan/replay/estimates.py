@@ -97,8 +97,8 @@ class _Raw:
 
     def look(self, look: Observation, moved: bool) -> None:
         self._look = look
-        self._belief.update(look.told)
-        for atom in look.told:
+        self._belief.update(look.privileged_facts)
+        for atom in look.privileged_facts:
             self._probabilities.pop(atom, None)
 
     def answer(self, event: Asked) -> None:
@@ -145,7 +145,7 @@ class _Decoded(_Raw):
         self._about |= {a.atom: a for a in event.answers if a.atom in number}
         if event.purpose is not AskPurpose.ENUMERATION:
             return
-        told = self._look.told
+        told = self._look.privileged_facts
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in self._about.values()]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in believed.items()
@@ -165,8 +165,8 @@ class _Filtered:
         self._begun = False
 
     def look(self, look: Observation, moved: bool) -> None:
-        self._filter.look(look.image_id)
-        self._filter.tell(look.told)
+        self._filter.observe(look.image_id)
+        self._filter.provide(look.privileged_facts)
         if not self._begun and not moved:
             hide_unseen(self._filter, look)
         self._begun = True

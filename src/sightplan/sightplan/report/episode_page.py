@@ -351,8 +351,8 @@ class _Reader:
         if image is not None and min(image.shape[:2]) > 8:
             picture = _picture(Image.fromarray(image), key, f'{observation.stamp_ns / 1e9:.2f} s')
         provided = tuple(('true' if holds else 'false', ' · '.join(
-            str(atom) for atom, truth in observation.told.items() if truth is holds))
-            for holds in (True, False) if holds in observation.told.values())
+            str(atom) for atom, truth in observation.privileged_facts.items() if truth is holds))
+            for holds in (True, False) if holds in observation.privileged_facts.values())
         if picture is not None or provided:
             self._waiting.append(Block('observation', 'observation', picture=picture,
                                        texts=provided))

@@ -47,7 +47,7 @@ from sightplan.runs import (
 from sightplan.runs.rules import budget
 from sightplan.runs.samples import SamplePlan
 from sightplan.sweeps.cells import Cell, Sweep, model_options
-from sightplan.vlm.api import backend_needs_pixels, backend_settings
+from sightplan.vlm.api import backend_class, backend_settings
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
 IMAGE_TOKENS = 1000
@@ -207,7 +207,7 @@ def _guess_sample(plan: SamplePlan) -> Figures:
                      if sample.question is not None) / count
     pictures = len(plan.clusters) / count if answerer.looks else 0.0
     seconds = REQUEST_S if reasons else QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
-    if not backend_needs_pixels(settings.backend):
+    if not backend_class(settings.backend).needs_pixels:
         return Figures(1.0, seconds=QUESTION_S.get(settings.backend, _OTHER_QUESTION_S))
     return _priced(plan, 1.0, characters / 4 + pictures * IMAGE_TOKENS,
                    REASONS_TOKENS if reasons else ANSWER_TOKENS, seconds)
@@ -220,7 +220,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
     if not needs_model(settings.method):
         return Figures(seconds=seconds)
     prompt = prompt_name(settings.method)
-    sees = backend_needs_pixels(settings.backend)
+    sees = backend_class(settings.backend).needs_pixels
     if needs_visual_planner(settings.method):
         words = domain.planning_prompt(prompt, problem)
         requests, questions = steps + 1, 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
-from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
 from sightplan.grounding.solver import Bools
@@ -22,7 +22,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    PlanningStatus,
     Privileged,
     State,
     StopReason,
@@ -84,10 +83,10 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
 
-def hide_unseen(belief: BeliefFilter, look: Observation) -> None:
-    """Say, of the first look of an episode, what was out of view."""
+def hide_unseen(belief: BeliefFilter, observation: Observation) -> None:
+    """Say, of the first observation of an episode, what was out of view."""
     belief.hide(atom for atom in belief.atoms
-                if not look.in_view(atom) and atom not in look.told)
+                if not observation.in_view(atom) and atom not in observation.privileged_facts)
 
 
 class BelievingPolicy:
@@ -134,7 +133,7 @@ class BelievingPolicy:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
-        self._look(context)
+        self._observe(context)
         if self.needs_grounder:
             hide_unseen(self._filter, self._observation)
         self._ascertain(context, AskPurpose.ENUMERATION)
@@ -153,9 +152,9 @@ class BelievingPolicy:
             probability = float(belief.weights @ at_goal)
             if probability >= self._settings.accept:
                 return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-            look = self._way_to_look_again(context, state)
-            if look is not None:
-                return Act(look)
+            view = self._way_to_look_again(context, state)
+            if view is not None:
+                return Act(view)
             other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
             if other is None:
                 return Stop(StopReason.PLAN_DONE,
@@ -168,9 +167,9 @@ class BelievingPolicy:
                 stop = None
                 break
         if stop is not None:  # from elsewhere things may look otherwise
-            look = (self._view(context, context.model.actions)
+            view = (self._view(context, context.model.actions)
                     if stop.reason is StopReason.GAVE_UP and self.needs_grounder else None)
-            return stop if look is None else Act(look)
+            return stop if view is None else Act(view)
         if not self._queue:  # the goal holds in what was thought another state
             return Stop(StopReason.PLAN_DONE)
         return Act(self._queue[0])
@@ -199,7 +198,7 @@ class BelievingPolicy:
             self._queue.popleft()
         else:
             self._queue.clear()
-        self._look(context)
+        self._observe(context)
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
@@ -213,13 +212,13 @@ class BelievingPolicy:
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _look(self, context: Context) -> None:
-        """Take a new picture, and what is told with it; who asks nothing looks for that alone."""
+    def _observe(self, context: Context) -> None:
+        """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                self._filter.look(self._observation.image_id)
-            self._filter.tell(self._observation.told)
+                self._filter.observe(self._observation.image_id)
+            self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
@@ -344,11 +343,7 @@ class BelievingPolicy:
         if context.problem.goal_met(state):
             return ()
         result = context.plan(state, self._settings.search)
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
-        return tuple(result.plan)
+        return without_plan(result) or tuple(result.plan)
 
     # --- the belief -----------------------------------------------------------------------------
 
