@@ -337,7 +337,7 @@ def test_image_policy(bench: Callable, policy: str, images: int) -> None:
 
 def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
     labelled = np.full((40, 60, 3), 7, np.uint8)
-    fact = Fact(atom=conversions.atom_to_msg(FIRST.goal[0].atom), holds=False)
+    fact = Fact(atom=conversions.to_msg(FIRST.goal[0].atom), holds=False)
     with bench() as b:
         b.agent.recorder = RosRecorder(b.agent, lambda: True)
         b.agent.recorder.domain = DOMAIN
