@@ -76,7 +76,7 @@ def error_free(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]
     """Answers that a perfect grounder is asked, by (split, problem).
 
     Args:
-        lines: episodes of one domain and method, of any model, where no action is bungled.
+        lines: episodes of one domain and method, of any model, where no action fails in execution.
 
     Returns:
         for the problems of which one episode was solved with every answer right.

@@ -33,6 +33,9 @@ Judged = dict[str, Any]
 ``truth``, ``step`` (number of actions before), and the look: ``image_id``, ``stamp_ns``. The
 purpose ``belief`` stands for what was believed without an answer."""
 
+WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')
+"""Fields of a wrong answer in the order in which a line of results lists them."""
+
 BELIEF = 'belief'
 
 

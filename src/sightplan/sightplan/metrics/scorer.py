@@ -14,7 +14,7 @@ from typing import Any
 
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
-from sightplan.metrics.judgements import CHECKS, Judged, Judgements, is_wrong
+from sightplan.metrics.judgements import CHECKS, WRONG_ANSWER, Judged, Judgements, is_wrong
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -245,8 +245,7 @@ class EpisodeScorer:
             counts[f'{side}_right'] += right
             all_right = all_right and right
             if not right:
-                line['wrong'].append([judged[key] for key in (
-                    'purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')])
+                line['wrong'].append([judged[key] for key in WRONG_ANSWER])
             if expected is not None:
                 differs = not unparsed and (answer.verdict is Verdict.YES) != expected
                 alarm = alarm or differs

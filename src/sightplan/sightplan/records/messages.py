@@ -556,8 +556,8 @@ class Messages:
 
     def _put(self, value: Any) -> dict[str, Any]:
         """The fields of a dataclass as those of a message."""
-        return {name: self._field(of, getattr(value, own))
-                for own, name, of in _fields(type(value))}
+        kind: Any = type(value)
+        return {name: self._field(of, getattr(value, own)) for own, name, of in _fields(kind)}
 
     def _field(self, kind: Any, value: Any) -> Any:
         """A value of a type as a field of a message."""
