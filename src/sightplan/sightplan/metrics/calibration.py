@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.metrics.measures import numbered
+
 _MOST_CELLS = 2_000_000
 """Drawn groups that are held at once."""
 
@@ -82,10 +84,7 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
     if not bool(np.all((p >= 0.0) & (p <= 1.0))):
         raise ValueError('a probability lies outside [0, 1]')
     number = np.minimum((p * bins).astype(np.int64), bins - 1)
-    names = {} if groups is None else {g: i for i, g in enumerate(dict.fromkeys(groups))}
-    group = (np.arange(len(p)) if groups is None
-             else np.array([names[g] for g in groups], dtype=np.int64))
-    n_groups = len(names) if groups is not None else len(p)
+    group, n_groups = ((np.arange(len(p)), len(p)) if groups is None else numbered(groups))
     # Sums per group and bin: a resample is then a weighted sum over groups.
     sums = np.zeros((3, n_groups, bins))
     for layer, values in enumerate((np.ones_like(p), p, truth)):
