@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ class Reliability:
 
 def reliability(probabilities: Sequence[float] | NDArray[np.float64],
                 truths: Sequence[bool] | NDArray[np.bool_], bins: int = 10,
-                groups: Sequence[Hashable] | None = None, resamples: int = 1000,
+                groups: Sequence[Hashable] | NDArray[Any] | None = None, resamples: int = 1000,
                 seed: int = 0) -> Reliability:
     """Compare probabilities with truths.
 

@@ -153,8 +153,8 @@ def _refused(step: _Step) -> bool:
 
 
 def _unreadable(step: _Step) -> bool:
-    return (step['status'] == FeedbackStatus.INVALID.value
-            and step['proposal'] == ProposalStatus.UNPARSED.value)
+    return bool(step['status'] == FeedbackStatus.INVALID.value
+                and step['proposal'] == ProposalStatus.UNPARSED.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _mean_of(name: str) -> Callable[[Columns], float]:
     return mean
 
 
-def numbered(groups: Sequence[Hashable]) -> tuple[NDArray[np.int64], int]:
+def numbered(groups: Iterable[Hashable]) -> tuple[NDArray[np.int64], int]:
     """Of each item the number of its group, by first appearance, (N,); how many groups."""
     numbers: dict[Hashable, int] = {}
     index = [numbers.setdefault(group, len(numbers)) for group in groups]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sightplan.metrics.measures import (
     FRACTION,
@@ -106,9 +106,9 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     return min(1.0, float(2 * total / (1 << n)))
 
 
-def paired_bootstrap(first: Sequence[float], second: Sequence[float],
-                     groups: Sequence[Hashable] | None = None, resamples: int = 2000,
-                     seed: int = 0) -> PairedDifference:
+def paired_bootstrap(first: ArrayLike, second: ArrayLike,
+                     groups: Sequence[Hashable] | NDArray[Any] | None = None,
+                     resamples: int = 2000, seed: int = 0) -> PairedDifference:
     """Mean difference of paired values, with a percentile bootstrap interval over groups.
 
     Whole groups are drawn with replacement (Davison and Hinkley 1997, section 3.8), because
