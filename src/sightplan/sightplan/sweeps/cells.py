@@ -224,17 +224,18 @@ class Sweep:
             key, equals, text = condition.partition('=')
             if not equals or not key:
                 raise InputError(f'--only {condition!r} must have the form KEY=VALUE')
-            found = [(cell, cell.value(key)) for cell in self.cells if _has(cell, key)]
+            found: dict[str, str] = {}
+            for cell in self.cells:
+                with suppress(KeyError):
+                    found[cell.name] = _text(cell.value(key))
             if not found:
                 raise InputError(f'--only {condition!r}: no cell has {key!r}; axes are '
                                  f'{", ".join(self.axes)}')
-            wanted = set(text.split(','))
-            cells = [cell for cell in cells
-                     if _has(cell, key) and _text(cell.value(key)) in wanted]
+            wanted = text.split(',')
+            cells = [cell for cell in cells if found.get(cell.name) in wanted]
             if not cells:
-                values = dict.fromkeys(_text(value) for _, value in found)
                 raise InputError(f'--only {condition!r}: no cell is left; values of {key} are '
-                                 f'{", ".join(values)}')
+                                 f'{", ".join(dict.fromkeys(found.values()))}')
         return dataclasses.replace(self, cells=tuple(cells))
 
     @property
@@ -581,14 +582,6 @@ def _digest(text: str) -> str:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _has(cell: Cell, key: str) -> bool:
-    try:
-        cell.value(key)
-    except KeyError:
-        return False
-    return True
 
 
 def calibration_file(out: Path, calibration: Calibration) -> Path:
