@@ -49,7 +49,7 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
 from sightplan.records.recorded import RecordedEpisode, read_episodes
-from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 
 BLOCKS = load_domain('blocksworld')
 PROBLEM = BLOCKS.split_problems('simple')[3]
@@ -498,8 +498,7 @@ def test_pictures_are_those_that_were_looked_at(tmp_path: Path,
     bag = episode.pictures._bag
     decode = bag.decode
     monkeypatch.setattr(bag, 'decode', lambda m: decoded.append(m.topic) or decode(m))
-    monkeypatch.setattr(episode.pictures, '_most', 1)
-    episode.pictures._decoded.clear()
+    episode.pictures._decoded.cache_clear()
     for _ in range(2):
         episode.image(looks[0][1])
     assert decoded == ['/camera/image_labelled'], 'the one that models saw, and once'

@@ -52,7 +52,7 @@ from sightplan.model import (
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.rescoring import differences, rescore
+from sightplan.replay.rescored import differences, rescore
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
