@@ -116,15 +116,7 @@ class Label(Record):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two people agree about what both labelled.
-
-    Attributes:
-        first: name of one.
-        second: name of the other.
-        n: atoms in pictures that both labelled.
-        agreed: of these, how many alike; "unclear" is a label as any other.
-        kappa: see ``cohens_kappa``.
-    """
+    """How far two people agree about what both labelled; "unclear" is a label as any other."""
 
     first: str
     second: str

@@ -15,13 +15,7 @@ from sightplan.records.failure_picture import encode_png
 
 
 class LabellingSession:
-    """Takes labels of one person and writes them at once; safe for use from several threads.
-
-    Attributes:
-        who: the person.
-        tasks: what is to be labelled.
-        file: where labels go.
-    """
+    """Takes labels of one person and writes them at once; safe for use from several threads."""
 
     def __init__(self, tasks: Tasks, file: LabelFile, who: str = '', show_answers: bool = False,
                  clock: Callable[[], datetime.datetime] | None = None) -> None:

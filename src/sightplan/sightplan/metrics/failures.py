@@ -93,14 +93,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
-
-    Attributes:
-        cause: what it finds.
-        when: when it applies.
-        example: an example.
-        find: the failure if it applies, else None.
-    """
+    """One rule: ``find`` gives the failure if it applies, else None."""
 
     cause: Cause
     when: str
@@ -116,9 +109,6 @@ def without_truth(line: Mapping[str, Any]) -> bool:
 
 def failure_of(line: Mapping[str, Any]) -> Failure | None:
     """Why an episode failed.
-
-    Args:
-        line: its line of results, see ``EpisodeScorer``.
 
     Returns:
         the failure; None if the episode was solved, or was cancelled, or if nobody can tell.

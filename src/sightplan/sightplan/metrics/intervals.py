@@ -51,12 +51,7 @@ def mean_sem(sems: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of trials, with its uncertainty; all are None without a trial.
-
-    Attributes:
-        successes: how many trials succeeded.
-        n: how many there were.
-    """
+    """``successes`` of ``n`` trials, with the uncertainty; all is None without a trial."""
 
     successes: int
     n: int

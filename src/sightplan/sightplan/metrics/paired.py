@@ -215,9 +215,6 @@ def _difference(statistic: Callable[[Columns], float]) -> Callable[[Columns], fl
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number (Holm 1979): step down, then made monotone.
 
-    Args:
-        p_values: of all tests of one family, in any order.
-
     Returns:
         adjusted ones in the same order, at most 1: what is below .05 can be called different
         with at most 5 % chance of any error among all of them.

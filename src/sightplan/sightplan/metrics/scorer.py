@@ -2,7 +2,7 @@
 
 It counts what happened and compares it with the truth: whether the goal holds in the true final
 state, which answers were wrong, what each action did, what checks of preconditions and effects
-were worth (``judgements.CHECKS``), how many withheld actions were withheld rightly, and why an
+were worth (``judgements.CHECKS``), how many withheld actions had a false precondition, and why an
 episode failed (``metrics.failures``). What of this is measured is the suite's to say.
 """
 
@@ -227,9 +227,9 @@ class EpisodeScorer:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
         all_right = True
-        alarm = true_alarm = False
-        false_alarms: list[Judged] = []
-        missed: list[Judged] = []
+        positive = truly = False  # an answer, or the truth, differs from what was expected
+        false_positives: list[Judged] = []
+        false_negatives: list[Judged] = []
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
                                               strict=True):
             truth = question.atom in state
@@ -247,31 +247,30 @@ class EpisodeScorer:
             if not right:
                 line['wrong'].append([judged[key] for key in WRONG_ANSWER])
             if expected is not None:
-                differs = not unparsed and (answer.verdict is Verdict.YES) != expected
-                alarm = alarm or differs
-                true_alarm = true_alarm or truth != expected
+                positive |= not unparsed and (answer.verdict is Verdict.YES) != expected
+                truly |= truth != expected
                 if not right:
-                    (missed if truth != expected else false_alarms).append(judged)
+                    (false_negatives if truth != expected else false_positives).append(judged)
         if event.purpose is AskPurpose.ENUMERATION:
             line['enumerations'].append(all_right)
             line['enumerated_at'].append(line['steps'])
         elif event.purpose in (AskPurpose.PRECONDITION, AskPurpose.EFFECT):
             checks = line['checks'].setdefault(event.purpose.value, dict.fromkeys(CHECKS, 0))
-            check = (f'{"true" if alarm == true_alarm else "false"}_'
-                     f'{"positive" if alarm else "negative"}')
+            check = (f'{"true" if positive == truly else "false"}_'
+                     f'{"positive" if positive else "negative"}')
             checks[check] += 1
             if event.purpose is AskPurpose.PRECONDITION:
                 self._preconditions_right = all_right
-                self._precondition_broken = true_alarm
+                self._precondition_broken = truly
             elif line['actions']:
                 # The effects of the action that was executed last.
                 step = line['actions'][-1]
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
-                    'false_positive': [j for j in false_alarms
-                                    if j['answer'] != Verdict.UNPARSED.value],
+                    'false_positive': [j for j in false_positives
+                                       if j['answer'] != Verdict.UNPARSED.value],
                     'true_positive': self._judgements.behind(event.action, line['steps']),
-                    'false_negative': missed}.get(check, []))
+                    'false_negative': false_negatives}.get(check, []))
 
     def _planned(self, event: Planned) -> None:
         result = event.result

@@ -120,9 +120,6 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """How often each cause made an episode fail.
 
-    Args:
-        lines: results of ``EpisodeScorer``.
-
     Returns:
         ``episodes``: number of failed ones; ``causes``: cause to count, in the order of
         ``Cause``, without those that never occurred; ``shares``: likewise, of the failed ones.

@@ -287,10 +287,6 @@ class _File:
     def __init__(self, path: Path, warnings: list[str]) -> None:
         """Open it.
 
-        Args:
-            path: the file.
-            warnings: what is missing is added here.
-
         Raises:
             InputError: it is damaged, may not be read, or is no file of a bag.
             StorageError: there is no room for a temporary copy.
@@ -323,12 +319,7 @@ class _File:
 
     def messages(self, number: int, wanted: Collection[str],
                  ) -> Iterator[tuple[int, BagMessage | None]]:
-        """Messages of some topics in order, with their times; the first one stands for the start.
-
-        Args:
-            number: of the file in its bag.
-            wanted: names of topics.
-        """
+        """Messages of some topics in order, with times; the first one stands for the start."""
         connections = [c for c in self._reader.connections if c.topic in wanted]
         if not connections:
             return

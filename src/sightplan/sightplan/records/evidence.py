@@ -99,10 +99,6 @@ def fresh_name(parent: Path, episode_id: str) -> str:
 def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
     """The captioned picture of a failed episode, as PNG.
 
-    Args:
-        folder: the run directory.
-        line: the episode's line of results.
-
     Returns:
         the file that was written when it failed, or the image from its bag; None if there is
         neither.

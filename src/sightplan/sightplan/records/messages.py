@@ -309,13 +309,7 @@ def observation_from_msg(message: Any) -> Observation:
 # what else is known about an observation
 
 def with_view(observation: Observation, message: Any, facts: Iterable[Any] = ()) -> Observation:
-    """An observation with what else is known about it.
-
-    Args:
-        observation: the observation.
-        message: what is in view (View).
-        facts: privileged information (Fact).
-    """
+    """An observation with what else is known about it."""
     visible = tuple(message.visible_objects) if message.knows_visible else None
     return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
                                told=facts_from_msg(facts))
@@ -344,10 +338,7 @@ def privileged_from_msg(value: str) -> Privileged:
 def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     """Write an episode's specification into an EpisodeEvent or a goal of RunEpisode.
 
-    Args:
-        message: what to fill.
-        spec: the episode.
-        problem_pddl: text of its problem, as Domain.write_problem gives it.
+    The problem's text is as ``Domain.write_problem`` gives it.
     """
     problem = spec.problem
     message.episode_id, message.split, message.method = spec.episode_id, spec.split, spec.method
@@ -388,10 +379,6 @@ def read_problem(message: Any) -> tuple[Domain, Problem]:
 
 def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     """The specification in an EpisodeEvent or a goal of RunEpisode.
-
-    Args:
-        message: what to read.
-        problem: the message's problem, read from its PDDL text.
 
     Raises:
         InputError: a level of privileged information that there is not.
@@ -509,10 +496,6 @@ class EventReader:
     def event(self, topic: str, message: Any) -> EpisodeEvent:
         """The next event.
 
-        Args:
-            topic: relative name, one of ``topics.EVENTS``.
-            message: from that topic.
-
         Raises:
             InputError: it cannot be read.
         """
@@ -603,12 +586,7 @@ class Messages:
             encoding='rgb8', is_bigendian=0, step=columns * 3, data=byte_array(image))
 
     def camera_info_to_msg(self, camera: Calibration, stamp_ns: int = 0) -> Any:
-        """A camera's calibration as a message: an ideal pinhole, without distortion.
-
-        Args:
-            camera: what is calibrated.
-            stamp_ns: time of the image it belongs to [ns].
-        """
+        """A camera's calibration as a message: an ideal pinhole, without distortion."""
         k = [float(value) for value in camera.matrix.ravel()]
         return self._make(
             topics.RECORDED[topics.CAMERA_INFO], header=self.header(stamp_ns, camera.frame_id),

@@ -77,10 +77,6 @@ class Watcher(Protocol):
 class AnotherModel:
     """Asks another model, and keeps what it says.
 
-    Args:
-        settings: see AskSettings.
-        sources: the bags.
-
     Raises:
         InputError: a setting is wrong, an oracle is chosen and no bag has any truth, or the bags
             are of several domains and the backend has a model for each.

@@ -46,11 +46,7 @@ class Pair:
 
 
 def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str, Any]:
-    """How right answers are.
-
-    Args:
-        verdicts: (N,) answers.
-        truths: (N,) what was true.
+    """How right (N,) answers are, given (N,) truths.
 
     Returns:
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``

@@ -191,13 +191,6 @@ ESTIMATORS = (RAW, 'decode', 'belief')
 class Estimating:
     """An estimator by the name of its method, for any number of episodes.
 
-    Args:
-        method: one of ``ESTIMATORS``.
-        options: settings of the method.
-
-    Attributes:
-        method: its name.
-
     Raises:
         InputError: the method is unknown or estimates nothing, an option is wrong, or its
             calibration cannot be read.

@@ -72,10 +72,6 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
                 lambda source, line: None) -> Iterator[RunAgain]:
     """Score the episodes of each run from its bags.
 
-    Args:
-        sources: the bags.
-        scored: called with each episode and its line.
-
     Yields:
         each run, when its bags have been read.
     """
@@ -119,10 +115,6 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
     machinery and is not scored, as it is live. Without truth nothing can be scored, either, which
     is no error: what needs no truth is counted.
 
-    Args:
-        episode: as ``read_episodes`` gives it.
-        suite: that it belongs to, None for none.
-
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
@@ -152,10 +144,6 @@ def _whole(episode: RecordedEpisode) -> Iterator[EpisodeEvent]:
 
 def differences(live: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
     """What is not the same in two lines of results of one episode.
-
-    Args:
-        live: as it was committed.
-        again: of ``rescore``.
 
     Returns:
         ``field: was X, now Y`` for each field but ``NOT_COMPARED``; empty if they are equal.
