@@ -222,7 +222,7 @@ def test_a_missed_effect_that_makes_the_next_action_impossible():
     line = episode(change=imagines(START, START, MOVED, START), world=Bungles(), max_actions=2)
     evidence = failed(line, 'effect_misread', 1, 'clear g', stop='budget')
     assert evidence['answers'][0]['purpose'] == 'effect'
-    assert 'rightly withheld' in evidence['text']
+    assert 'withheld for a good reason' in evidence['text']
 
 
 def test_a_goal_that_is_believed_to_hold():
@@ -438,8 +438,10 @@ def test_the_summary_counts_causes():
     lines = [episode(), episode('idle'), episode('idle'), episode(change=imagines(GOAL))]
     assert summarise_episodes(lines)['failures'] == {
         'episodes': 3, 'causes': {'goal_misjudged': 1, 'stopped_early': 2},
-        'shares': {'goal_misjudged': pytest.approx(1 / 3), 'stopped_early': pytest.approx(2 / 3)}}
-    assert summarise_episodes(lines[:1])['failures'] == {'episodes': 0, 'causes': {}, 'shares': {}}
+        'fractions': {'goal_misjudged': pytest.approx(1 / 3),
+                      'stopped_early': pytest.approx(2 / 3)}}
+    assert summarise_episodes(lines[:1])['failures'] == {
+        'episodes': 0, 'causes': {}, 'fractions': {}}
 
 
 # Whatever happened, there is exactly one cause

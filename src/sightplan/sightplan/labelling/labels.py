@@ -34,7 +34,7 @@ About = tuple[str, str, Atom]
 
 
 class LabelValue(enum.Enum):
-    """What a person saw; UNCLEAR: it cannot be told from this picture."""
+    """What a person saw; UNCLEAR: this picture does not show it."""
 
     YES = 'yes'
     NO = 'no'

@@ -26,7 +26,7 @@ class LabellingSession:
             file: open; earlier labels of the person are taken from it.
             who: the person.
             show_answers: whether ``overview`` says what models answered.
-            clock: tells the time, with time zone; None for the machine's.
+            clock: gives the time, with time zone; None for the machine's.
         """
         self.who, self.tasks, self.file = who, tasks, file
         self._show_answers = show_answers

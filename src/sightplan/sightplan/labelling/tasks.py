@@ -56,7 +56,7 @@ class TaskImage:
         image_id: its id.
         bag: the first bag that holds it.
         episode: id of the episode in that bag.
-        observation: the look, without the picture itself.
+        observation: without the picture itself.
         questions: grouped by predicate, else in the order in which they were asked.
     """
 
@@ -152,7 +152,7 @@ def collect(episodes: Iterable[RecordedEpisode]) -> Tasks:
 
 def collect_bags(paths: Sequence[Path | str],
                  progress: Callable[[int, int], None] = lambda done, of: None) -> Tasks:
-    """All questions of the bags at or below paths; what cannot be read is said and left out.
+    """All questions of the bags at or below paths; warns of what cannot be read.
 
     Args:
         paths: bags, runs, sweeps or folders of these.

@@ -24,7 +24,7 @@ class Bin:
         high: upper edge; the last bin holds 1.
         n: number of probabilities.
         mean_p: their mean; NaN in an empty bin.
-        frequency: share of them whose event was true; NaN in an empty bin.
+        frequency: fraction of them whose event was true; NaN in an empty bin.
     """
 
     low: float
@@ -128,8 +128,8 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
     with np.errstate(invalid='ignore'):
         rows = zip(edges[:-1], edges[1:], n, sum_p / n, sum_true / n, strict=True)
     return Reliability(error, low, high, int(n.sum()), n_groups, tuple(
-        Bin(float(a), float(b), int(k), float(mean), float(share))
-        for a, b, k, mean, share in rows))
+        Bin(float(a), float(b), int(k), float(mean), float(true))
+        for a, b, k, mean, true in rows))
 
 
 def _errors(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ class CompoundingBin:
         n: number of episodes.
         solved: of these.
         exact: episodes among them whose number is exact.
-        independent: the share that would be solved if each needed answer were right
+        independent: the fraction that would be solved if each needed answer were right
             independently with the measured accuracy p: the mean of p^answers.
     """
 
@@ -118,7 +118,7 @@ def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int],
     Args:
         line: the episode.
         exact: see ``error_free``.
-        sizes: see ``check_sizes``, for what the episode itself does not tell; None: not known.
+        sizes: see ``check_sizes``, for what the episode itself does not say; None: not known.
     """
     known = exact.get((line['split'], line['problem']))
     if known is not None:
@@ -168,7 +168,7 @@ def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
 
     Args:
         episodes: what each needed, and whether it was solved.
-        accuracy: share of right answers, for the curve of independent errors.
+        accuracy: fraction of right answers, for the curve of independent errors.
         lower: lower edges of the bins, ascending, see ``edges``.
 
     Returns:

@@ -102,7 +102,7 @@ class Rule:
 
 
 def without_truth(line: Mapping[str, Any]) -> bool:
-    """Whether an episode went to its end where nobody could tell how it ended, as on a robot."""
+    """Whether an episode went to its end where nobody knows how it ended, as on a robot."""
     return (not scored(line) and line.get('error') is None
             and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
 
@@ -111,7 +111,7 @@ def failure_of(line: Mapping[str, Any]) -> Failure | None:
     """Why an episode failed.
 
     Returns:
-        the failure; None if the episode was solved, or was cancelled, or if nobody can tell.
+        the failure; None if the episode was solved, or was cancelled, or if nobody knows.
     """
     if (solved(line) or line.get('stop') == StopReason.CANCELLED.value
             or without_truth(line)):
@@ -239,7 +239,7 @@ class _Episode:
             return _Setback(
                 step, Cause.PRECONDITION_JUDGED_TRUE if answers else None, answers,
                 f'{step["action"]} was tried although it was illegal: '
-                f'{_say(answers)}.' if answers else f'{step["action"]} was illegal.')
+                f'{_in_words(answers)}.' if answers else f'{step["action"]} was illegal.')
         if step['status'] == FeedbackStatus.EXECUTED.value and step['index'] + 1 in self._starts:
             return self._executed(step)
         return None
@@ -250,18 +250,18 @@ class _Episode:
         if answers and step['applicable'] is not False:
             return _Setback(
                 step, Cause.PRECONDITION_JUDGED_FALSE, answers,
-                f'{step["action"]} was withheld although it was legal: {_say(answers)}.')
+                f'{step["action"]} was withheld although it was legal: {_in_words(answers)}.')
         if step['applicable'] or not answers:
             return _Setback(step, None, (), f'{step["action"]} was withheld.')
         return _Setback(step, _cause_of_belief(answers), answers,
-                        f'{step["action"]} was planned, and rightly withheld, because earlier '
-                        f'{_say(answers)}.')
+                        f'{step["action"]} was planned, and withheld for a good reason: earlier '
+                        f'{_in_words(answers)}.')
 
     def _executed(self, step: _Step) -> _Setback | None:
         if step['effects'] == 'false_positive':
             return _Setback(step, Cause.EFFECT_MISREAD, step['misled'],
-                            f'{step["action"]} did what it should, but {_say(step["misled"])}, '
-                            f'and the method started over.')
+                            f'{step["action"]} did what it should, but '
+                            f'{_in_words(step["misled"])}, and the method started over.')
         if step['effects'] != 'true_positive':
             return None
         if step['outcome'] not in ('success', ''):
@@ -273,7 +273,7 @@ class _Episode:
         text = f'{step["action"]} could not do what was expected, because '
         text += (f'{missed["action"]} had other effects, which was missed: ' if missed
                  else f'after {_count(answers[0]["step"])} ')
-        return _Setback(step, _cause_of_belief(answers), answers, f'{text}{_say(answers)}.')
+        return _Setback(step, _cause_of_belief(answers), answers, f'{text}{_in_words(answers)}.')
 
     def _missed_before(self, step: _Step) -> _Step | None:
         """The last step since all was enumerated whose lack of effects was missed."""
@@ -319,16 +319,16 @@ def _count(steps: int) -> str:
     return f'{steps} step{"" if steps == 1 else "s"}'
 
 
-def _say(answers: Sequence[Mapping[str, Any]]) -> str:
+def _in_words(answers: Sequence[Mapping[str, Any]]) -> str:
     """Wrong answers in words."""
     if not answers:
         return 'an answer said otherwise'
     first = answers[0]
-    said = {'yes': f'"{first["atom"]}" was taken for true',
+    words = {'yes': f'"{first["atom"]}" was taken for true',
             'no': f'"{first["atom"]}" was taken for false',
             }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
     more = len(answers) - 1
-    return said + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
+    return words + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
                    if more else '')
 
 
@@ -381,7 +381,8 @@ def _effect_misread(episode: _Episode) -> Failure | None:
                 0 < last['step'] <= len(episode.steps)) else None
             return episode.judged(
                 Cause.EFFECT_MISREAD, f'The goal needs "{entry["literal"]}", and after '
-                f'{step["action"] if step else "the last action"} {_say([last])}.', step, [last])
+                f'{step["action"] if step else "the last action"} {_in_words([last])}.', step,
+                [last])
     return None
 
 
@@ -393,7 +394,7 @@ def _missed_effect(episode: _Episode) -> Failure | None:
         if step['effects'] == 'false_negative' and step['misled']:
             return episode.judged(
                 Cause.EFFECT_MISREAD, f'{step["action"]} did not do what it should, which was '
-                f'missed: {_say(step["misled"])}.', step, step['misled'])
+                f'missed: {_in_words(step["misled"])}.', step, step['misled'])
     return None
 
 
@@ -417,7 +418,7 @@ def _goal_misjudged(episode: _Episode) -> Failure | None:
     return episode.judged(
         Cause.GOAL_MISJUDGED, 'The method ended the episode as if the goal held'
         + (f', but {", ".join(missing)} was missing' if missing else '')
-        + (f': {_say(answers)}.' if answers else '.'),
+        + (f': {_in_words(answers)}.' if answers else '.'),
         answers[0]['step'] if answers else None, answers)
 
 
@@ -434,7 +435,7 @@ def _no_plan(episode: _Episode) -> Failure | None:
             if episode.ended(StopReason.EMPTY_PLAN) else 'The planner found no plan')
     text += f' after {_count(episode.used)}' if episode.used else ' at the start'
     if wrong and at == episode.used:
-        text += f'; in the state it planned from {_say(read or wrong)}'
+        text += f'; in the state it planned from {_in_words(read or wrong)}'
     elif message and not episode.ended(StopReason.EMPTY_PLAN):
         text += f': {message}'
     return episode.judged(Cause.NO_PLAN, f'{text}.', episode.used,

@@ -66,7 +66,7 @@ class EpisodeScorer:
 
         Args:
             truth: None: there is none, as on a robot. Then episodes are not scored, which is no
-                error: their lines tell how they went as far as the agent knows it, and what it
+                error: their lines say how they went as far as the agent knows it, and what it
                 claimed (``stop``).
             suite: name of the suite that the episodes belong to, '' for none.
             measures: from a line, and whether the episode is solved (None: not scored), to the
@@ -88,16 +88,16 @@ class EpisodeScorer:
             self._line['observations'] += 1
             self._line['privileged_facts'] += len(event.observation.told)
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
-            self._looked(event.observation)
+            self._saw(event.observation)
         elif isinstance(event, BeliefUpdated):
             self._belief = (self._now_ns, event.belief)
             self._judgements.believe(event.belief)
         elif isinstance(event, Asked):
-            self._looked(event.observation)
+            self._saw(event.observation)
             self._spent(event)
             self._asked(event)
         elif isinstance(event, Proposed):
-            self._looked(event.observation)
+            self._saw(event.observation)
             self._spent(event)
             self._proposed(event)
         elif isinstance(event, Planned):
@@ -180,7 +180,7 @@ class EpisodeScorer:
         }
 
     def _true_state(self, stamp_ns: int | None) -> State | None:
-        """The true state, or None (noted as a failure) if the world cannot tell."""
+        """The true state, or None (noted as a failure) if the world does not know."""
         if self._truth is None:
             return None
         if stamp_ns is not None and stamp_ns in self._states:
@@ -194,7 +194,7 @@ class EpisodeScorer:
             self._states[stamp_ns] = state
         return state
 
-    def _looked(self, observation: Observation) -> None:
+    def _saw(self, observation: Observation) -> None:
         self._line['last_observation'] = {'image_id': observation.image_id,
                                    'stamp_ns': observation.stamp_ns}
 
@@ -309,24 +309,24 @@ class EpisodeScorer:
                 self._failure = self._failure or f'no ground truth: {error}'
         elif status is FeedbackStatus.WITHHELD and self._precondition_broken:
             line['withheld_true_positive'] += 1
-        look = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
+        frame = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
         entry = {
             'action': str(event.action) if event.action is not None else self._named,
             'status': status.value, 'outcome': outcome,
             'right': status is FeedbackStatus.EXECUTED and self._preconditions_right,
-            **look, 'applicable': None, 'effects': None, 'misled': []}
+            **frame, 'applicable': None, 'effects': None, 'misled': []}
         if status is FeedbackStatus.INVALID:
             entry['proposal'] = self._reply
         self._judgements.step(line['steps'], event.action, status,
-                              self._state_before(event, look['stamp_ns']), entry)
+                              self._state_before(event, frame['stamp_ns']), entry)
         line['actions'].append(entry)
         line['steps'] += 1
         line[status.value] += 1
         self._preconditions_right, self._precondition_broken = True, False
 
-    def _state_before(self, event: Stepped, looked_ns: int) -> State | None:
+    def _state_before(self, event: Stepped, seen_ns: int) -> State | None:
         """The true state before a step that was not carried out; None if it is not known."""
-        stamp_ns = max(event.stamp_ns, looked_ns)
+        stamp_ns = max(event.stamp_ns, seen_ns)
         if event.feedback.status is FeedbackStatus.EXECUTED or not stamp_ns:
             return None
         failure = self._failure

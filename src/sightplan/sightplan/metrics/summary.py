@@ -42,12 +42,12 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           purposes;
         * ``predicates``: purpose to predicate to counts and accuracy split by truth;
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
-        * ``executable``: share of the actions that were decided on and not withheld
+        * ``executable``: fraction of the actions that were decided on and not withheld
           which the world carried out (None without any); ``actions``, ``checks``;
         * ``proposals`` of a model that plans, by status, and ``repaired``; ``prompts`` that were
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
-          each (see ``metrics.failures``), and ``shares`` of the failed episodes;
+          each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
         * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``observations``;
           ``privileged_facts``, the number of facts about what is out of view that were granted
           with them, and ``privileged_facts_per_episode``;
@@ -122,7 +122,7 @@ def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         ``episodes``: number of failed ones; ``causes``: cause to count, in the order of
-        ``Cause``, without those that never occurred; ``shares``: likewise, of the failed ones.
+        ``Cause``, without those that never occurred; ``fractions``: likewise, of the failed ones.
     """
     found = Counter(cause for line in lines if (cause := cause_of(line)) is not None)
     order = [cause.value for cause in Cause]
@@ -130,12 +130,12 @@ def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     counts = {cause: found[cause] for cause in order if found[cause]}
     failed = found.total()
     return {'episodes': failed, 'causes': counts,
-            'shares': {cause: count / failed for cause, count in counts.items()}}
+            'fractions': {cause: count / failed for cause, count in counts.items()}}
 
 
 def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000,
                        inner: bool = False) -> Reliability | None:
-    """Whether the atoms that were believed with probability p are true in a share p of the cases.
+    """Whether the atoms that were believed with probability p are true in a fraction p.
 
     Args:
         lines: results of ``EpisodeScorer``, each a group of its own in the bootstrap.
@@ -168,12 +168,12 @@ def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[
         for purpose, table in line['predicates'].items():
             for predicate, counts in table.items():
                 sums[purpose][predicate].update(counts)
-    return {purpose: {predicate: {**counts, **_shares(counts)}
+    return {purpose: {predicate: {**counts, **_accuracies(counts)}
                       for predicate, counts in sorted(table.items())}
             for purpose, table in sorted(sums.items())}
 
 
-def _shares(counts: Mapping[str, int]) -> dict[str, float | None]:
+def _accuracies(counts: Mapping[str, int]) -> dict[str, float | None]:
     """Accuracy over readable answers; the yes/no split is keyed by truth, unreadable is wrong."""
     return {
         'accuracy': _ratio(counts['right'], counts['asked'] - counts['unparsed']),
@@ -189,17 +189,17 @@ def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict
              for key in COUNTS}
     per_predicate = {name: counts['accuracy'] for name, counts in enumerated.items()}
     known = [value for value in per_predicate.values() if value is not None]
-    shares = _shares(total)
-    overall = shares['accuracy']
+    accuracies = _accuracies(total)
+    overall = accuracies['accuracy']
     return {
         'overall': overall,
         'per_predicate': per_predicate,
         'macro': _mean(known),
         'sem': sem(overall, total['asked'] - total['unparsed']) if overall is not None else None,
         'overall_unparsed_wrong': _ratio(total['right'], total['asked']),
-        'yes': shares['yes_accuracy'],
-        'no': shares['no_accuracy'],
-        'all_questions': _shares(every)['accuracy'],
+        'yes': accuracies['yes_accuracy'],
+        'no': accuracies['no_accuracy'],
+        'all_questions': _accuracies(every)['accuracy'],
     }
 
 

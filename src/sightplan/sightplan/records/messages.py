@@ -260,7 +260,7 @@ _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
 # images
 
 def byte_array(values: NDArray[Any]) -> array[int]:
-    """Bytes in the one container that ROS's fields take without a look at each element."""
+    """Bytes in the one container that ROS's fields take without checking each element."""
     data = array('B')
     data.frombytes(np.ascontiguousarray(values).tobytes())
     return data
@@ -321,7 +321,7 @@ def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
 
 
 def privileged_from_msg(value: str) -> Privileged:
-    """When privileged information is told; an empty text stands for never.
+    """When privileged information is provided; an empty text stands for never.
 
     Raises:
         InputError: another text than a value of Privileged.
@@ -485,7 +485,7 @@ def truth_from_msg(message: Any) -> TruthReply:
 class EventReader:
     """Reads the messages of one episode, in order: all but its start, which names the problem.
 
-    What is known about an observation is said once, in its message: the events about it
+    What is known about an observation is in its message alone: the events about it
     get it back.
     """
 

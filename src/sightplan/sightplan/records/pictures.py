@@ -54,7 +54,7 @@ class Pictures:
         Args:
             stamp_ns: in its header [ns].
             image_id: if given, a picture of that time with another id does not count.
-            namespace: of the robot that looked; pictures of its own topics are preferred.
+            namespace: of the robot; pictures of its own topics are preferred.
 
         Returns:
             (H, W, 3) uint8 RGB, read-only; None if the bag has no such picture.

@@ -37,7 +37,7 @@ class NotedTruth:
     def look_back_to(self, stamp_ns: int) -> None:
         """Let ``last_outcome`` be about the action that ended at this world time; 0: the last.
 
-        Whoever scores says so before each step. It is passed on to a truth that can look back.
+        The scorer sets it before each step. It is passed on to a truth that can look back.
         """
         self._outcome_ns = stamp_ns
         look_back_to = getattr(self._truth, 'look_back_to', None)
@@ -77,7 +77,7 @@ class RecordedTruth:
                 self._states[reply.stamp_ns] = reply
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a world time that the live scorer looked at.
+        """True atoms at a world time that the live scorer asked for.
 
         Args:
             stamp_ns: world time [ns]; None: the end of the episode, if it was asked for.

@@ -19,10 +19,10 @@ from sightplan.records.recorded import RecordedEpisode
 
 
 class Labels(Protocol):
-    """What a person said about images; see ``sightplan.labelling.labels``."""
+    """People's labels of images; see ``sightplan.labelling.labels``."""
 
     def truth(self, image_id: str, atom: Atom) -> bool | None:
-        """Whether an atom holds in an image; None if nobody said."""
+        """Whether an atom holds in an image; None if nobody labelled it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Questions that were asked together, about one look.
+    """Questions that were asked together, about one observation.
 
     Attributes:
         source: the episode.
@@ -125,20 +125,20 @@ class Truth:
         self.labelled = self.compared = 0
         self.disagreements: list[tuple[str, str, Atom, bool]] = []
 
-    def holds(self, source: Source, look: Observation, atom: Atom) -> bool | None:
+    def holds(self, source: Source, seen: Observation, atom: Atom) -> bool | None:
         """Whether an atom held when an image was taken; None: nobody knows."""
         recorded = source.episode.truth
-        told = None if recorded is None else recorded.holds(atom, look.stamp_ns)
-        if self._labels is None or not look.image_id:
-            return told
-        label = self._labels.truth(look.image_id, atom)
+        known = None if recorded is None else recorded.holds(atom, seen.stamp_ns)
+        if self._labels is None or not seen.image_id:
+            return known
+        label = self._labels.truth(seen.image_id, atom)
         if label is None:
-            return told
-        place = (source.key, look.image_id, atom)
+            return known
+        place = (source.key, seen.image_id, atom)
         if place not in self._seen:
             self._seen.add(place)
             self.labelled += 1
-            self.compared += told is not None
-            if told is not None and told != label:
+            self.compared += known is not None
+            if known is not None and known != label:
                 self.disagreements.append((*place, label))
         return label

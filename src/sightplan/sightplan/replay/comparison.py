@@ -51,7 +51,7 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str,
     Returns:
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
-        ``balanced_accuracy`` (mean of the shares of right answers about true and about false
+        ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
         atoms), ``unparsed``; None where there is nothing to divide by.
     """
     given, truth = np.array([verdict.value for verdict in verdicts], str), np.array(truths, bool)
@@ -72,17 +72,18 @@ def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, 
     """How far two models give the same answers, where both can be read.
 
     Returns:
-        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``share`` and its
-        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and
-        ``yes_new`` (shares of "yes" among the readable answers of each), ``unparsed_recorded`` and
+        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``fraction`` and its
+        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and ``yes_new``
+        (fractions of "yes" among the readable answers of each), ``unparsed_recorded`` and
         ``unparsed_new``.
     """
     both = [(a, b) for a, b in zip(first, second, strict=True)
             if Verdict.UNPARSED not in (a, b)]
     n, same = len(both), sum(a is b for a, b in both)
-    return {'questions': len(first), 'readable': n, 'same': same, 'share': same / n if n else None,
+    return {'questions': len(first), 'readable': n, 'same': same,
+            'fraction': same / n if n else None,
             'interval95': list(wilson(same, n)), 'kappa': cohens_kappa(both),
-            'yes_recorded': _yes_share(first), 'yes_new': _yes_share(second),
+            'yes_recorded': _yes_fraction(first), 'yes_new': _yes_fraction(second),
             'unparsed_recorded': sum(v is Verdict.UNPARSED for v in first),
             'unparsed_new': sum(v is Verdict.UNPARSED for v in second)}
 
@@ -96,10 +97,10 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
         seed: of the bootstrap.
 
     Returns:
-        plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its share),
+        plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its fraction),
         ``overall`` and ``predicates`` (name to row). A row has ``questions``, ``recorded`` and
         ``new`` (see ``answers_of``; None without any truth), ``paired`` (``only_recorded`` and
-        ``only_new``: questions that only one answers rightly, ``mcnemar_p``, ``mcnemar_p_holm``
+        ``only_new``: questions that only one answers correctly, ``mcnemar_p``, ``mcnemar_p_holm``
         in rows of predicates, and ``difference``: accuracy of the new answers minus that of the
         recorded ones, with ``low``, ``high``, ``n`` and ``groups``), and ``agreement``. ``new``,
         ``paired`` and ``agreement`` are None without a second model.
@@ -166,13 +167,13 @@ def flat_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                      for key, value in row['paired']['difference'].items()}
         if row['agreement'] is not None:
             flat |= {f'agreement_{key}': row['agreement'][key] for key in (
-                'readable', 'same', 'share', 'kappa')}
+                'readable', 'same', 'fraction', 'kappa')}
             flat |= {key: row['agreement'][key] for key in ('yes_recorded', 'yes_new')}
         rows.append(flat)
     return rows
 
 
-def _yes_share(verdicts: Sequence[Verdict]) -> float | None:
+def _yes_fraction(verdicts: Sequence[Verdict]) -> float | None:
     return _fraction([v is Verdict.YES for v in verdicts if v is not Verdict.UNPARSED])
 
 

@@ -268,11 +268,11 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
         ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
         asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
-        ``interval95`` (over episodes),
-        ``exact_states`` (share of the moments with every atom right; None where the truth of some
-        is not known), ``exact_interval95`` (Wilson), ``brier``, ``log_loss``, ``ece``,
-        ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of
-        the accuracy to that of RAW: see ``paired_bootstrap``), ``agreement`` with RAW (share of
+        ``interval95`` (over episodes), ``exact_states`` (fraction of the moments with every atom
+        right; None where the truth of some is not known), ``exact_interval95`` (Wilson),
+        ``brier``, ``log_loss``, ``ece``, ``ece_interval95``, ``predicates`` (name to atoms and
+        accuracy), ``gain`` (difference of the accuracy to that of RAW: see
+        ``paired_bootstrap``), ``agreement`` with RAW (fraction of
         the atoms, whether true or not). Scores are None without any truth.
 
     Raises:
