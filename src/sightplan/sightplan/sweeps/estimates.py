@@ -78,11 +78,14 @@ class Figures:
     seconds: float = 0.0
 
     def __add__(self, other: Figures) -> Figures:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Figures(*(b if a is None else a if b is None else a + b for a, b in pairs))
+        sums: list[Any] = [b if a is None else a if b is None else a + b
+                           for a, b in zip(astuple(self), astuple(other), strict=True)]
+        return Figures(*sums)
 
     def __mul__(self, number: float) -> Figures:
-        return Figures(*(None if value is None else value * number for value in astuple(self)))
+        products: list[Any] = [None if value is None else value * number
+                               for value in astuple(self)]
+        return Figures(*products)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,15 @@ class Watcher(Protocol):
         """A run is over; '' for no error."""
 
 
-class _Silent(Watcher):
-    """Shows nothing."""
+class _Silent:
+    def begin(self, what: str, episodes: int, done: int) -> None:
+        pass
+
+    def show(self, status: Status) -> None:
+        pass
+
+    def finished(self, name: str, error: str) -> None:
+        pass
 
 
 def default_jobs() -> int:
