@@ -137,7 +137,7 @@ def text(value: str) -> str:
     What comes from a model, a server or a file may not fit: half of a surrogate pair has no
     encoding in UTF-8, and NUL would end the text.
     """
-    return _NO_TEXT.sub('\ufffd', value)
+    return value if value.isprintable() else _NO_TEXT.sub('\ufffd', value)
 
 
 def raw_stamp_ns(data: bytes) -> int:
@@ -176,20 +176,28 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
                  for field in dataclasses.fields(kind) if field.name not in _APART)
 
 
-def _values(kind: type, message: Any) -> dict[str, Any]:
-    """Values of a dataclass's fields out of a message."""
-    return {own: _value(of, getattr(message, name), name) for own, name, of in _fields(kind)}
+@functools.cache
+def _readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+    """Of a dataclass: names of its fields, their names in messages, and what reads them."""
+    return tuple((own, name, _reader(of, name)) for own, name, of in _fields(kind))
 
 
-def _value(kind: Any, value: Any, name: str) -> Any:
-    """Value of a type out of a message's field."""
+def _reader(kind: Any, name: str) -> Callable[[Any], Any]:
+    """What reads values of a type out of a message's field."""
     if kind in _FROM_FIELD:
-        return _FROM_FIELD[kind](value)
+        return _FROM_FIELD[kind]
     if kind in _MESSAGES:
-        return from_msg(kind, value)
+        return functools.partial(from_msg, kind)
     if get_origin(kind) is tuple:
-        return tuple(_value(get_args(kind)[0], each, name) for each in value)
-    return _member(EXPECTATIONS if kind == bool | None else numbers(kind), value, name)
+        read = _reader(get_args(kind)[0], name)
+        return lambda values: tuple(map(read, values))
+    table = EXPECTATIONS if kind == bool | None else numbers(kind)
+    return lambda value: _member(table, value, name)
+
+
+def _values(kind: Any, message: Any) -> dict[str, Any]:
+    """Values of a dataclass's fields out of a message."""
+    return {own: read(getattr(message, name)) for own, name, read in _readers(kind)}
 
 
 def from_msg(kind: type[T], message: Any) -> T:
@@ -515,7 +523,8 @@ class Messages:
     def __init__(self, make: Make) -> None:
         """Make messages with ``make``."""
         self._make = make
-        self._to_field: Mapping[Any, Callable[[Any], Any]] = {
+        self._of_fields: dict[Any, list[tuple[str, str, Callable[[Any], Any]]]] = {}
+        self._writers: dict[Any, Callable[[Any], Any]] = {
             str: text, int: int, float: float, bool: bool, float | None: probability_to_msg,
             bool | None: EXPECTATIONS.__getitem__, Action | None: self.action_to_msg,
             Usage | None: self.usage_to_msg}
@@ -540,17 +549,22 @@ class Messages:
     def _put(self, value: Any) -> dict[str, Any]:
         """The fields of a dataclass as those of a message."""
         kind: Any = type(value)
-        return {name: self._field(of, getattr(value, own)) for own, name, of in _fields(kind)}
+        if kind not in self._of_fields:
+            self._of_fields[kind] = [(own, name, self._writer(of))
+                                     for own, name, of in _fields(kind)]
+        return {name: write(getattr(value, own)) for own, name, write in self._of_fields[kind]}
 
-    def _field(self, kind: Any, value: Any) -> Any:
-        """A value of a type as a field of a message."""
-        if kind in self._to_field:
-            return self._to_field[kind](value)
-        if kind in _MESSAGES:
-            return self.to_msg(value)
-        if get_origin(kind) is tuple:
-            return [self._field(get_args(kind)[0], each) for each in value]
-        return numbers(kind)[value]
+    def _writer(self, kind: Any) -> Callable[[Any], Any]:
+        """What makes a message's field of values of a type."""
+        if kind not in self._writers:
+            if kind in _MESSAGES:
+                self._writers[kind] = self.to_msg
+            elif get_origin(kind) is tuple:
+                each = self._writer(get_args(kind)[0])
+                self._writers[kind] = lambda values: [each(value) for value in values]
+            else:
+                self._writers[kind] = numbers(kind).__getitem__
+        return self._writers[kind]
 
     def state_to_msg(self, state: Iterable[Atom]) -> list[Any]:
         """A state's true atoms, in a fixed order."""
