@@ -234,8 +234,7 @@ class _Episode:
         if step['status'] == FeedbackStatus.WITHHELD.value:
             return self._withheld(step)
         if step['status'] == FeedbackStatus.REJECTED.value:
-            answers = step['misled'] or ([] if step['applicable'] is not None else
-                                      self.wrong(AskPurpose.PRECONDITION, step['index']))
+            answers = step['misled']
             return _Setback(
                 step, Cause.PRECONDITION_JUDGED_TRUE if answers else None, answers,
                 f'{step["action"]} was tried although it was illegal: '
@@ -325,11 +324,11 @@ def _in_words(answers: Sequence[Mapping[str, Any]]) -> str:
         return 'an answer said otherwise'
     first = answers[0]
     words = {'yes': f'"{first["atom"]}" was taken for true',
-            'no': f'"{first["atom"]}" was taken for false',
-            }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
+             'no': f'"{first["atom"]}" was taken for false',
+             }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
     more = len(answers) - 1
     return words + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
-                   if more else '')
+                    if more else '')
 
 
 # The rules, each a function from an episode to its failure.

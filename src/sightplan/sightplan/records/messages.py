@@ -262,7 +262,8 @@ def probability_from_msg(value: float) -> float | None:
 
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
     str: str, int: int, float: float, bool: bool, float | None: probability_from_msg,
-    Action | None: maybe_action_from_msg, Usage | None: usage_from_msg}
+    Action | None: maybe_action_from_msg, Usage | None: usage_from_msg,
+    Proposal: proposal_from_msg}
 
 
 # images
@@ -442,8 +443,7 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
         case topics.AGENT_PLAN:
             return Planned(from_msg(PlanningResult, message))
         case topics.AGENT_PROPOSAL:
-            return Proposed(_elsewhere(message), **{
-                **_values(Proposed, message), 'proposal': proposal_from_msg(message.proposal)})
+            return Proposed(_elsewhere(message), **_values(Proposed, message))
         case _:
             return _step_from_msg(message)
 
