@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sightplan.domains import Domain
 from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
     InfrastructureError,
+    InputError,
     Observation,
     Observed,
     Stepped,
@@ -36,6 +35,7 @@ from sightplan.model import (
 )
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
+from sightplan.records.bag_reading import read_metadata
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, TruthReply
@@ -245,11 +245,10 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 def _is_ours(folder: Path) -> bool:
     """Whether a bag was recorded in process."""
     try:
-        content = yaml.safe_load((folder / METADATA).read_text('utf-8'))
-        custom = content['rosbag2_bagfile_information']['custom_data'] or {}
-        return bool(custom.items() >= _MARK.items())
-    except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError):
+        custom = read_metadata(folder / METADATA).custom_data or {}
+    except InputError:
         return False
+    return custom.items() >= _MARK.items()
 
 
 def _remove_unless_locked(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
@@ -88,12 +89,9 @@ def file_name(episode_id: str) -> str:
 
 def fresh_name(parent: Path, episode_id: str) -> str:
     """A name of a file or folder for an episode that is not there yet: attempts are numbered."""
-    name = found = file_name(episode_id)
-    attempt = 1
-    while (parent / found).exists():
-        attempt += 1
-        found = f'{name}.{attempt}'
-    return found
+    name = file_name(episode_id)
+    names = itertools.chain((name,), (f'{name}.{attempt}' for attempt in itertools.count(2)))
+    return next(found for found in names if not (parent / found).exists())
 
 
 def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:

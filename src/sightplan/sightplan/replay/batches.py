@@ -11,7 +11,6 @@ from sightplan.model import (
     Asked,
     AskPurpose,
     Atom,
-    EpisodeEvent,
     Observation,
     Stepped,
 )
@@ -92,19 +91,12 @@ def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[B
 
 def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Source:
     """An episode with other batches: None leaves a batch out."""
-    changed = {batch.number: change(batch) for batch in batches(source)}
-    events: list[EpisodeEvent] = []
-    number = 0
-    for event in source.episode.events:
-        if isinstance(event, Asked):
-            other = changed[number]
-            number += 1
-            if other is not None:
-                events.append(other)
-        else:
-            events.append(event)
+    others = map(change, batches(source))
+    events = [next(others) if isinstance(event, Asked) else event
+              for event in source.episode.events]
     return dataclasses.replace(
-        source, episode=dataclasses.replace(source.episode, events=tuple(events)))
+        source, episode=dataclasses.replace(
+            source.episode, events=tuple(event for event in events if event is not None)))
 
 
 class Truth:
