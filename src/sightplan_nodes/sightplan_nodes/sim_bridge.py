@@ -388,9 +388,8 @@ class SimBridge(WorldNode):
         if self._hardware is not None:
             raise InputError(f'the arm is in the world of {next(iter(self._worlds))}; start '
                              f'another {names.SIM_BRIDGE} for {domain}')
-        hardware = world.hardware
         world.gate, world.skills = self._side.attach(
-            domain, hardware.arm, hardware.camera, hardware.camera.image_age_s)
+            domain, world.arm, world.camera, world.camera.image_age_s)
         self._hardware = SimulatedHardware(
             self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
         if self._settings.driven:

@@ -84,7 +84,7 @@ class SimulatedHardware:
         self._node.get_logger().info('the arm is commanded from outside now')
         self._side.detach()
         self._world.skills = _NoSkills()
-        self._world.hardware.arm.run()
+        self._world.arm.run()
         self._threads.append(threading.Thread(target=self._film, name='live pictures',
                                               daemon=True))
         self._threads[-1].start()
@@ -102,7 +102,7 @@ class SimulatedHardware:
             points = message.points
             speeds = [[point.velocities[k] for k in order] for point in points
                       if len(point.velocities) == len(joints)]
-            self._world.hardware.command(JointTrajectory(
+            self._world.arm.command(JointTrajectory(
                 np.array([_seconds(point.time_from_start) for point in points]),
                 np.array([[point.positions[k] for k in order] for point in points]),
                 np.array(speeds if len(speeds) == len(points) else [])))
@@ -116,7 +116,7 @@ class SimulatedHardware:
             where = float(np.mean([message.points[-1].positions[k] for k in order]))
             part = ((where - gripper.joint_at_closed)
                     / (gripper.joint_at_open - gripper.joint_at_closed))
-            self._world.hardware.grip(part * gripper.open_m, gripper.force_n)
+            self._world.arm.grip(part * gripper.open_m, gripper.force_n)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[1], error)
 
@@ -129,7 +129,7 @@ class SimulatedHardware:
     def _measure(self) -> None:
         while not self._closing.wait(1.0 / JOINTS_HZ):
             try:
-                self._side.publish_joints(self._world.hardware.state())
+                self._side.publish_joints(self._world.arm.state())
             except WorldError:  # the simulator was closed
                 return
 
@@ -144,7 +144,7 @@ class SimulatedHardware:
                 began, now_ns, picture = time.monotonic(), self._now_ns(), None
                 try:
                     self._look_back(now_ns, world.state())
-                    if live.request(world.hardware.poses(), world.hardware.camera.decor):
+                    if live.request(world.arm.poses(), world.camera.decor):
                         stamp_ns = now_ns
                     picture = live.wait(1.0)
                 except WorldError as error:  # between two episodes, or not drawn
