@@ -9,7 +9,7 @@ from typing import Any
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records import RunStore
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 from sightplan.runs import suite_of_run, summarise
 
 

@@ -33,7 +33,8 @@ sys.exit(cli.main(['label', 'bags', '--no-browser', *sys.argv[1:]]))
 @pytest.fixture
 def labels(tmp_path):
     path = tmp_path / 'labels.jsonl'
-    path.write_text(''.join(Label(image, ON, value, who).to_line() for who, image, value in (
+    path.write_text(''.join(json.dumps(Label(
+        image=image, atom=ON, label=value, who=who).to_json()) + '\n' for who, image, value in (
         ('ann', 'a', LabelValue.YES), ('ann', 'b', LabelValue.NO), ('bob', 'a', LabelValue.YES),
         ('bob', 'b', LabelValue.UNCLEAR))) + '{"image": "torn')
     return path

@@ -49,7 +49,7 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
 from sightplan.records.recorded import RecordedEpisode, read_episodes
-from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 
 BLOCKS = load_domain('blocksworld')
 PROBLEM = BLOCKS.split_problems('simple')[3]
@@ -456,8 +456,9 @@ def test_truth_is_facts_of_time(recorded: tuple) -> None:
         truth.state(7)
     for event in episode.events:
         if isinstance(event, Stepped) and event.feedback.stamp_ns != event.stamp_ns:
-            truth.look_back_to(event.feedback.stamp_ns)
-            assert truth.last_outcome() in ('success', 'no_op', 'illegal')
+            repeated = truth.repeated()
+            repeated.look_back_to(event.feedback.stamp_ns)
+            assert repeated.last_outcome() in ('success', 'no_op', 'illegal')
 
 
 class Photographer(MemoryWorld):
@@ -491,14 +492,13 @@ def test_pictures_are_those_that_were_looked_at(tmp_path: Path,
     assert episode.image(wrong) is None
     assert episode.with_image(wrong) is wrong
     assert episode.image(Observation()) is None
-    kept = episode.pictures._decoded
-    assert 0 < len(kept) <= 16
+    kept = episode.pictures._decoded.cache_info()
+    assert 0 < kept.currsize <= kept.maxsize == 16
     decoded = []
     bag = episode.pictures._bag
     decode = bag.decode
     monkeypatch.setattr(bag, 'decode', lambda m: decoded.append(m.topic) or decode(m))
-    monkeypatch.setattr(episode.pictures, '_most', 1)
-    episode.pictures._decoded.clear()
+    episode.pictures._decoded.cache_clear()
     for _ in range(2):
         episode.image(looks[0][1])
     assert decoded == ['/camera/image_labelled'], 'the one that models saw, and once'

@@ -181,7 +181,7 @@ def test_bags_of_a_robot_have_no_truth(replay, bags, tmp_path):
     code, result, said = replay('--backend', 'scripted', '--backend-option',
                                 f'script={script(tmp_path)}')
     assert code == 0 and result['comparison']['with_truth'] == 0
-    assert result['comparison']['overall']['agreement']['share'] > 0. and 'kappa' in said
+    assert result['comparison']['overall']['agreement']['fraction'] > 0. and 'kappa' in said
     code, _, said = replay('--table', 'perfect', out='no')
     assert code == 2 and 'no ground truth' in said
     code, result, _ = replay('--method', 'belief', out='estimates')

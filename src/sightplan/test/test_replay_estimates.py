@@ -90,7 +90,7 @@ def follow(source, method):
     tracker, moved, found, published = Estimating(method).track(source.episode), False, [], []
     for event in source.episode.events:
         if isinstance(event, Observed):
-            tracker.look(event.observation, moved)
+            tracker.observe(event.observation, moved)
         elif isinstance(event, Asked):
             tracker.answer(event)
             found.append(tracker.believed()[0])
@@ -169,7 +169,7 @@ def test_the_filter_is_that_of_the_method_belief(tmp_path, hidden):
         tracker, moved, asked = Estimating('belief').track(source.episode), False, False
         for event in source.episode.events:
             if isinstance(event, Observed):
-                tracker.look(event.observation, moved)
+                tracker.observe(event.observation, moved)
             elif isinstance(event, Asked):
                 tracker.answer(event)
             elif isinstance(event, BeliefUpdated) and asked:

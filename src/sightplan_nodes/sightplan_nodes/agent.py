@@ -29,6 +29,7 @@ from sightplan.model import (
     EpisodeEnded,
     EpisodeEvent,
     EpisodeStarted,
+    FeedbackStatus,
     InfrastructureError,
     InputError,
     Observed,
@@ -258,7 +259,7 @@ class _FeedbackRecorder:
         if isinstance(event, Stepped):
             feedback.step = event.index + 1
             feedback.action = conversions.action_to_msg(event.action)
-            feedback.status = conversions.STATUSES[event.feedback.status]
+            feedback.status = conversions.numbers(FeedbackStatus)[event.feedback.status]
             feedback.stage = 'act'
         elif isinstance(event, Asked):
             feedback.stage = event.purpose.value

@@ -421,7 +421,7 @@ class ArmSide:
             if self._skills is None or message.episode_id != self._episode_id:
                 return
             try:
-                belief = conversions.belief_from_msg(message).belief
+                belief = conversions.belief_from_msg(message)
             except Exception:
                 self._skills.expect(_NO_BELIEF)
                 raise

@@ -30,41 +30,32 @@ from sightplan.model import (
     GroundingPrompt,
     InputError,
     Observation,
+    PastStep,
     Problem,
     Question,
     UnknownImageError,
+    Verdict,
     VisualTask,
 )
 from sightplan.records import messages as _recorded
 from sightplan.records.messages import (
-    STATUSES,
-    VERDICTS,
-    action_from_msg,
-    answer_from_msg,
-    asked_from_msg,
-    atom_from_msg,
     belief_from_msg,
     ended_from_msg,
     facts_from_msg,
     fill_spec,
+    from_msg,
     image_from_msg,
     maybe_action_from_msg,
+    numbers,
     observation_from_msg,
-    observed_from_msg,
     optimal_length,
-    past_step_from_msg,
-    planned_from_msg,
-    planning_result,
     privileged_from_msg,
     probability_from_msg,
     probability_to_msg,
     proposal_from_msg,
-    proposed_from_msg,
-    question_from_msg,
     read_problem,
     spec_from_msg,
     state_from_msg,
-    step_from_msg,
     text,
     time_from_msg,
     truth_from_msg,
@@ -74,21 +65,15 @@ from sightplan.records.messages import (
 )
 
 __all__ = [
-    'MESSAGES', 'STATUSES', 'action_from_msg', 'action_to_msg', 'answer_from_msg',
-    'answer_to_msg', 'asked_from_msg', 'asked_to_msg', 'atom_from_msg', 'atom_to_msg',
-    'belief_from_msg', 'belief_to_msg', 'camera_info_to_msg', 'depth_from_msg', 'depth_to_msg',
-    'ended_from_msg', 'ended_to_msg', 'facts_from_msg', 'facts_to_msg', 'feedback_from_result',
-    'fill_observation', 'fill_plan', 'fill_spec', 'fill_visual_task', 'header', 'image_from_msg',
-    'image_to_msg', 'maybe_action_from_msg', 'observation_from_msg', 'observed_from_msg',
-    'observed_to_msg', 'optimal_length',
-    'past_step_from_msg', 'past_step_to_msg', 'plan_to_msg', 'planned_from_msg', 'planned_to_msg',
-    'planning_result', 'privileged_from_msg', 'prompt_from_msg', 'prompt_to_msg',
-    'proposal_from_msg', 'proposal_to_msg', 'proposed_from_msg', 'proposed_to_msg',
-    'question_from_msg', 'question_to_msg', 'read_problem', 'spec_from_msg',
-    'started_to_msg', 'state_from_msg', 'state_to_msg', 'step_from_msg', 'step_to_msg', 'text',
-    'time_from_msg', 'time_to_msg', 'truth_from_msg',
-    'truth_to_msg', 'usage_from_msg', 'usage_to_msg', 'view_to_msg', 'visual_task_from_msg',
-    'with_view',
+    'MESSAGES', 'action_to_msg', 'belief_from_msg', 'camera_info_to_msg', 'depth_from_msg',
+    'depth_to_msg', 'ended_from_msg', 'ended_to_msg', 'event_to_msg', 'facts_from_msg',
+    'facts_to_msg', 'feedback_from_result', 'fill_observation', 'fill_plan', 'fill_spec',
+    'fill_visual_task', 'from_msg', 'header', 'image_from_msg', 'image_to_msg',
+    'maybe_action_from_msg', 'numbers', 'observation_from_msg', 'optimal_length',
+    'privileged_from_msg', 'prompt_from_msg', 'proposal_from_msg', 'read_problem',
+    'spec_from_msg', 'started_to_msg', 'state_from_msg', 'state_to_msg', 'text', 'time_from_msg',
+    'time_to_msg', 'to_msg', 'truth_from_msg', 'truth_to_msg', 'usage_from_msg', 'usage_to_msg',
+    'view_to_msg', 'visual_task_from_msg', 'with_view',
 ]
 
 _PACKAGES = {'builtin_interfaces': builtin_interfaces.msg, 'sensor_msgs': sensor_msgs.msg,
@@ -109,27 +94,17 @@ MESSAGES = _recorded.Messages(_make)
 """Makes the messages that are recorded, as ROS's."""
 
 action_to_msg = MESSAGES.action_to_msg
-answer_to_msg = MESSAGES.answer_to_msg
-asked_to_msg = MESSAGES.asked_to_msg
-atom_to_msg = MESSAGES.atom_to_msg
-belief_to_msg = MESSAGES.belief_to_msg
 camera_info_to_msg = MESSAGES.camera_info_to_msg
 ended_to_msg = MESSAGES.ended_to_msg
+event_to_msg = MESSAGES.event_to_msg
+facts_to_msg = MESSAGES.facts_to_msg
 fill_plan = MESSAGES.fill_plan
 header = MESSAGES.header
 image_to_msg = MESSAGES.image_to_msg
-facts_to_msg = MESSAGES.facts_to_msg
-past_step_to_msg = MESSAGES.past_step_to_msg
-plan_to_msg = MESSAGES.plan_to_msg
-planned_to_msg = MESSAGES.planned_to_msg
-proposal_to_msg = MESSAGES.proposal_to_msg
-proposed_to_msg = MESSAGES.proposed_to_msg
-question_to_msg = MESSAGES.question_to_msg
 started_to_msg = MESSAGES.started_to_msg
 state_to_msg = MESSAGES.state_to_msg
-step_to_msg = MESSAGES.step_to_msg
 time_to_msg = MESSAGES.time_to_msg
-observed_to_msg = MESSAGES.observed_to_msg
+to_msg = MESSAGES.to_msg
 truth_to_msg = MESSAGES.truth_to_msg
 usage_to_msg = MESSAGES.usage_to_msg
 view_to_msg = MESSAGES.view_to_msg
@@ -238,7 +213,7 @@ class RequestedObservations:
 
 def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
     """Write answers into a response of Ground; returns it."""
-    response.verdicts = [VERDICTS[answer.verdict] for answer in answers]
+    response.verdicts = [numbers(Verdict)[answer.verdict] for answer in answers]
     response.p_yes = [probability_to_msg(answer.p_yes) for answer in answers]
     response.p_no = [probability_to_msg(answer.p_no) for answer in answers]
     response.texts = [text(answer.text) for answer in answers]
@@ -257,14 +232,6 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
     return [Answer(question.atom, verdict_from_msg(verdict), probability_from_msg(p_yes),
                    probability_from_msg(p_no), reply)
             for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
-
-
-def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
-    """The words around questions as a message."""
-    return msg.GroundingPrompt(
-        name=prompt.name, system=text(prompt.system), before_image=text(prompt.before_image),
-        after_image=text(prompt.after_image), question=text(prompt.question),
-        reasoning=prompt.reasoning, max_tokens=prompt.max_tokens, sha256=prompt.sha256)
 
 
 def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
@@ -287,7 +254,7 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
     request.domain, request.problem = problem.domain, problem.name
     request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
     request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
-    request.history = [past_step_to_msg(step) for step in task.history]
+    request.history = [to_msg(step) for step in task.history]
     return request
 
 
@@ -299,7 +266,7 @@ def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
         problem: the request's problem, read from its PDDL text.
     """
     return VisualTask(problem.for_agent(), request.prompt,
-                      tuple(past_step_from_msg(step) for step in request.history),
+                      tuple(from_msg(PastStep, step) for step in request.history),
                       stops_at_goal=request.stops_at_goal)
 
 

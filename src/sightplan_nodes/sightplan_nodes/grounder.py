@@ -10,7 +10,7 @@ from typing import Any
 from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import param
+from sightplan.model import Question, param
 from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
@@ -64,7 +64,7 @@ class GrounderNode(BackendNode):
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
         observation = self.observations.read(request)
-        questions = [conversions.question_from_msg(question) for question in request.questions]
+        questions = [conversions.from_msg(Question, question) for question in request.questions]
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
         conversions.fill_answers(response, answers)

@@ -287,7 +287,7 @@ class _ModelClient:
 @functools.lru_cache(4096)
 def _question_to_msg(question: Question) -> msg.Question:
     """A question as a message; the same ones come with every observation of an episode."""
-    return conversions.question_to_msg(question)
+    return conversions.to_msg(question)
 
 
 class RosGrounder(_ModelClient):
@@ -305,7 +305,7 @@ class RosGrounder(_ModelClient):
         """Answer all questions about one image; contract in the port."""
         request = Ground.Request(
             questions=[_question_to_msg(question) for question in questions],
-            prompt=conversions.prompt_to_msg(prompt or BARE))
+            prompt=conversions.to_msg(prompt or BARE))
         reply = self._ask(request, observation,
                           self._deadlines.ground_s if timeout_s is None else timeout_s)
         self._model = reply.model
@@ -359,7 +359,7 @@ class RosPlanner:
                          search=task.search, timeout_s=timeout_s),
             timeout_s + self._deadlines.plan_s, self._cancelled)
         raise_error(reply, names.SYMBOLIC_PLANNER)
-        return conversions.planning_result(reply)
+        return conversions.from_msg(PlanningResult, reply)
 
 
 @dataclass(frozen=True, slots=True)

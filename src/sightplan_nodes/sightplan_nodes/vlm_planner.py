@@ -44,7 +44,7 @@ class VlmPlannerNode(BackendNode):
         observation = self.observations.read(request)
         started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
-        response.proposal = conversions.proposal_to_msg(proposal)
+        response.proposal = conversions.to_msg(proposal)
         response.proposal.seconds = time.monotonic() - started
 
 

@@ -15,7 +15,14 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
-from sightplan.model import Action, CancelledError, DeadlineError, Feedback, WorldError
+from sightplan.model import (
+    Action,
+    CancelledError,
+    DeadlineError,
+    Feedback,
+    FeedbackStatus,
+    WorldError,
+)
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.goals import OneGoal
@@ -216,7 +223,7 @@ class WorldNode(Node):
             if handle.is_cancel_requested:
                 handle.canceled()
                 return result
-            action = conversions.action_from_msg(handle.request.action)
+            action = conversions.from_msg(Action, handle.request.action)
             show = await self.worker.call(lambda: self._act(action))
         except CancelledError as error:
             if handle.is_cancel_requested:
@@ -234,7 +241,7 @@ class WorldNode(Node):
             self._goal.release()
         feedback, stamp_ns = show()
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
-        result.status = conversions.STATUSES[feedback.status]
+        result.status = conversions.numbers(FeedbackStatus)[feedback.status]
         result.message = conversions.text(feedback.message)
         result.stamp = conversions.time_to_msg(stamp_ns)
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done

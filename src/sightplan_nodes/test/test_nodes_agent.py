@@ -146,7 +146,7 @@ class FakeVlmPlanner(Node):
         assert self.may_go_on.wait(LIMIT_S)
         if self.error is not None:
             return fill_error(response, self.error)
-        response.proposal = conversions.proposal_to_msg(
+        response.proposal = conversions.to_msg(
             self.says.pop(0) if self.says else self._propose())
         response.usage = conversions.usage_to_msg(Usage(1, 500, 20))
         return response

@@ -364,7 +364,7 @@ def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
         b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
         for episode_id in ('another', 'e'):
-            message = conversions.belief_to_msg(BeliefUpdated(belief), episode_id, 1, 7)
+            message = conversions.event_to_msg(BeliefUpdated(belief), episode_id, 7, 1)
             b.client.beliefs.publish(message)
         eventually(lambda: bool(b.skills.beliefs))
         assert b.skills.beliefs == [belief], 'beliefs of other episodes say nothing'
@@ -544,7 +544,7 @@ def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:
     with bench() as b:
         b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
-        b.client.beliefs.publish(conversions.belief_to_msg(BeliefUpdated(known), 'e', 1, 7))
+        b.client.beliefs.publish(conversions.event_to_msg(BeliefUpdated(known), 'e', 7, 1))
         eventually(lambda: b.skills.beliefs == [known])
         b.client.beliefs.publish(msg.Belief(episode_id='e', state=[msg.Atom()]))
         eventually(lambda: len(b.skills.beliefs) == 2)

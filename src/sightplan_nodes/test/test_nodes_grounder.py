@@ -83,10 +83,10 @@ class Client(Manager):
                ) -> Ground.Response:
         request = Ground.Request(
             timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode,
-            questions=[conversions.question_to_msg(q) for q in self.questions(*blocks)])
+            questions=[conversions.to_msg(q) for q in self.questions(*blocks)])
         conversions.fill_observation(request, Observation(IMAGE, 7), with_image)
         if prompt is not None:
-            request.prompt = conversions.prompt_to_msg(prompt)
+            request.prompt = conversions.to_msg(prompt)
         return self.ground_service(request, LIMIT_S)
 
 
@@ -281,7 +281,7 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        request = Ground.Request(questions=[conversions.question_to_msg(
+        request = Ground.Request(questions=[conversions.to_msg(
             Question(Atom('clear', ('r',)), '?'))])
         request.image.encoding = 'bayer_rggb8'
         reply = client.ground_service(request, LIMIT_S)

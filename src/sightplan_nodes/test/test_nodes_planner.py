@@ -47,7 +47,7 @@ def test_every_result_comes_through(call, planner: ScriptedPlanner,
     planner.result = result
     reply = call()
     assert reply.error_code == 0
-    assert conversions.planning_result(reply) == result
+    assert conversions.from_msg(PlanningResult, reply) == result
 
 
 def test_task_and_limit(call, planner: ScriptedPlanner) -> None:
@@ -86,7 +86,7 @@ def test_the_real_planner() -> None:
     with spinning(node, client):
         reply = service(Plan.Request(domain_pddl=domain.pddl,
                                      problem_pddl=domain.write_problem(first)), 120.0)
-    result = conversions.planning_result(reply)
+    result = conversions.from_msg(PlanningResult, reply)
     assert result.status is PlanningStatus.SOLVED
     model, state = domain.model(first), first.init
     for action in result.plan:

@@ -52,7 +52,7 @@ from sightplan.model import (
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.rescoring import differences, rescore
+from sightplan.replay.rescored import differences, rescore
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import fill_error, raise_error
@@ -337,7 +337,7 @@ def test_image_policy(bench: Callable, policy: str, images: int) -> None:
 
 def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
     labelled = np.full((40, 60, 3), 7, np.uint8)
-    fact = Fact(atom=conversions.atom_to_msg(FIRST.goal[0].atom), holds=False)
+    fact = Fact(atom=conversions.to_msg(FIRST.goal[0].atom), holds=False)
     with bench() as b:
         b.agent.recorder = RosRecorder(b.agent, lambda: True)
         b.agent.recorder.domain = DOMAIN

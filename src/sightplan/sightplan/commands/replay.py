@@ -442,7 +442,7 @@ class _Command:
             _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
                                        'yes recorded', 'yes new'), [
                 (row['predicate'], row['agreement_readable'], row['agreement_same'],
-                 _number(row.get('agreement_share')), _number(row.get('agreement_kappa')),
+                 _number(row.get('agreement_fraction')), _number(row.get('agreement_kappa')),
                  _number(row.get('yes_recorded')), _number(row.get('yes_new')))
                 for row in rows if row['agreement_same'] is not None])
         known, asked = comparison['with_truth'], comparison['questions']

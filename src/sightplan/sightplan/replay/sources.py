@@ -207,14 +207,14 @@ def describe(source: Source) -> dict[str, Any]:
     Returns:
         ``bag``, ``episode``, ``attempt`` (from 0), ``namespace`` (of its topics), ``domain``,
         ``split``, ``method``, ``model`` ('' if none answered), ``steps``, ``questions``,
-        ``looks``, ``images`` (distinct ones), ``pictures`` (whether that of the first look is
+        ``observations``, ``images`` (distinct ones), ``pictures`` (whether the first is
         there), ``truth`` (whether the bag has any), ``ended`` (why; '' if the end is missing),
         ``warnings``.
     """
     episode = source.episode
     events = episode.events
     asked = [event for event in events if isinstance(event, Asked)]
-    looks = [event.observation for event in events if isinstance(event, Observed)]
+    seen = [event.observation for event in events if isinstance(event, Observed)]
     end = events[-1] if events else None
     return {
         'bag': source.name, 'episode': episode.spec.episode_id,
@@ -223,9 +223,9 @@ def describe(source: Source) -> dict[str, Any]:
         'method': episode.spec.method,
         'model': ', '.join(dict.fromkeys(event.model for event in asked if event.model)),
         'steps': sum(isinstance(event, Stepped) for event in events),
-        'questions': sum(len(event.questions) for event in asked), 'looks': len(looks),
-        'images': len({look.image_id for look in looks if look.image_id}),
-        'pictures': any(episode.image(look) is not None for look in looks[:1]),
+        'questions': sum(len(event.questions) for event in asked), 'observations': len(seen),
+        'images': len({one.image_id for one in seen if one.image_id}),
+        'pictures': any(episode.image(one) is not None for one in seen[:1]),
         'truth': episode.truth is not None,
         'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
         'warnings': list(_warnings(episode))}

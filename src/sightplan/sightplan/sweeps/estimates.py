@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,14 @@ class Figures:
     seconds: float = 0.0
 
     def __add__(self, other: Figures) -> Figures:
-        costs = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
-        return Figures(self.questions + other.questions, self.prompt_tokens + other.prompt_tokens,
-                       self.completion_tokens + other.completion_tokens,
-                       sum(costs) if costs else None, self.seconds + other.seconds)
+        sums: list[Any] = [b if a is None else a if b is None else a + b
+                           for a, b in zip(astuple(self), astuple(other), strict=True)]
+        return Figures(*sums)
 
     def __mul__(self, number: float) -> Figures:
-        return Figures(self.questions * number, self.prompt_tokens * number,
-                       self.completion_tokens * number,
-                       None if self.cost_usd is None else self.cost_usd * number,
-                       self.seconds * number)
+        products: list[Any] = [None if value is None else value * number
+                               for value in astuple(self)]
+        return Figures(*products)
 
 
 @dataclass(frozen=True, slots=True)
