@@ -26,6 +26,7 @@ from sightplan_interfaces import msg
 from sightplan.model import (
     BARE,
     Answer,
+    Atom,
     Feedback,
     GroundingPrompt,
     InputError,
@@ -234,6 +235,39 @@ class RequestedObservations:
 
     def _size(self) -> int:
         return sum(seen.image.nbytes for seen in self._kept.values() if seen.image is not None)
+
+
+def fill_questions(request: Any, questions: Sequence[Question]) -> Any:
+    """Write questions into a request of Ground; returns it."""
+    texts = [_question_texts(question) for question in questions]
+    request.atoms, request.questions = [atom for atom, _ in texts], [words for _, words in texts]
+    return request
+
+
+@functools.lru_cache(4096)
+def _question_texts(question: Question) -> tuple[str, str]:
+    """Atom and wording; the same questions come with every observation of an episode."""
+    return str(question.atom), text(question.text)
+
+
+def questions_from_request(request: Any) -> list[Question]:
+    """The questions of a request of Ground.
+
+    Raises:
+        InputError: an atom cannot be read, or they are not as many as the wordings.
+    """
+    if len(request.atoms) != len(request.questions):
+        raise InputError(f'{len(request.atoms)} atoms have {len(request.questions)} wordings')
+    return [_question(atom, words)
+            for atom, words in zip(request.atoms, request.questions, strict=True)]
+
+
+@functools.lru_cache(4096)
+def _question(atom: str, words: str) -> Question:
+    try:
+        return Question(Atom.parse(atom), words)
+    except ValueError as error:
+        raise InputError(f'question {words!r}: {error}') from error
 
 
 def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:

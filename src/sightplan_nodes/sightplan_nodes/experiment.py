@@ -62,6 +62,7 @@ from sightplan.runs import (
     default_out,
     identity,
     session,
+    suite_reference,
     walk,
 )
 from sightplan_arm.config import ROBOT_HASH
@@ -253,7 +254,7 @@ class ExperimentNode(Node):
         result = RunExperiment.Result()
         goal = handle.request
         settings = dataclasses.replace(
-            self._run_settings, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
+            self._run_settings, suite=goal.suite, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
             domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
             seed=goal.seed, max_actions=goal.max_actions,
             failure_probability=goal.failure_probability,
@@ -297,6 +298,8 @@ class ExperimentNode(Node):
         settings.check()
         out = settings.out or default_out(settings)
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
+        if settings.suite:  # the recorder reads it, too
+            settings = dataclasses.replace(settings, suite=suite_reference(settings.suite))
         plan = EpisodePlan(settings)
         for spec in plan.items:
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)

@@ -64,7 +64,7 @@ class GrounderNode(BackendNode):
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
         observation = self.observations.read(request)
-        questions = [conversions.question_from_msg(question) for question in request.questions]
+        questions = conversions.questions_from_request(request)
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
         conversions.fill_answers(response, answers)

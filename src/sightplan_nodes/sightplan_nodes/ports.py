@@ -6,7 +6,6 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -284,12 +283,6 @@ class _ModelClient:
         return reply
 
 
-@functools.lru_cache(4096)
-def _question_to_msg(question: Question) -> msg.Question:
-    """A question as a message; the same ones come with every observation of an episode."""
-    return conversions.question_to_msg(question)
-
-
 class RosGrounder(_ModelClient):
     """The port Grounder over the node grounder."""
 
@@ -303,9 +296,8 @@ class RosGrounder(_ModelClient):
                timeout_s: float | None = None,
                prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image; contract in the port."""
-        request = Ground.Request(
-            questions=[_question_to_msg(question) for question in questions],
-            prompt=conversions.prompt_to_msg(prompt or BARE))
+        request = conversions.fill_questions(
+            Ground.Request(prompt=conversions.prompt_to_msg(prompt or BARE)), questions)
         reply = self._ask(request, observation,
                           self._deadlines.ground_s if timeout_s is None else timeout_s)
         self._model = reply.model

@@ -82,8 +82,8 @@ class Client(Manager):
                prompt: GroundingPrompt | None = None, with_image: bool = True,
                ) -> Ground.Response:
         request = Ground.Request(
-            timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode,
-            questions=[conversions.question_to_msg(q) for q in self.questions(*blocks)])
+            timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode)
+        conversions.fill_questions(request, self.questions(*blocks))
         conversions.fill_observation(request, Observation(IMAGE, 7), with_image)
         if prompt is not None:
             request.prompt = conversions.prompt_to_msg(prompt)
@@ -281,12 +281,23 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        request = Ground.Request(questions=[conversions.question_to_msg(
-            Question(Atom('clear', ('r',)), '?'))])
+        request = conversions.fill_questions(Ground.Request(), client.questions('r'))
         request.image.encoding = 'bayer_rggb8'
         reply = client.ground_service(request, LIMIT_S)
     assert reply.error_code == InputError.code
     assert 'bayer_rggb8' in reply.error_msg
+
+
+@pytest.mark.parametrize(('atoms', 'what'), [
+    (['clear r', 'clear g'], '2 atoms have 1 wordings'), (['clear(r)'], "question '?': atom")])
+def test_questions_that_cannot_be_read_are_named(made: Callable, atoms: list[str],
+                                                 what: str) -> None:
+    with made() as client:
+        request = conversions.fill_observation(
+            Ground.Request(atoms=atoms, questions=['?']), Observation(IMAGE, 7))
+        reply = client.ground_service(request, LIMIT_S)
+        assert client.ground('r').error_code == 0
+    assert (reply.error_code, reply.error_msg[:len(what)]) == (InputError.code, what)
 
 
 def test_a_picture_is_known_by_its_id(made: Callable) -> None:

@@ -27,8 +27,12 @@ _CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
 _NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
 _ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choices_of'}
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
+               'suites': ('sightplan.runs', 'suite_names'),
                'methods': ('sightplan.agent', 'method_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
+_FOLDERS = {'domains': ('sightplan.domains', 'domain_reference'),
+            'suites': ('sightplan.runs', 'suite_reference')}
+"""What may be given by the path of its folder, too, and what makes that an absolute one."""
 _NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for',
                 'only_if', 'namespace'}
 _NEEDS = ('needs_grounder', 'needs_planner', 'needs_visual_planner')
@@ -46,7 +50,7 @@ class Argument:
         default: of that type.
         description: for people.
         choices: allowed values; None: all.
-        folders: whether the path of a domain's folder is allowed, too.
+        folders: ``domains`` or ``suites``: the path of the folder of one is allowed, too.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Argument:
     default: Value
     description: str
     choices: tuple[str, ...] | None = None
-    folders: bool = False
+    folders: str = ''
 
     def read(self, text: str) -> Value:
         """The value that a text stands for.
@@ -75,8 +79,9 @@ class Argument:
             raise InputError(f'{self.name}:={text} must be a {self.type.__name__} '
                              f'({self.description})')
         if self.folders and '/' in text:
-            return str(importlib.import_module('sightplan.domains').domain_reference(text))
-        if self.choices is not None and text not in self.choices:
+            module, reference = _FOLDERS[self.folders]
+            return str(getattr(importlib.import_module(module), reference)(text))
+        if self.choices is not None and text not in (*self.choices, self.default):
             folder = ', or the path of a folder' if self.folders else ''
             raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)}'
                              f'{folder} ({self.description}){did_you_mean(text, self.choices)}')
@@ -293,7 +298,7 @@ def _argument(path: Path, entry: Mapping[str, Any]) -> Argument:
         choices = _discovered(path, entry)
     argument = Argument(str(entry['name']), kind, entry['default'], str(entry['description']),
                         tuple(map(str, choices)) if choices is not None else None,
-                        entry.get('choices_of') == 'domains')
+                        what if (what := entry.get('choices_of')) in _FOLDERS else '')
     if type(argument.default) is not kind:
         raise InputError(f'{path}: the default of argument {argument.name} is not a '
                          f'{kind.__name__}: {argument.default!r}')
