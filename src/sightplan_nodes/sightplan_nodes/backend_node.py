@@ -19,6 +19,7 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
+from sightplan.records import messages
 from sightplan.vlm.api import (
     Backend,
     backend_needs_truth,
@@ -28,6 +29,7 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -72,7 +74,7 @@ class _Ledger:
                 return
             self._published = usage - self._before
             self._send(msg.Spending(out=self._out,
-                                       usage=conversions.usage_to_msg(self._published)))
+                                       usage=MESSAGES.usage_to_msg(self._published)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +207,13 @@ class BackendNode(LifecycleNode):
             self._backend, self._user = backend, self.use(backend)
         except SightplanError as error:
             self.get_logger().fatal(
-                conversions.text(f'backend {name!r} cannot be used: {error}'))
+                messages.text(f'backend {name!r} cannot be used: {error}'))
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
-            self.get_logger().fatal(conversions.text(
+            self.get_logger().fatal(messages.text(
                 f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
             return TransitionCallbackReturn.FAILURE
-        model = conversions.text(backend.model)
+        model = messages.text(backend.model)
         self._show('model', model, 'Exact name of the model in use')
         self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._show('backend_settings', json.dumps(dataclasses.asdict(
@@ -297,7 +299,7 @@ class BackendNode(LifecycleNode):
         assert self._backend is not None, 'the service is there only while active'
         carry_over = getattr(self._backend, 'carry_over', None)
         if carry_over is not None:
-            spent = conversions.usage_from_msg(request.spent) or Usage()
+            spent = messages.usage_from_msg(request.spent) or Usage()
             # What this process has spent is in the model's own count, whatever it was for.
             priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
             carry_over(priced - (self._backend.usage or Usage()))
@@ -315,7 +317,7 @@ class BackendNode(LifecycleNode):
             self.work(user, request, response, limit_s)
         finally:
             self._ledger.publish()
-        response.usage = conversions.usage_to_msg(used_between(before, backend.usage))
+        response.usage = MESSAGES.usage_to_msg(used_between(before, backend.usage))
 
     def _forget(self) -> None:
         self._ledger.close()

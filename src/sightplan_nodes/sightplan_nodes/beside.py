@@ -60,7 +60,10 @@ def take_request(node: Node, service: Service, wake: GuardCondition,
         node: the service's.
         service: one in a group Beside.
         wake: ends the wait when it is triggered.
-        timeout_s: wall-clock limit [s]; negative: none.
+        timeout_s: wall-clock limit [s].
+
+    Raises:
+        InvalidHandle: node, service or guard condition was destroyed.
     """
     with service.handle, wake.handle, node.context.handle:
         waiting = rclpy_implementation.WaitSet(0, 1, 0, 0, 1, 0, node.context.handle)

@@ -22,6 +22,7 @@ from rclpy.task import Future
 
 from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
 from sightplan_nodes.beside import Beside, take_reply
+from sightplan_nodes.failures import raise_error
 
 _POLL_S = 0.05
 _AGAIN_S = 1.0
@@ -204,6 +205,20 @@ class _Caller:
     def _check(self, cancelled: Callable[[], bool]) -> None:
         if cancelled():
             raise CancelledError(f'cancelled while waiting for {self.server}')
+
+    def checked(self, *arguments: Any) -> Any:
+        """What a call with these arguments gives; raises the error that the reply carries.
+
+        Raises:
+            SightplanError: that of the reply, or of the call.
+        """
+        reply = self(*arguments)
+        raise_error(reply, self.server)
+        return reply
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Ask the server, and wait for the reply."""
+        raise NotImplementedError
 
     def _silent(self, timeout_s: float) -> DeadlineError:
         return DeadlineError(f'{self.server} did not answer {self._name} within {timeout_s:g} s; '

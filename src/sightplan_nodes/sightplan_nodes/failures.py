@@ -15,7 +15,7 @@ from rclpy.serialization import serialize_message
 
 from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
-from sightplan_nodes.conversions import text
+from sightplan.records.messages import text
 
 NO_ERROR = 0
 

@@ -11,6 +11,7 @@ from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import param
+from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
@@ -68,7 +69,7 @@ class GrounderNode(BackendNode):
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
         conversions.fill_answers(response, answers)
-        response.model, response.image_id = conversions.text(user.model), observation.image_id
+        response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 
 

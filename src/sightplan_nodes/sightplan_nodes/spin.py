@@ -26,7 +26,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sightplan.model import SightplanError
-from sightplan_nodes.conversions import text
+from sightplan.records.messages import text
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""

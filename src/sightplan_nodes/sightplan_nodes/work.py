@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
 from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.task import Future
 
 from sightplan.model import DeadlineError
+from sightplan.records.messages import text
 from sightplan_nodes.beside import Beside, take_request
-from sightplan_nodes.conversions import text
 from sightplan_nodes.failures import fill_error
 
 T = TypeVar('T')
+
+_TURN_S = 0.5
+"""A thread that waits for requests looks after this time whether its node was destroyed [s]."""
 
 _WALL_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
@@ -133,7 +139,7 @@ class WorkerService:
 
     def __init__(self, node: Node, srv_type: Any, name: str, worker: Worker,
                  answer: Callable[[Any, Any, float], None],
-                 limit_s: Callable[[Any], float]) -> None:
+                 limit_s: Callable[[Any], float] = lambda request: math.inf) -> None:
         """Serve.
 
         Args:
@@ -167,15 +173,18 @@ class WorkerService:
     def _receive(self) -> None:
         while not self._closing:
             with self._lock:
-                end = min((waiting.end for waiting in self._open), default=None)
-            left_s = -1.0 if end is None else max(0.0, end - time.monotonic())
-            taken = take_request(self._node, self._service, self._wake, left_s)
+                end = min((waiting.end for waiting in self._open), default=math.inf)
+            left_s = min(_TURN_S, max(0.0, end - time.monotonic()))
+            try:
+                taken = take_request(self._node, self._service, self._wake, left_s)
+            except InvalidHandle:
+                return  # the node was destroyed
             if taken is not None:
                 limit_s = self._limit_s(taken[0])
                 waiting = _Waiting(*taken, limit_s, time.monotonic() + limit_s)
                 with self._lock:
                     self._open.append(waiting)
-                self._worker.submit(lambda waiting=waiting: self._work(waiting))
+                self._worker.submit(partial(self._work, waiting))
             for waiting in list(self._open):
                 if time.monotonic() >= waiting.end:
                     self._fail(waiting, DeadlineError(

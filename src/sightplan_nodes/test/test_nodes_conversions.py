@@ -54,10 +54,11 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
+from sightplan.records import messages, topics
 from sightplan.records import messages as r
-from sightplan.records import topics
 from sightplan_nodes import conversions as c
 from sightplan_nodes import qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import raw_stamp_ns
 
 NAMES = st.from_regex(r'[a-z0-9][a-z0-9_.-]{0,5}', fullmatch=True)
@@ -96,41 +97,41 @@ def sent(message):
 
 @given(STAMPS)
 def test_time(stamp_ns: int) -> None:
-    assert c.time_from_msg(sent(c.time_to_msg(stamp_ns))) == stamp_ns
+    assert messages.time_from_msg(sent(MESSAGES.time_to_msg(stamp_ns))) == stamp_ns
 
 
 @given(ATOMS)
 def test_atom(atom: Atom) -> None:
-    assert c.atom_from_msg(sent(c.atom_to_msg(atom))) == atom
+    assert messages.atom_from_msg(sent(MESSAGES.atom_to_msg(atom))) == atom
 
 
 @given(st.none() | ACTIONS)
 def test_action(action: Action | None) -> None:
-    assert c.maybe_action_from_msg(sent(c.action_to_msg(action))) == action
+    assert messages.maybe_action_from_msg(sent(MESSAGES.action_to_msg(action))) == action
 
 
 @given(STATES)
 def test_state(state: frozenset[Atom]) -> None:
-    assert c.state_from_msg(c.state_to_msg(state)) == state
+    assert messages.state_from_msg(MESSAGES.state_to_msg(state)) == state
 
 
 @given(ANSWERS)
 def test_answer(answer: Answer) -> None:
-    message = sent(c.answer_to_msg(answer))
-    assert c.answer_from_msg(message) == answer
+    message = sent(MESSAGES.answer_to_msg(answer))
+    assert messages.answer_from_msg(message) == answer
     assert math.isnan(message.p_yes) is (answer.p_yes is None)
 
 
 @given(QUESTIONS)
 def test_question(question: Question) -> None:
-    assert c.question_from_msg(sent(c.question_to_msg(question))) == question
+    assert messages.question_from_msg(sent(MESSAGES.question_to_msg(question))) == question
 
 
 @given(RESULTS)
 def test_plan(result: PlanningResult) -> None:
     event = Planned(result)
-    message = sent(c.planned_to_msg(event, 'e', 5, 3))
-    assert c.planned_from_msg(message) == event
+    message = sent(MESSAGES.planned_to_msg(event, 'e', 5, 3))
+    assert messages.planned_from_msg(message) == event
     assert (message.episode_id, message.sequence) == ('e', 3)
 
 
@@ -140,17 +141,17 @@ def test_step(index: int, action: Action, status: FeedbackStatus, message: str, 
               after: int, seconds: float) -> None:
     event = Stepped(index, None if status is FeedbackStatus.INVALID else action,
                     Feedback(status, message, after), before, seconds)
-    assert c.step_from_msg(sent(c.step_to_msg(event, 'e', 0))) == event
+    assert messages.step_from_msg(sent(MESSAGES.step_to_msg(event, 'e', 0))) == event
 
 
 def test_only_an_invalid_step_is_without_action() -> None:
     with pytest.raises(InputError):
-        c.step_from_msg(msg.Step(status=msg.Step.EXECUTED))
+        messages.step_from_msg(msg.Step(status=msg.Step.EXECUTED))
 
 
 @given(USAGES)
 def test_usage(usage: Usage | None) -> None:
-    assert c.usage_from_msg(sent(c.usage_to_msg(usage))) == usage
+    assert messages.usage_from_msg(sent(MESSAGES.usage_to_msg(usage))) == usage
 
 
 @given(PROMPTS)
@@ -169,9 +170,9 @@ PROPOSED = st.builds(Proposed, SEEN, PROPOSALS, TEXTS, USAGES,
 @given(PROPOSED)
 def test_proposed(event: Proposed) -> None:
     seen = event.observation
-    message = sent(c.proposed_to_msg(event, 'e', 7))
+    message = sent(MESSAGES.proposed_to_msg(event, 'e', 7))
     assert (message.image_id, message.episode_id, message.sequence) == (seen.image_id, 'e', 7)
-    back = c.proposed_from_msg(message)
+    back = messages.proposed_from_msg(message)
     for name in ('proposal', 'prompt', 'usage', 'history'):
         assert getattr(back, name) == getattr(event, name)
     assert known(back.observation) == known(seen)
@@ -191,14 +192,15 @@ def test_what_models_write_can_be_sent() -> None:
     odd = 'a\0b\ud800c\udfff\U0001f600'
     even = 'a\ufffdb\ufffdc\ufffd\U0001f600'
     proposal = Proposal(ProposalStatus.UNPARSED, (), odd, odd, odd, text=odd)
-    back = c.proposal_from_msg(sent(c.proposal_to_msg(proposal)))
+    back = messages.proposal_from_msg(sent(MESSAGES.proposal_to_msg(proposal)))
     assert {back.named, back.message, back.explanation, back.text} == {even}
     answer = Answer(Atom('p', ()), Verdict.UNPARSED, text=odd)
-    assert c.answer_from_msg(sent(c.answer_to_msg(answer))).text == even
-    step = c.past_step_from_msg(sent(c.past_step_to_msg(PastStep(odd, odd))))
+    assert messages.answer_from_msg(sent(MESSAGES.answer_to_msg(answer))).text == even
+    step = messages.past_step_from_msg(sent(MESSAGES.past_step_to_msg(PastStep(odd, odd))))
     assert step == PastStep(even, even)
     stepped = Stepped(0, None, Feedback(FeedbackStatus.INVALID, odd))
-    assert c.step_from_msg(sent(c.step_to_msg(stepped, 'e', 0))).feedback.message == even
+    again = messages.step_from_msg(sent(MESSAGES.step_to_msg(stepped, 'e', 0)))
+    assert again.feedback.message == even
     prompt = GroundingPrompt('mem', after_image=odd)
     assert c.prompt_from_msg(sent(c.prompt_to_msg(prompt))).after_image == even
 
@@ -206,7 +208,7 @@ def test_what_models_write_can_be_sent() -> None:
 @given(STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5))
 def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> None:
     event = BeliefUpdated(Belief(state, probabilities))
-    assert c.belief_from_msg(sent(c.belief_to_msg(event, 'e', 0, 0))) == event
+    assert messages.belief_from_msg(sent(MESSAGES.belief_to_msg(event, 'e', 0, 0))) == event
 
 
 @st.composite
@@ -221,8 +223,8 @@ def asked_events(draw: st.DrawFn) -> Asked:
 
 @given(asked_events())
 def test_asked(event: Asked) -> None:
-    message = sent(c.asked_to_msg(event, 'e', 1))
-    back = c.asked_from_msg(message)
+    message = sent(MESSAGES.asked_to_msg(event, 'e', 1))
+    back = messages.asked_from_msg(message)
     assert known(back.observation) == known(event.observation)
     for field in dataclasses.fields(Asked):
         if field.name != 'observation':
@@ -231,7 +233,7 @@ def test_asked(event: Asked) -> None:
 
 def test_answers_without_their_questions_are_refused() -> None:
     with pytest.raises(InputError, match='0 questions with 1 answers'):
-        c.asked_from_msg(msg.AnswerArray(answers=[msg.Answer()], purpose=1))
+        messages.asked_from_msg(msg.AnswerArray(answers=[msg.Answer()], purpose=1))
 
 
 def known(seen: Observation) -> tuple[object, ...]:
@@ -248,9 +250,9 @@ LOOKS = st.builds(
 
 @given(LOOKS, st.booleans())
 def test_observation(seen: Observation, labelled: bool) -> None:
-    message = sent(c.observed_to_msg(Observed(seen), 'e', 4, labelled))
+    message = sent(MESSAGES.observed_to_msg(Observed(seen), 'e', 4, labelled))
     assert (message.image_id, message.labelled) == (seen.image_id, labelled)
-    back = c.observed_from_msg(message).observation
+    back = messages.observed_from_msg(message).observation
     assert known(back) == known(seen)
     assert back.image is None
 
@@ -270,7 +272,7 @@ def test_an_observation_without_a_picture_cannot_be_judged() -> None:
 def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:
     for visible in ((), None):
         seen = Observed(Observation(visible_objects=visible))
-        back = c.observed_from_msg(sent(c.observed_to_msg(seen, 'e', 0))).observation
+        back = messages.observed_from_msg(sent(MESSAGES.observed_to_msg(seen, 'e', 0))).observation
         assert back.visible_objects == visible
 
 
@@ -284,11 +286,11 @@ def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: flo
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
     spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
                        stop_at_goal, privileged)
-    started = sent(c.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
-    goal = sent(c.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
+    started = sent(MESSAGES.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
+    goal = sent(messages.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
     for message in (started, goal):
-        assert c.spec_from_msg(message, problem) == spec
-        assert c.optimal_length(message) == optimal
+        assert messages.spec_from_msg(message, problem) == spec
+        assert messages.optimal_length(message) == optimal
         assert message.domain_pddl == '(define ...)'
         assert message.problem_pddl == '(problem)'
 
@@ -299,8 +301,8 @@ def test_ended(reason: StopReason, message: str, steps: int, remaining: int, sta
                seconds: float, timings: dict[str, float]) -> None:
     event = EpisodeEnded(reason, message, steps, remaining, stamp_ns, seconds, timings)
     spec = EpisodeSpec('e', PROBLEM, 'ground')
-    got = sent(c.ended_to_msg(event, spec, 9))
-    assert c.ended_from_msg(got) == event
+    got = sent(MESSAGES.ended_to_msg(event, spec, 9))
+    assert messages.ended_from_msg(got) == event
     assert got.kind == msg.EpisodeEvent.ENDED
     assert not got.domain_pddl
 
@@ -308,8 +310,8 @@ def test_ended(reason: StopReason, message: str, steps: int, remaining: int, sta
 @settings(max_examples=30)
 @given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
 def test_image(image: np.ndarray, stamp_ns: int) -> None:
-    message = sent(c.image_to_msg(image, stamp_ns, 'cam'))
-    back = c.observation_from_msg(message)
+    message = sent(MESSAGES.image_to_msg(image, stamp_ns, 'cam'))
+    back = messages.observation_from_msg(message)
     np.testing.assert_array_equal(back.image, image)
     assert back.image_id == Observation(image=image).image_id
     assert (back.stamp_ns, back.frame_id) == (stamp_ns, 'cam')
@@ -319,7 +321,7 @@ def test_image(image: np.ndarray, stamp_ns: int) -> None:
 
 def test_image_that_is_a_slice() -> None:
     image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)[::2, ::-1]
-    np.testing.assert_array_equal(c.image_from_msg(c.image_to_msg(image, 0)), image)
+    np.testing.assert_array_equal(messages.image_from_msg(MESSAGES.image_to_msg(image, 0)), image)
 
 
 @pytest.mark.parametrize(('encoding', 'pixel'), [
@@ -329,12 +331,12 @@ def test_encodings_of_other_cameras(encoding: str, pixel: list[int]) -> None:
     row = bytes(pixel * 2) + b'\xff'
     data = row * 2
     message = Image(height=2, width=2, encoding=encoding, step=len(row), data=data)
-    np.testing.assert_array_equal(c.image_from_msg(message), np.tile([1, 2, 3], (2, 2, 1)))
+    np.testing.assert_array_equal(messages.image_from_msg(message), np.tile([1, 2, 3], (2, 2, 1)))
 
 
 def test_grey_image() -> None:
     message = Image(height=1, width=2, encoding='mono8', step=2, data=bytes([7, 8]))
-    np.testing.assert_array_equal(c.image_from_msg(message), [[[7] * 3, [8] * 3]])
+    np.testing.assert_array_equal(messages.image_from_msg(message), [[[7] * 3, [8] * 3]])
 
 
 @pytest.mark.parametrize(('message', 'words'), [
@@ -343,7 +345,7 @@ def test_grey_image() -> None:
     (Image(height=1, width=2, encoding='rgb8', step=3, data=bytes(6)), 'step 3')])
 def test_images_that_cannot_be_read(message: Image, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        c.image_from_msg(message)
+        messages.image_from_msg(message)
 
 
 @settings(max_examples=30)
@@ -365,18 +367,18 @@ def test_depth_in_millimetres(bigendian: bool) -> None:
 
 def test_numbers_of_another_version_are_named() -> None:
     with pytest.raises(InputError, match='verdict = 77'):
-        c.answer_from_msg(msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
+        messages.answer_from_msg(msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
     with pytest.raises(InputError, match='lower-case'):
-        c.atom_from_msg(msg.Atom(predicate='On'))
+        messages.atom_from_msg(msg.Atom(predicate='On'))
     with pytest.raises(InputError, match='planned with 0 actions'):
-        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
+        messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
     with pytest.raises(InputError, match='empty with 1 actions'):
-        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
+        messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
                                          actions=[msg.SymbolicAction(name='a')]))
     with pytest.raises(InputError, match="privileged = 'never' is not one of none, initial"):
-        c.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
+        messages.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
     with pytest.raises(InputError, match='end of episode x'):
-        c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
+        messages.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
 
 
 TABLES = {
@@ -447,7 +449,7 @@ def sent_bytes(data: bytes, kind: type) -> bytes:
 @given(st.lists(EVENTS, min_size=1, max_size=3), st.booleans())
 def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) -> None:
     makers = [r.EpisodeMessages(make, lambda: labelled)
-              for make in (c.MESSAGES, r.Messages(BAG))]
+              for make in (MESSAGES, r.Messages(BAG))]
     domain = load_domain('blocksworld')
     for maker in makers:
         maker.domain = domain
@@ -470,22 +472,22 @@ def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) ->
 
 @given(TOLD)
 def test_truth(told: r.TruthReply) -> None:
-    of_ros, of_bag = (make.truth_to_msg(told, 'e') for make in (c.MESSAGES, r.Messages(BAG)))
+    of_ros, of_bag = (make.truth_to_msg(told, 'e') for make in (MESSAGES, r.Messages(BAG)))
     check_bytes(of_ros, of_bag)
-    assert c.truth_from_msg(sent(of_ros)) == told
+    assert messages.truth_from_msg(sent(of_ros)) == told
 
 
 @settings(max_examples=10)
 @given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
 def test_pictures_have_the_same_bytes_without_ros(image: np.ndarray, stamp_ns: int) -> None:
     of_ros, of_bag = (make.image_to_msg(image, stamp_ns, 'cam')
-                      for make in (c.MESSAGES, r.Messages(BAG)))
+                      for make in (MESSAGES, r.Messages(BAG)))
     check_bytes(of_ros, of_bag)
     back = BAG.read(BAG.data(of_bag), topics.IMAGE_TYPE)
-    np.testing.assert_array_equal(c.image_from_msg(back), image)
+    np.testing.assert_array_equal(messages.image_from_msg(back), image)
     camera = ScriptedWorld().camera_info()
     check_bytes(*(make.camera_info_to_msg(camera, stamp_ns)
-                  for make in (c.MESSAGES, r.Messages(BAG))))
+                  for make in (MESSAGES, r.Messages(BAG))))
 
 
 def test_what_bags_note_of_quality_of_service_is_what_the_nodes_use() -> None:

@@ -26,8 +26,10 @@ from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
-from sightplan_nodes import conversions, names, qos
+from sightplan.records import messages
+from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.failures import fill_error, raise_error
 
@@ -68,7 +70,7 @@ class Others:
         for node in (self.grounder, self.vlm_planner):
             node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
                 self.carried.append((n.get_name(), request.out,
-                                     conversions.usage_from_msg(request.spent))),
+                                     messages.usage_from_msg(request.spent))),
                 response)[1])
         self.loaded: list[LoadProblem.Request] = []
         self.sim.create_service(LoadProblem, '~/load_problem', self._load)
@@ -91,7 +93,7 @@ class Others:
         if self.start_error is not None:
             return fill_error(response, self.start_error)
         response.out, response.committed = request.out, self.committed
-        response.spent = conversions.usage_to_msg(self.spent)
+        response.spent = MESSAGES.usage_to_msg(self.spent)
         return response
 
     def _finish(self, request: FinishRun.Request, response: FinishRun.Response):

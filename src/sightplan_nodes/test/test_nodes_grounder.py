@@ -26,10 +26,12 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.records import messages
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.recording import read_recording
 from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)
@@ -158,9 +160,9 @@ def test_what_each_call_cost_is_told(made: Callable) -> None:
         first, second = client.ground('r', 'g'), client.ground('r')
         client.backend.usage = None
         uncounted = client.ground('r')
-    assert conversions.usage_from_msg(first.usage) == Usage(2, 100, 10, 0.5)
-    assert conversions.usage_from_msg(second.usage) == Usage(1, 100, 10, 0.5)
-    assert conversions.usage_from_msg(uncounted.usage) is None
+    assert messages.usage_from_msg(first.usage) == Usage(2, 100, 10, 0.5)
+    assert messages.usage_from_msg(second.usage) == Usage(1, 100, 10, 0.5)
+    assert messages.usage_from_msg(uncounted.usage) is None
 
 
 def test_a_limit_on_spending_keeps_its_kind(made: Callable) -> None:
@@ -177,7 +179,7 @@ def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None
         call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
         client.ground('r', 'g')
         for spent in (None, Usage(5, 150, 20, 2.0)):
-            assert call(CarryOver.Request(spent=conversions.usage_to_msg(spent)),
+            assert call(CarryOver.Request(spent=MESSAGES.usage_to_msg(spent)),
                         LIMIT_S).error_code == 0
         totals = [earlier + client.backend.usage for earlier in carried]
         del client.backend.carry_over
@@ -191,7 +193,7 @@ def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callab
     with made() as client:
         client.node.create_subscription(
             msg.Spending, names.SPENDING[names.GROUNDER], lambda m: told.append(
-                (m.out, conversions.usage_from_msg(m.usage))), qos.EVENTS)
+                (m.out, messages.usage_from_msg(m.usage))), qos.EVENTS)
         call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
         client.backend.carry_over = lambda spent: None
         client.ground('r')

@@ -33,7 +33,8 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import RosRecorder
 from sightplan_nodes.rerun_viewer import RerunViewer
 
@@ -60,7 +61,7 @@ class Robot(Node):
     def look(self, stamp_ns: int, shown: bool = True) -> Observation:
         for publisher, value in self._cameras if shown else ():
             image = np.full((4, 6, 3), value, np.uint8)
-            publisher.publish(conversions.image_to_msg(image, stamp_ns, 'cam'))
+            publisher.publish(MESSAGES.image_to_msg(image, stamp_ns, 'cam'))
         return Observation.elsewhere(f'{stamp_ns:016x}', stamp_ns, 'cam')
 
     def episode(self, shown: bool = True) -> None:
