@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,6 +247,10 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
                              f'or use world:={names.SIM_BRIDGE}')
 
 
+_STAGES: Mapping[type, str] = {
+    EpisodeStarted: 'started', Observed: 'observe', Planned: 'plan', Proposed: 'propose'}
+
+
 class _FeedbackRecorder:
     """Publishes events and reports to the goal's client how far the episode is."""
 
@@ -264,14 +268,8 @@ class _FeedbackRecorder:
             feedback.stage = 'act'
         elif isinstance(event, Asked):
             feedback.stage = event.purpose.value
-        elif isinstance(event, Planned):
-            feedback.stage = 'plan'
-        elif isinstance(event, Proposed):
-            feedback.stage = 'propose'
-        elif isinstance(event, Observed):
-            feedback.stage = 'observe'
-        elif isinstance(event, EpisodeStarted):
-            feedback.stage = 'started'
+        elif type(event) in _STAGES:
+            feedback.stage = _STAGES[type(event)]
         else:
             return
         self._handle.publish_feedback(feedback)

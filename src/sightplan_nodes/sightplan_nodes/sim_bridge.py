@@ -6,7 +6,7 @@ import bisect
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
@@ -106,16 +106,6 @@ class Moment:
     facts: Mapping[Atom, bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """What the world shows, and what is true in it, after a reset or action."""
-
-    observation: Observation
-    state: State
-    outcome: str
-    facts: Mapping[Atom, bool] | None
-
-
 class _Episode:
     """The episode that the world shows, and what it grants to the agent."""
 
@@ -126,8 +116,8 @@ class _Episode:
         self._facts = (PrivilegedFacts(world, spec, domain.worth_asking(spec.problem))
                        if granted else None)
 
-    def scene(self, outcome: str = '') -> _Scene:
-        """The world now.
+    def scene(self, outcome: str = '') -> tuple[Observation, Moment]:
+        """What the world shows now, and what is true in it; not stamped yet.
 
         Raises:
             WorldError: the world does not show itself, or otherwise than it says.
@@ -139,7 +129,10 @@ class _Episode:
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
         facts = self._facts.told(seen) if self._facts is not None and granted else None
-        return _Scene(seen, self.world.state(), outcome, facts)
+        return seen, Moment(
+            0, self.spec.episode_id, self.world.state(), outcome,
+            Observation(visible_objects=seen.visible_objects, text=seen.text),
+            self.spec.privileged, facts)
 
 
 def _uncalibrated(shape: tuple[int, ...], frame_id: str) -> CameraInfo:
@@ -319,16 +312,12 @@ class SimBridge(WorldNode):
             return response
         return answer
 
-    def _show(self, episode: _Episode, scene: _Scene) -> int:
+    def _show(self, world: SimWorld, seen: Observation, moment: Moment) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
-        seen, spec = scene.observation, episode.spec
         assert seen.image is not None
         stamp_ns = self.now_ns()
-        self._history.append(Moment(
-            stamp_ns, spec.episode_id, scene.state, scene.outcome,
-            Observation(visible_objects=seen.visible_objects, text=seen.text),
-            spec.privileged, scene.facts))
-        camera_info = getattr(episode.world, 'camera_info', None)
+        self._history.append(replace(moment, stamp_ns=stamp_ns))
+        camera_info = getattr(world, 'camera_info', None)
         info = (MESSAGES.camera_info_to_msg(camera_info()) if camera_info is not None
                 else _uncalibrated(seen.image.shape, seen.frame_id))
         frame_id = info.header.frame_id
@@ -336,7 +325,7 @@ class SimBridge(WorldNode):
         self._frame = _Frame(
             info, MESSAGES.image_to_msg(raw, stamp_ns, frame_id),
             MESSAGES.image_to_msg(seen.image, stamp_ns, frame_id)
-            if _labels(episode.world) else None,
+            if _labels(world) else None,
             None if seen.depth_m is None
             else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id))
         self._publish(stamp_ns)
@@ -421,7 +410,7 @@ class SimBridge(WorldNode):
         scene = episode.scene()
 
         def show() -> None:
-            self._show(episode, scene)
+            self._show(world, *scene)
         return show
 
     def _set_up(self, world: SimWorld, spec: EpisodeSpec, domain: Domain) -> Callable[[], None]:
@@ -466,7 +455,7 @@ class SimBridge(WorldNode):
                     else self._side.execute(action, episode.world.execute))
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         scene = episode.scene(episode.world.last_outcome())
-        return lambda: (feedback, self._show(episode, scene))
+        return lambda: (feedback, self._show(episode.world, *scene))
 
 
 _NOT_OPTIONS = {
