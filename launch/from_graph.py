@@ -32,7 +32,7 @@ CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 def describe(name):
     """The launch description of a graph."""
     graph = load_graph(CONFIG / 'graphs' / f'{name}.yaml')
-    types = {f'$(var {argument.name})': argument.type for argument in graph.arguments}
+    types = {f'$(var {argument.name})': argument.kind for argument in graph.arguments}
     return LaunchDescription([
         *(SetEnvironmentVariable(name, value)
           for name, value in transport_environment(os.environ).items()),
@@ -45,9 +45,9 @@ def describe(name):
 def declared(argument):
     default = str(argument.default)
     return DeclareLaunchArgument(
-        argument.name, default_value=default.lower() if argument.type is bool else default,
+        argument.name, default_value=default.lower() if argument.kind is bool else default,
         description=argument.description,
-        choices=None if argument.folders else argument.choices)
+        choices=None if argument.folders else argument.allowed)
 
 
 def node(spec, types):

@@ -7,6 +7,7 @@ import pytest
 from sightplan import cli
 
 
+@pytest.mark.slow
 def test_problems_are_solved_by_an_arm_in_physics(capsys, tmp_path):
     assert cli.main(['run', '--domain', 'blocksworld', '--split', 'simple', '--episodes', '2',
                      '--method', 'belief', '--backend', 'embedded', '--world-option',

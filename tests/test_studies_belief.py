@@ -98,6 +98,7 @@ def rows(document, name):
     return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
 
 
+@pytest.mark.slow
 def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, capsys):
     blank(tmp_path)
     assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 0

@@ -18,6 +18,8 @@ from sightplan_bench.sweep import (
     write_sweep,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def wait_for(check, limit_s=60.0):
     end = time.monotonic() + limit_s

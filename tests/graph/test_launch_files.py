@@ -107,7 +107,7 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
     for argument in graph.arguments:
         given = declared[argument.name]
         assert given['description'] == argument.description
-        assert given['choices'] == (None if argument.folders else argument.choices)
+        assert given['choices'] == (None if argument.folders else argument.allowed)
         assert argument.read(given['default_value']) == argument.default
     assert len(found['Node']) == len(graph.nodes)
     values = graph.values([])
@@ -121,7 +121,7 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
         for tried in ({}, {name: 'given' for name in values if values[name] == ''},
                       {name: True for name in values if values[name] is False},
                       *({argument.name: choice} for argument in graph.arguments
-                        if argument.type is str for choice in argument.choices or ()),
+                        if argument.type == 'str' for choice in argument.allowed or ()),
                       {name: value for name, value in ARM.items() if name in values}):
             chosen = {**values, **tried}
             assert starts_for(node.named['condition'], chosen) == {

@@ -311,6 +311,7 @@ def test_the_idle_agent_scores_zero_because_no_problem_starts_solved(domain):
     assert all(measures.scored(line) and not measures.solved(line) for line in lines)
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest(domain):
     world = MemoryWorld(domain)

@@ -86,7 +86,7 @@ def test_no_model_is_started_twice():
 
 
 def test_what_is_installed_can_be_chosen():
-    choices = {a.name: a.choices for a in load_graph(SHIPPED).arguments}
+    choices = {a.name: a.allowed for a in load_graph(SHIPPED).arguments}
     assert choices['domain'] == domain_names()
     assert choices['method'] == tuple(method_names())
     assert choices['backend'] == backend_names()
@@ -116,7 +116,7 @@ def test_wrong_arguments_are_named(tmp_path, argument, words):
 
 
 @pytest.mark.parametrize(('old', 'new', 'words'), [
-    ('nodes:', 'knots:', 'is not a graph file'), ('type: float', 'type: real', "type 'real'"),
+    ('nodes:', 'knots:', 'nodes is missing'), ('type: float', 'type: real', "type = 'real'"),
     ('default: 1.0', 'default: quick', 'default of argument speed'),
     ('$(var speed),', '$(var haste),', 'haste'), ('executable: e', 'file: e', 'file'),
     ('choices_of: methods', 'choices_of: colours', 'choices_of'),

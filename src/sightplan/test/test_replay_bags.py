@@ -256,6 +256,7 @@ def test_nothing_readable_is_a_failure(replay, folder):
     assert result['episodes'] == 0
 
 
+@pytest.mark.slow
 def test_a_killed_replay_loses_and_repeats_nothing(recorded, tmp_path, monkeypatch):
     monkeypatch.setenv('OPENAI_API_KEY', 'x')
     asked = json.loads((recorded / 'summary.json').read_text())['questions']

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from doubles import InsideEngine
 from sightplan import cli
 from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import BackendError, InputError, SpendingCapError, Usage
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, read_suite, run
 from sightplan.runs import suite as suites
-from sightplan.runs.samples import load_samples
+from sightplan.runs.samples import load_samples, sample_answers
 from sightplan.suites.predicates import samples as predicates
+from sightplan.sweeps import Options, parse_sweep, run_sweep
 from sightplan.vlm.api import YesNoReply
 
 
@@ -131,6 +136,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(data, tmp_path, cut):
     assert replayed['measures'] == whole['measures'] and replayed['errors'] == 0
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing(data, tmp_path):
     command = [sys.executable, '-m', 'sightplan.cli', 'run', '--suite', 'predicates', '--split',
                'all', '--method', 'random', '--suite-option', f'data={data}', '--out',
@@ -240,6 +246,24 @@ def test_a_picture_does_not_depend_on_how_many_there_are():
         rows for _, rows in predicates.draw('blocksworld', 'simple', 2, 8)]
 
 
+def test_pictures_of_a_domain_from_a_folder(data, tmp_path):
+    """A model's eyes can be tried on pictures of a domain of one's own."""
+    from sightplan import domains
+    own = tmp_path / 'towers'
+    shutil.copytree(Path(domains.__file__).parent / 'blocksworld', own)
+    (tmp_path / 'pictures').symlink_to(data / 'pictures')
+    rows = [json.loads(line) for line in (data / predicates.FILE).read_text().splitlines()]
+    (tmp_path / predicates.FILE).write_text(''.join(
+        json.dumps({**row, 'domain': str(own)}) + '\n' for row in rows
+        if row['domain'] == 'blocksworld'))
+    summary = run(settings(tmp_path, tmp_path / 'run', method='ask'))
+    assert summary['errors'] == 0 and summary['measures']['accuracy']['n'] > 10
+    assert {line['domain'] for line in lines_of(tmp_path / 'run')} == {'towers'}
+    identity = RunStore(tmp_path / 'run').run_info()['identity']
+    assert identity['domain'] == 'towers' and list(identity['questions_sha256']) == ['towers']
+    assert sample_answers(tmp_path / 'run')
+
+
 @pytest.mark.parametrize(('field', 'value', 'said'), [
     ('atom', 'above r,g', 'above'), ('atom', '', 'atom'), ('split', 'easy', 'split'),
     ('domain', 'kitchen', 'kitchen'), ('truth', 'yes', 'truth'), ('picture', '../x.png', 'below'),
@@ -336,16 +360,45 @@ def test_a_suite_of_text_has_no_prompt_but_ask(stranger, tmp_path):
     assert run(RunSettings(**options))['items'] == 4
 
 
-def test_an_empty_suite_appears(stranger, tmp_path, monkeypatch, capsys):
-    """A folder with nothing but its description is listed, and says what it lacks."""
+@pytest.fixture
+def root(stranger, tmp_path, monkeypatch):
+    """A folder of suites that holds the stranger's alone."""
     root = tmp_path / 'suites'
     root.mkdir()
     stranger.rename(root / 'colours')
+    monkeypatch.setattr(suites, '_root', lambda: root)
+    return root
+
+
+def test_a_folder_is_all_that_a_suite_takes(root, tmp_path, monkeypatch, capsys):
+    """It appears in "suite list", "run", "sweep" and "report" as soon as it is there."""
+    monkeypatch.chdir(tmp_path)
+
+    def said(*arguments):
+        assert cli.main([*arguments, '--json']) == 0
+        return json.loads(capsys.readouterr().out)
+
+    listed = said('suite', 'list')['suites']
+    assert [(found['name'], found['title']) for found in listed] == [('colours', 'Colours')]
+    summary = said('run', '--suite', 'colours', '--split', 'all_of_it', '--method', 'oracle')
+    assert (summary['items'], summary['measures']['right']['value']) == (4, 1.0)
+    sweep = parse_sweep({'base': {'suite': 'colours', 'split': 'all_of_it'},
+                         'axes': {'method': ['oracle', 'random']}}, 'hues', 'hues.yaml')
+    swept = run_sweep(sweep, tmp_path / 'hues', Options(1, engine=InsideEngine))
+    assert (swept['done'], swept['failures']) == (8, [])
+    said('report', summary['out'], 'hues', '--out', 'report')
+    page = (tmp_path / 'report/report.html').read_text()
+    assert 'colours' in page and 'all_of_it' in page
+    tables = '\n'.join(path.read_text() for path in (tmp_path / 'report').rglob('*measures*.csv'))
+    assert {'colours', 'right', 'oracle', 'random'} <= set(re.split(r'[,\s]', tables))
+
+
+def test_an_empty_suite_says_what_it_lacks(root, tmp_path, capsys):
+    """A folder with nothing but its description is listed, and says what it lacks."""
     (root / 'empty').mkdir()
     (root / 'empty/suite.yaml').write_text(SUITE)
     (root / 'broken').mkdir()
     (root / 'broken/suite.yaml').write_text('title: 3\nkind: things\n')
-    monkeypatch.setattr(suites, '_root', lambda: root)
     assert cli.main(['suite', 'list', '--json']) == 1
     out, err = capsys.readouterr()
     listed = json.loads(out)

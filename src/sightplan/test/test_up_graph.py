@@ -49,7 +49,7 @@ def test_the_last_value_of_an_argument_counts(path: Path) -> None:
 
 
 def test_a_value_may_hold_what_separates(path: Path) -> None:
-    argument = Argument('options', str, '', 'x')
+    argument = Argument(name='options', type='str', default='', description='x')
     assert argument.read('a:=b,c=d') == 'a:=b,c=d'
 
 
@@ -102,7 +102,8 @@ def test_missing_files_and_names(path: Path, monkeypatch: pytest.MonkeyPatch,
 @settings(deadline=None)
 @given(st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text())
 def test_a_whole_value_keeps_its_type(value: bool | int | float | str) -> None:
-    node = NodeSpec('p', 'e', 'n', {'x': '$(var a)', 'y': '<$(var a)>'})
+    node = NodeSpec(package='p', executable='e', name='n',
+                    parameters={'x': '$(var a)', 'y': '<$(var a)>'})
     resolved = node.resolved({'a': value})
     assert resolved['x'] == value
     assert type(resolved['x']) is type(value)

@@ -275,7 +275,8 @@ def test_parameters_are_written_as_ros_reads_them(prefix: Path,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     from sightplan.graphs.graph import NodeSpec
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
-    node = NodeSpec('p', 'waits', 'n', {'a': 1, 'b': 1.0, 'c': True, 'd': '1', 'e': ''})
+    node = NodeSpec(package='p', executable='waits', name='n',
+                    parameters={'a': 1, 'b': 1.0, 'c': True, 'd': '1', 'e': ''})
     assert command(node, {})[4:] == ['-p', 'a:=1', '-p', 'b:=1.0', '-p', 'c:=true', '-p',
                                      'd:="1"', '-p', 'e:=""']
 

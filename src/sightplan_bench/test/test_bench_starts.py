@@ -11,6 +11,7 @@ from sightplan_bench.starts import Start, summary
 pytest.importorskip('rclpy')
 
 
+@pytest.mark.slow
 def test_a_graph_starts_and_one_that_does_not_is_counted(tmp_path, capsys):
     logs = tmp_path / 'logs'
     arguments = ['bench', 'starts', '--count', '1', '--busy', '0', '--json', '--logs', str(logs)]

@@ -47,8 +47,8 @@ def up(arguments: argparse.Namespace) -> Result:
         if not arguments.json:
             _show_arguments(graph)
         return {'graph': graph.name, 'arguments': [
-            {'name': a.name, 'type': a.type.__name__, 'default': a.default,
-             'description': a.description, 'choices': a.choices}
+            {'name': a.name, 'type': a.type, 'default': a.default,
+             'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
     values = graph.values(arguments.arguments)
     end = run_graph(graph.only(arguments.only) if arguments.only else graph.chosen(values), values)
@@ -59,6 +59,6 @@ def up(arguments: argparse.Namespace) -> Result:
 def _show_arguments(graph: Graph) -> None:
     print(f'{graph.description.strip()}\n\nArguments (NAME:=VALUE):')
     for argument in graph.arguments:
-        choices = f'. One of: {", ".join(argument.choices)}' if argument.choices else ''
+        choices = f'. One of: {", ".join(argument.allowed)}' if argument.allowed else ''
         print(f"\n    '{argument.name}':\n        {argument.description}{choices}\n"
               f"        (default: '{argument.default}')")

@@ -7,25 +7,24 @@ there is no ``ros2 launch``.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-import yaml
+import pydantic
 
 from sightplan.model import InputError, config_folders, did_you_mean
+from sightplan.model.reading import Record, read_file
 
 Value = str | int | float | bool
 
-TYPES: dict[str, type] = {'str': str, 'int': int, 'float': float, 'bool': bool}
+Kind = type[Value]
+TYPES: dict[str, Kind] = {'str': str, 'int': int, 'float': float, 'bool': bool}
 _VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
 _CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
 _NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
-_ARGUMENT_FIELDS = {'name', 'type', 'default', 'description', 'choices', 'choices_of'}
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'suites': ('sightplan.runs', 'suite_names'),
                'methods': ('sightplan.agent', 'method_names'),
@@ -33,32 +32,56 @@ _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
 _FOLDERS = {'domains': ('sightplan.domains', 'domain_reference'),
             'suites': ('sightplan.runs', 'suite_reference')}
 """What may be given by the path of its folder, too, and what makes that an absolute one."""
-_NODE_FIELDS = {'package', 'executable', 'name', 'parameters', 'ends_graph', 'only_for',
-                'only_if', 'namespace'}
-_NEEDS = ('needs_grounder', 'needs_planner', 'needs_visual_planner')
 _METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record):
     """What a graph can be started with.
 
     Attributes:
         name: as in ``name:=value``.
-        type: str, int, float or bool.
+        type: name of its type.
         default: of that type.
         description: for people.
         choices: allowed values; None: all.
-        folders: ``domains`` or ``suites``: the path of the folder of one is allowed, too.
+        choices_of: of what is installed the names are allowed, and of domains and suites also the
+            path of a folder; None: see ``choices``.
     """
 
     name: str
-    type: type
+    type: Literal['str', 'int', 'float', 'bool']
     default: Value
     description: str
     choices: tuple[str, ...] | None = None
-    folders: str = ''
+    choices_of: Literal['domains', 'suites', 'methods', 'backends'] | None = None
+
+    @pydantic.model_validator(mode='after')
+    def _consistent(self) -> Self:
+        if self.choices_of is not None and self.choices is not None:
+            raise ValueError('choices_of and choices do not go together; leave one out')
+        if type(self.default) is not self.kind:
+            raise ValueError(f'the default of argument {self.name} is not a {self.type}: '
+                             f'{self.default!r}')
+        return self
+
+    @property
+    def kind(self) -> Kind:
+        """Its type."""
+        return TYPES[self.type]
+
+    @property
+    def folders(self) -> bool:
+        """Whether the path of a folder is allowed, too."""
+        return self.choices_of in _FOLDERS
+
+    @property
+    def allowed(self) -> tuple[str, ...] | None:
+        """Allowed values by name; None: all."""
+        if self.choices_of is None:
+            return self.choices
+        module, function = _DISCOVERED[self.choices_of]
+        return tuple(getattr(importlib.import_module(module), function)())
 
     def read(self, text: str) -> Value:
         """The value that a text stands for.
@@ -67,29 +90,29 @@ class Argument:
             InputError: it is not of the argument's type, or not one of its choices.
         """
         value: Value | None = text
-        if self.type is bool:
+        if self.kind is bool:
             folded = text.strip().lower()
             value = True if folded in _TRUE else False if folded in _FALSE else None
-        elif self.type is not str:
+        elif self.kind is not str:
             try:
-                value = self.type(text)
+                value = self.kind(text)
             except ValueError:
                 value = None
         if value is None:
-            raise InputError(f'{self.name}:={text} must be a {self.type.__name__} '
+            raise InputError(f'{self.name}:={text} must be a {self.type} '
                              f'({self.description})')
-        if self.folders and '/' in text:
-            module, reference = _FOLDERS[self.folders]
+        if self.choices_of in _FOLDERS and '/' in text:
+            module, reference = _FOLDERS[self.choices_of]
             return str(getattr(importlib.import_module(module), reference)(text))
-        if self.choices is not None and text not in (*self.choices, self.default):
+        allowed = self.allowed
+        if allowed is not None and text not in (*allowed, self.default):
             folder = ', or the path of a folder' if self.folders else ''
-            raise InputError(f'{self.name}:={text} must be one of {", ".join(self.choices)}'
-                             f'{folder} ({self.description}){did_you_mean(text, self.choices)}')
+            raise InputError(f'{self.name}:={text} must be one of {", ".join(allowed)}'
+                             f'{folder} ({self.description}){did_you_mean(text, allowed)}')
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """What the value of an argument must be.
 
     Attributes:
@@ -106,8 +129,7 @@ class Condition:
         return bool(given) if self.value is None else given == self.value
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeSpec(Record):
     """One node of a graph.
 
     Attributes:
@@ -115,8 +137,8 @@ class NodeSpec:
         name: of the node.
         parameters: by name; strings may hold ``$(var argument)``.
         ends_graph: whether the graph ends, with its exit code, when it exits.
-        only_for: what a method must declare for the node to be started, such as
-            ``needs_grounder``; '' for a node that always is. The argument ``method`` names it.
+        only_for: what a method must declare for the node to be started; '' for a node that always
+            is. The argument ``method`` names it.
         only_if: conditions that must all hold for the node to be started. In the file
             ``$(var argument)`` (it must be given), ``$(var argument) == value``, or a mapping of
             arguments to values.
@@ -126,11 +148,36 @@ class NodeSpec:
     package: str
     executable: str
     name: str
-    parameters: Mapping[str, Value] = field(default_factory=dict)
+    parameters: Mapping[str, Value] = pydantic.Field({})
     ends_graph: bool = False
-    only_for: str = ''
+    only_for: Literal['', 'needs_grounder', 'needs_planner', 'needs_visual_planner'] = ''
     only_if: tuple[Condition, ...] = ()
     namespace: str = ''
+
+    @pydantic.field_validator('only_if', mode='before')
+    @classmethod
+    def _conditions(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and all(isinstance(value, str) for value in given.values()):
+            return tuple(Condition(argument=argument, value=value)
+                         for argument, value in given.items())
+        found = _CONDITION.fullmatch(str(given))
+        if found is None:
+            raise ValueError('must be of the form $(var ARGUMENT), $(var ARGUMENT) == VALUE or '
+                             '{ARGUMENT: VALUE, ...}')
+        return (Condition(argument=found.group(1), value=found.group(2)),)
+
+    @pydantic.field_validator('namespace')
+    @classmethod
+    def _names(cls, given: str) -> str:
+        if not _NAMESPACE.fullmatch(given):
+            raise ValueError('must be names of small letters, digits and _, with / between them')
+        return given
+
+    @pydantic.model_validator(mode='after')
+    def _one_reason(self) -> Self:
+        if self.only_for and self.only_if:
+            raise ValueError('only_if does not go with only_for; leave one out')
+        return self
 
     @property
     def full_name(self) -> str:
@@ -161,21 +208,42 @@ class NodeSpec:
         return {name: _resolve(value, values) for name, value in self.parameters.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Record):
     """A graph file, read.
 
     Attributes:
-        name: stem of the file.
         description: what it is for.
         arguments: in the order of the file.
         nodes: in the order of the file; they are stopped in the opposite order.
     """
 
-    name: str
     description: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[Argument, ...] = ()
     nodes: tuple[NodeSpec, ...]
+    _name: str = pydantic.PrivateAttr('')
+
+    @pydantic.model_validator(mode='after')
+    def _consistent(self) -> Self:
+        known = {argument.name: argument for argument in self.arguments}
+        for node in self.nodes:
+            if node.only_for and _METHOD not in known:
+                raise ValueError(f'node {node.name} has only_for, but there is no argument '
+                                 f'{_METHOD!r}; declare it (choices_of: methods)')
+            for condition in node.only_if:
+                _check_condition(node, condition, known.get(condition.argument))
+            for name, value in node.parameters.items():
+                unknown = set(_VARIABLE.findall(str(value))) - known.keys()
+                if unknown:
+                    raise ValueError(f'parameter {name} of node {node.name} uses an argument that '
+                                     f'is not declared: {", ".join(sorted(unknown))}')
+        if sum(node.ends_graph for node in self.nodes) > 1:
+            raise ValueError('more than one node has ends_graph')
+        return self
+
+    @property
+    def name(self) -> str:
+        """Stem of the file."""
+        return self._name
 
     def values(self, given: Sequence[str]) -> dict[str, Value]:
         """Read ``name:=value`` arguments over the defaults.
@@ -199,8 +267,7 @@ class Graph:
 
     def chosen(self, values: Mapping[str, Value]) -> Graph:
         """The graph without the nodes that these values do not ask for."""
-        return dataclasses.replace(
-            self, nodes=tuple(node for node in self.nodes if node.wanted(values)))
+        return self._with(node for node in self.nodes if node.wanted(values))
 
     def only(self, names: Sequence[str]) -> Graph:
         """The graph with just these nodes, whether a method needs them or not.
@@ -213,8 +280,10 @@ class Graph:
             if name not in known:
                 raise InputError(f'graph {self.name!r} has no node {name!r}; there are '
                                  f'{", ".join(known)}{did_you_mean(name, known)}')
-        return dataclasses.replace(
-            self, nodes=tuple(node for node in self.nodes if node.full_name in names))
+        return self._with(node for node in self.nodes if node.full_name in names)
+
+    def _with(self, nodes: Iterable[NodeSpec]) -> Graph:
+        return self.model_copy(update={'nodes': tuple(nodes)})
 
 
 def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
@@ -257,115 +326,25 @@ def load_graph(path: Path) -> Graph:
     """Read a graph file.
 
     Raises:
-        InputError: it cannot be read, or is malformed; names file and field.
+        InputError: it cannot be read, or is malformed; names file, field and remedy.
     """
-    try:
-        data = yaml.safe_load(path.read_text('utf-8'))
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f'{path}: cannot be read: {error}') from error
-    try:
-        graph = Graph(path.stem, str(data['description']),
-                      tuple(_argument(path, entry) for entry in data.get('arguments', [])),
-                      tuple(_node(path, entry) for entry in data['nodes']))
-    except (TypeError, KeyError, AttributeError) as error:
-        raise InputError(f'{path}: is not a graph file: {type(error).__name__}: {error} (it '
-                         'needs description, arguments and nodes)') from error
-    known = {argument.name: argument for argument in graph.arguments}
-    for node in graph.nodes:
-        if node.only_for and _METHOD not in known:
-            raise InputError(f'{path}: node {node.name} has only_for, but there is no argument '
-                             f'{_METHOD!r}; declare it (choices_of: methods)')
-        for condition in node.only_if:
-            _check_condition(path, node, condition, known.get(condition.argument))
-        for name, value in node.parameters.items():
-            unknown = set(_VARIABLE.findall(str(value))) - known.keys()
-            if unknown:
-                raise InputError(f'{path}: parameter {name} of node {node.name} uses an argument '
-                                 f'that is not declared: {", ".join(sorted(unknown))}')
-    if sum(node.ends_graph for node in graph.nodes) > 1:
-        raise InputError(f'{path}: more than one node has ends_graph')
+    graph = read_file(Graph, path)
+    graph._name = path.stem
     return graph
 
 
-def _argument(path: Path, entry: Mapping[str, Any]) -> Argument:
-    _check_fields(path, entry, _ARGUMENT_FIELDS)
-    kind = TYPES.get(entry['type'])
-    if kind is None:
-        raise InputError(f'{path}: argument {entry["name"]}: type {entry["type"]!r} is not one '
-                         f'of {", ".join(TYPES)}')
-    choices = entry.get('choices')
-    if 'choices_of' in entry:
-        choices = _discovered(path, entry)
-    argument = Argument(str(entry['name']), kind, entry['default'], str(entry['description']),
-                        tuple(map(str, choices)) if choices is not None else None,
-                        what if (what := entry.get('choices_of')) in _FOLDERS else '')
-    if type(argument.default) is not kind:
-        raise InputError(f'{path}: the default of argument {argument.name} is not a '
-                         f'{kind.__name__}: {argument.default!r}')
-    return argument
-
-
-def _discovered(path: Path, entry: Mapping[str, Any]) -> Sequence[str]:
-    """The names of what is installed."""
-    what = entry['choices_of']
-    if what not in _DISCOVERED or 'choices' in entry:
-        raise InputError(f'{path}: argument {entry["name"]}: choices_of must be one of '
-                         f'{", ".join(_DISCOVERED)}, and without choices')
-    module, function = _DISCOVERED[what]
-    names: Sequence[str] = getattr(importlib.import_module(module), function)()
-    return names
-
-
-def _node(path: Path, entry: Mapping[str, Any]) -> NodeSpec:
-    _check_fields(path, entry, _NODE_FIELDS)
-    only_for = entry.get('only_for', '')
-    if only_for and only_for not in _NEEDS:
-        raise InputError(f'{path}: node {entry["name"]}: only_for: {only_for} is not one of '
-                         f'{", ".join(_NEEDS)}')
-    only_if = _conditions(entry.get('only_if', {}))
-    if only_if is None or (only_for and only_if):
-        raise InputError(f'{path}: node {entry["name"]}: only_if: {entry["only_if"]} must be of '
-                         'the form $(var ARGUMENT), $(var ARGUMENT) == VALUE or {ARGUMENT: VALUE, '
-                         '...}, and does not go with only_for')
-    namespace = str(entry.get('namespace', ''))
-    if not _NAMESPACE.fullmatch(namespace):
-        raise InputError(f'{path}: node {entry["name"]}: namespace: {namespace} must be names of '
-                         'small letters, digits and _, with / between them')
-    return NodeSpec(str(entry['package']), str(entry['executable']), str(entry['name']),
-                    dict(entry.get('parameters') or {}), bool(entry.get('ends_graph', False)),
-                    only_for, only_if, namespace)
-
-
-def _conditions(given: Any) -> tuple[Condition, ...] | None:
-    """The conditions that an entry ``only_if`` states; None if it has no form that is known."""
-    if isinstance(given, Mapping):
-        values = given.values()
-        return (tuple(Condition(str(argument), value) for argument, value in given.items())
-                if all(isinstance(value, str) for value in values) else None)
-    found = _CONDITION.fullmatch(str(given))
-    return None if found is None else (Condition(found.group(1), found.group(2)),)
-
-
-def _check_condition(path: Path, node: NodeSpec, condition: Condition,
-                     argument: Argument | None) -> None:
+def _check_condition(node: NodeSpec, condition: Condition, argument: Argument | None) -> None:
     """Check that a node's condition can be told, and can hold.
 
     Raises:
-        InputError: it cannot.
+        ValueError: it cannot.
     """
     name, value = condition.argument, condition.value
-    types = (str, bool) if value is None else (str,)
+    types = ('str', 'bool') if value is None else ('str',)
     if argument is None or argument.type not in types:
-        raise InputError(f'{path}: node {node.name} has only_if: $(var {name}), but there is no '
-                         f'such argument of type {" or ".join(t.__name__ for t in types)}; '
-                         'declare it')
-    if value is not None and argument.choices is not None and value not in argument.choices:
-        raise InputError(f'{path}: node {node.name} has only_if: $(var {name}) == {value}, which '
-                         f'it never is; it is one of {", ".join(argument.choices)}')
-
-
-def _check_fields(path: Path, entry: Mapping[str, Any], known: set[str]) -> None:
-    unknown = set(entry) - known
-    if unknown:
-        raise InputError(f'{path}: {entry.get("name", entry)}: unknown field '
-                         f'{", ".join(sorted(unknown))}; there are {", ".join(sorted(known))}')
+        raise ValueError(f'node {node.name} has only_if: $(var {name}), but there is no such '
+                         f'argument of type {" or ".join(types)}; declare it')
+    allowed = argument.allowed
+    if value is not None and allowed is not None and value not in allowed:
+        raise ValueError(f'node {node.name} has only_if: $(var {name}) == {value}, which it never '
+                         f'is; it is one of {", ".join(allowed)}')

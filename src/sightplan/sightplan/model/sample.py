@@ -36,7 +36,7 @@ class Sample:
         parts: what a model is shown, texts and pictures in their order.
         question: the yes/no question about one ground atom, where it is one; then its text is the
             last part, and answers carry probabilities where the backend offers them.
-        domain: domain of the question's atom, '' without.
+        domain: reference of the domain of the question's atom, '' without.
         details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
     """
 

@@ -10,7 +10,15 @@ from sightplan.runs.episodes import (
 )
 from sightplan.runs.identity import identity, problems_sha256, session
 from sightplan.runs.rules import suite_of
-from sightplan.runs.run import OpenRun, default_out, make_work, ordered, run, specify, write_summary
+from sightplan.runs.run import (
+    OpenRun,
+    default_out,
+    make_work,
+    ordered,
+    run,
+    specify,
+    write_summary,
+)
 from sightplan.runs.settings import (
     ALL_SPLITS,
     RunSettings,
@@ -33,11 +41,11 @@ from sightplan.runs.work import Item, Line, Plan, Progress, Work
 from sightplan.runs.worlds import make_world, world_identity, world_names
 
 __all__ = [
-    'ALL_SPLITS', 'EpisodePlan', 'EpisodeWork', 'Item', 'Line', 'OpenRun', 'Plan', 'Progress', 'RunSettings', 'Suite',
-    'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons', 'canonical_summary', 'default_out',
-    'episode_scorer', 'identity', 'load_suite', 'make_planner', 'make_work',
-    'make_world', 'measures_of', 'ordered', 'problems_sha256', 'read_suite',
-    'resolved_backend_options', 'run', 'select_problems', 'session', 'specify', 'suite_folders', 'suite_for',
-    'suite_names', 'suite_of', 'suite_reference', 'suite_of_run', 'summarise', 'walk', 'world_identity',
-    'world_names', 'write_summary',
+    'ALL_SPLITS', 'EpisodePlan', 'EpisodeWork', 'Item', 'Line', 'OpenRun', 'Plan', 'Progress',
+    'RunSettings', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
+    'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
+    'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
+    'read_suite', 'resolved_backend_options', 'run', 'select_problems', 'session', 'specify',
+    'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'suite_reference',
+    'summarise', 'walk', 'world_identity', 'world_names', 'write_summary',
 ]

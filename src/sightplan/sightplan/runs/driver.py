@@ -25,6 +25,10 @@ class Walked:
     stopped_by: str = ''
 
 
+WALKED = Walked()
+"""To the end."""
+
+
 def singly(items: Sequence[I]) -> Iterable[Sequence[I]]:
     """Batches of one."""
     return ((item,) for item in items)
@@ -65,4 +69,4 @@ def walk(items: Sequence[I], committed: Container[str],
         for line in lines:
             commit(line)
             progress(line)
-    return Walked()
+    return WALKED

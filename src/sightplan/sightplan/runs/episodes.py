@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
 from sightplan.agent import (
     Limits,
@@ -60,7 +60,7 @@ from sightplan.runs.identity import identity
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
 from sightplan.runs.suite import Suite
-from sightplan.runs.work import Line
+from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
@@ -69,8 +69,6 @@ from sightplan.vlm.api import (
     backend_settings,
     make_backend,
 )
-
-_Thing = TypeVar('_Thing')
 
 
 def select_problems(settings: RunSettings,
@@ -176,7 +174,7 @@ class EpisodeWork:
         self._domain = self.plan.domain
         policy_settings(settings.method, settings.method_options)
         with ExitStack() as stack:
-            self._world = world or _made(stack, worlds.make_world(
+            self._world = world or closing(stack, worlds.make_world(
                 self._domain.reference, settings.world_options))
             if not isinstance(self._world, TruthSource):
                 raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
@@ -188,7 +186,7 @@ class EpisodeWork:
             self.backend = self._made_backend(stack, backend)
             if planner is None and not needs_planner(settings.method):
                 planner = _NoPlanner()
-            self._planner = planner or _made(stack, make_planner(settings))
+            self._planner = planner or closing(stack, make_planner(settings))
             self._policy = make_policy(settings.method, settings.method_options, self._world)
             self._stack = stack.pop_all()
 
@@ -203,7 +201,7 @@ class EpisodeWork:
                 f'backend {settings.backend!r} looks at pictures, but this world draws '
                 f'none (world option pictures=none); let it draw, or choose a backend '
                 f'that needs no pictures, such as noisy_oracle')
-        return backend or _made(stack, make_backend(settings.backend, options, self._truth))
+        return backend or closing(stack, make_backend(settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:
         """The renderer of the world, where it has one."""
@@ -217,7 +215,7 @@ class EpisodeWork:
         self._visual_planner: VisualPlanner | None = None
         if backend is not None:
             if settings.record or settings.record_images:
-                backend = _made(stack, recording.recorded(
+                backend = closing(stack, recording.recorded(
                     backend, store.folder / recording.NAME, name=settings.backend,
                     settings=backend_settings(settings.backend,
                                               resolved_backend_options(settings)),
@@ -230,12 +228,13 @@ class EpisodeWork:
             bag_recorder.clean(store.folder, store.lines)
         self._bags: BagRecorder | None = None
         if settings.bags != bag_recorder.NONE:
-            self._bags = _made(stack, BagRecorder(store.folder, self._truth, self._domain,
+            self._bags = closing(stack, BagRecorder(store.folder, self._truth, self._domain,
                                                   settings.bags))
-        self._scorer = episode_scorer(self._bags.truth if self._bags else self._truth, self.plan.suite)
+        truth = self._bags.truth if self._bags else self._truth
+        self._scorer = episode_scorer(truth, self.plan.suite)
         self._log: AnswersLog | None = None
         if settings.answers_log:
-            self._log = _made(stack, AnswersLog(
+            self._log = closing(stack, AnswersLog(
                 store.folder, self._truth, self._domain.question_hash,
                 backend_reads_prompt(settings.backend)))
             with store.locked() as done:
@@ -334,11 +333,3 @@ def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
     if spec.privileged is Privileged.NONE:
         return None
     return PrivilegedFacts(truth, spec, domain.worth_asking(spec.problem))
-
-
-def _made(stack: ExitStack, thing: _Thing) -> _Thing:
-    """The thing, which the stack will close if it can be closed."""
-    close = getattr(thing, 'close', None)
-    if callable(close):
-        stack.callback(close)
-    return thing

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import sightplan
-from sightplan.agent import needs_grounder, needs_model, needs_planner, policy_settings, prompt_name
+from sightplan.agent import (
+    needs_grounder,
+    needs_model,
+    needs_planner,
+    policy_settings,
+    prompt_name,
+)
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import read_constraints
 from sightplan.grounding.observation_model import read_observation_model
@@ -59,7 +65,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
-        'max_actions': {split or '-': rules.budget(settings, suite, domain.name, split) for split in splits},
+        'max_actions': {split or '-': rules.budget(settings, suite, domain.name, split)
+                        for split in splits},
         'stop_at_goal': {split or '-': rules.stops_at_goal(settings, suite, domain.name, split)
                          for split in splits},
         'privileged': {split or '-': rules.privileged(settings, suite, domain.name, split).value

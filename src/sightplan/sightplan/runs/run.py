@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 from sightplan.model import Recorder, SymbolicPlanner, Usage, World
 from sightplan.records import RunStore
-from sightplan.runs.driver import Walked, walk
+from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
@@ -91,7 +91,7 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
     suite = _samples_suite(settings)
     if suite is None:
         return EpisodeWork(settings, backend=backend, **parts)
-    from sightplan.runs.samples import SampleWork
+    from sightplan.runs.sample_work import SampleWork
     samples: Work = SampleWork(settings, suite, backend=backend)
     return samples
 
@@ -196,12 +196,12 @@ class OpenRun:
         """
         return self.store.append(line, before=lambda: self.work.before(line))
 
-    def summarise(self, walked: Walked = Walked()) -> dict[str, Any]:
+    def summarise(self, walked: Walked = WALKED) -> dict[str, Any]:
         """Write ``summary.json``, see ``run``: of all lines, in the order of the items."""
         return write_summary(self.store, self.work.plan, walked)
 
 
-def write_summary(store: RunStore, plan: Plan, walked: Walked = Walked()) -> dict[str, Any]:
+def write_summary(store: RunStore, plan: Plan, walked: Walked = WALKED) -> dict[str, Any]:
     """Write ``summary.json`` of a run, see ``run``.
 
     Args:
@@ -215,7 +215,8 @@ def write_summary(store: RunStore, plan: Plan, walked: Walked = Walked()) -> dic
     info = store.run_info()
     return store.write_summary({
         **summarise(ordered(store.lines(), plan.items), plan.suite), 'out': str(store.folder),
-        'planned': len(plan.items), **plan.notes, 'problems_skipped': info.get('problems_skipped', []),
+        'planned': len(plan.items), **plan.notes,
+        'problems_skipped': info.get('problems_skipped', []),
         'interrupted': walked.interrupted, 'stopped_by': walked.stopped_by,
         'spent': info.get('spent')})
 

@@ -26,9 +26,10 @@ ALL_SPLITS = 'all'
 class RunSettings:
     """What to run. ``check`` it before use; ``run`` does."""
 
-    suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split belong '
-                       'to, if any')
-    domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its folder')
+    suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split '
+                       'belong to, if any')
+    domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its '
+                        'folder')
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
     problems: str = param('', 'Folder of problem files to use instead of a split')
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')

@@ -91,7 +91,7 @@ class PublishedFile(Record):
 
     paper: str = ''
     about: str = ''
-    aliases: dict[str, str] = {}
+    aliases: dict[str, str] = pydantic.Field({})
     rows: tuple[Published, ...]
 
 
@@ -105,7 +105,7 @@ class MethodRules(Record):
     """
 
     methods: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
-    max_actions: Count | dict[str, Count] = {}
+    max_actions: Count | dict[str, Count] = pydantic.Field({})
     stop_at_goal: bool = False
 
 
@@ -164,7 +164,7 @@ class Suite(Record):
     title: str
     paper: str = ''
     kind: Literal['episodes', 'samples']
-    domains: dict[str, DomainRules] = {}
+    domains: dict[str, DomainRules] = pydantic.Field({})
     splits: tuple[str, ...] = ()
     failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
     seed: int = 0

@@ -63,7 +63,8 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[s
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``), ``usage``,
         ``seconds``; ``episodes``, ``solved``, ``success_rate``, ``interval95`` (Wilson), ``sem``,
         ``predicate_accuracy`` and ``questions``, null where a suite has no such thing; of episodes
-        all of ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise`` adds.
+        all of ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise``
+        adds.
     """
     known = [line for line in lines if scored(line)]
     cancelled = sum(line.get('stop') == 'cancelled' for line in lines)

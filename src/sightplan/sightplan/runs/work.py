@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sightplan.records import RunStore
 from sightplan.runs.suite import Suite
 from sightplan.vlm.api import Backend
 
+T = TypeVar('T')
 Line = dict[str, Any]
 """A line of results, plain JSON data; see ``docs``."""
 
@@ -31,26 +33,23 @@ class Item(Protocol):
 
 
 class Plan(Protocol):
-    """What a run consists of, as far as its settings say; nothing is loaded or started for it.
-
-    Attributes:
-        suite: that the items belong to, None for none.
-        items: all of the run, in order.
-        skipped: what could not be used, and why, for people.
-        notes: what ``summary.json`` says besides scores, such as the number of problems.
-    """
+    """What a run consists of, as far as its settings say; nothing is loaded or started for it."""
 
     @property
-    def suite(self) -> Suite | None: ...
+    def suite(self) -> Suite | None:
+        """The suite that the items belong to, None for none."""
 
     @property
-    def items(self) -> Sequence[Any]: ...
+    def items(self) -> Sequence[Any]:
+        """All of the run, in order."""
 
     @property
-    def skipped(self) -> Sequence[str]: ...
+    def skipped(self) -> Sequence[str]:
+        """What could not be used, and why, for people."""
 
     @property
-    def notes(self) -> Mapping[str, Any]: ...
+    def notes(self) -> Mapping[str, Any]:
+        """What ``summary.json`` says besides scores, such as the number of problems."""
 
     def identity(self, model: str | None) -> dict[str, Any]:
         """All that changes results: a resumed run must agree in it. Plain JSON data.
@@ -65,18 +64,15 @@ class Plan(Protocol):
 
 
 class Work(Protocol):
-    """Makes the lines of a run's items.
-
-    Attributes:
-        plan: what the run consists of.
-        backend: the model that answers, None where none is needed.
-    """
+    """Makes the lines of a run's items."""
 
     @property
-    def plan(self) -> Plan: ...
+    def plan(self) -> Plan:
+        """What the run consists of."""
 
     @property
-    def backend(self) -> Backend | None: ...
+    def backend(self) -> Backend | None:
+        """The model that answers, None where none is needed."""
 
     def session(self) -> dict[str, Any]:
         """What is noted about this start besides time, provenance and settings."""
@@ -85,8 +81,10 @@ class Work(Protocol):
         """The run is open: begin what else is written to its directory."""
 
     def batches(self, missing: Sequence[Any]) -> Iterable[Sequence[Any]]:
-        """The items that are missing, cut into what is made at once (one episode, or as many
-        samples as one request takes), in order."""
+        """The items that are missing, in order, cut into what is made at once.
+
+        That is one episode, or as many samples as one request takes.
+        """
 
     def make(self, batch: Sequence[Any], cancelled: Callable[[], bool]) -> Sequence[Line]:
         """The lines of a batch's items, in order; items that failed have lines with ``error``.
@@ -97,8 +95,10 @@ class Work(Protocol):
         """
 
     def before(self, line: Line) -> None:
-        """Write what else is kept of an item; called before its line is written, which it may
-        still change."""
+        """Write what else is kept of an item.
+
+        Called before its line is written, which it may still change.
+        """
 
     def close(self) -> None:
         """End what was started for it."""
@@ -113,6 +113,14 @@ class Progress(Protocol):
 
     def item(self, line: Mapping[str, Any]) -> None:
         """One more item is committed."""
+
+
+def closing(stack: ExitStack, thing: T) -> T:
+    """The thing, which the stack will close if it can be closed."""
+    close = getattr(thing, 'close', None)
+    if callable(close):
+        stack.callback(close)
+    return thing
 
 
 class Silent:
