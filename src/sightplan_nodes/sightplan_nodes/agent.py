@@ -103,7 +103,6 @@ class AgentNode(Node):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Start serving; see the class."""
         super().__init__(names.AGENT, **node_arguments)
         self._settings = s = declare_settings(self, AgentSettings)
         deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,

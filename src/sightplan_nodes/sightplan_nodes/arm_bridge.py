@@ -58,7 +58,6 @@ class ArmBridge(WorldNode):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Connect; see the class."""
         super().__init__(names.ARM_BRIDGE, **node_arguments)
         self._settings = s = declare_settings(self, ArmBridgeSettings)
         self._side = ArmSide(self, keeps_stops=s.hardware == names.REAL)

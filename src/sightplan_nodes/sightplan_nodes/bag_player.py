@@ -68,7 +68,6 @@ class BagPlayer(Node):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Open the bag; see the class."""
         super().__init__(NAME, **node_arguments)
         self.exit_code: int | None = None
         settings = declare_settings(self, BagPlayerSettings)

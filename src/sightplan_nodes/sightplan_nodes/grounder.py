@@ -40,7 +40,6 @@ class GrounderNode(BackendNode):
     settings: GrounderSettings
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Declare the parameters; see the class."""
         super().__init__(names.GROUNDER, GrounderSettings, Ground, '~/ground', **node_arguments)
 
     def check_backend(self, name: str) -> None:

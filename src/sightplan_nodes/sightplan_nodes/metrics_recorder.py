@@ -260,7 +260,6 @@ class MetricsRecorder(Node):
     exit_code: int | None = None
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Subscribe; see the class."""
         super().__init__(names.METRICS_RECORDER, **node_arguments)
         self._settings = declare_settings(self, MetricsRecorderSettings)
         self._types = {topic: message_types().get(name)

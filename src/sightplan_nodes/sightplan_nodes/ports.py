@@ -295,7 +295,6 @@ class RosGrounder(_ModelClient):
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
         super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
@@ -314,7 +313,6 @@ class RosVisualPlanner(_ModelClient):
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
         super().__init__(node, ProposePlan, names.PROPOSE_PLAN, deadlines.propose_s, cancelled)
         self.domain: Domain | None = None
 
@@ -335,7 +333,6 @@ class RosPlanner(_Client):
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
         super().__init__(node, Plan, names.PLAN, cancelled)
         self._more_s = deadlines.plan_s
 
@@ -367,7 +364,6 @@ class RosTruth(_Client):
 
     def __init__(self, node: Node, timeout_s: float, cancelled: Callable[[], bool] = never,
                  service: str = names.GET_STATE) -> None:
-        """Create the client."""
         super().__init__(node, GetState, service, cancelled, repeatable=True)
         self._timeout_s = timeout_s
         self._episode_id = ''
@@ -405,7 +401,6 @@ class RosPrivileged(_Client):
 
     def __init__(self, node: Node, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
         super().__init__(node, ProvideFacts, names.PROVIDE_FACTS, cancelled, repeatable=True)
         self._timeout_s = timeout_s
 

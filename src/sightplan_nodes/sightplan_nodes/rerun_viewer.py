@@ -55,7 +55,6 @@ class RerunViewer(Node):
     exit_code: int | None = None
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Open the viewer or the file, and subscribe; see the class."""
         super().__init__('rerun_viewer', **node_arguments)
         self._settings = declare_settings(self, RerunViewerSettings)
         if not self._settings.target:

@@ -25,7 +25,6 @@ class VlmPlannerNode(BackendNode):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Declare the parameters; see the class."""
         super().__init__(names.VLM_PLANNER, BackendSettings, ProposePlan, '~/plan',
                          **node_arguments)
 

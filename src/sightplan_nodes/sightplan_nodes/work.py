@@ -211,7 +211,7 @@ class WorkerService:
     def _reply(self, waiting: _Waiting, response: Any) -> bool:
         """Send the reply, unless there was one; returns whether it was sent."""
         with self._lock:
-            if waiting not in self._open:
+            if waiting not in self._open or self._closing:
                 return False
             self._service.send_response(response, waiting.header)
             self._open.remove(waiting)

@@ -46,7 +46,6 @@ class WorldNode(Node):
     """
 
     def __init__(self, name: str, **node_arguments: Any) -> None:
-        """Create the publishers."""
         super().__init__(name, **node_arguments)
         self.group = ReentrantCallbackGroup()
         self.worker = Worker(self, f'{name} world')
