@@ -37,6 +37,7 @@ from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, Skills, load_skills
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.latch import Latch, default_latch_file
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -368,11 +369,10 @@ class ArmSide:
         def answer(request: Any, response: Any) -> Any:
             try:
                 response.message, response.success = callback(request), True
-            except (WorldError, InputError) as error:
-                response.message = messages.text(str(error))
             except Exception as error:
-                response.message = messages.text(f'{type(error).__name__}: {error}')
-                self._node.get_logger().error(response.message, throttle_duration_sec=1.0)
+                response.message = error_text(error)
+                if not isinstance(error, WorldError | InputError):
+                    self._node.get_logger().error(response.message, throttle_duration_sec=1.0)
             return response
         return answer
 

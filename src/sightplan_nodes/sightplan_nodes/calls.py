@@ -55,28 +55,21 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
     return True
 
 
-class ExecutorThread:
-    """Runs small pieces of work in the executor's thread, for other threads.
+def run_in_executor(node: Node, function: Callable[[], Any], timeout_s: float) -> Any:
+    """Do a small piece of work in a node's executor's thread, and return what it returns.
 
     rclpy's action client (unlike its service client) sends a request first and notes it down
     afterwards, without a lock: used from any other thread, it now and then takes the reply for a
     stranger's, and its future never comes true.
+
+    Raises:
+        InfrastructureError: the executor is not spinning (any more).
     """
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def run(self, function: Callable[[], Any], timeout_s: float) -> Any:
-        """What ``function`` returns.
-
-        Raises:
-            InfrastructureError: the executor is not spinning (any more).
-        """
-        executor = self._node.executor
-        task = None if executor is None else executor.create_task(function)
-        if task is None or not wait_for(task, timeout_s):
-            raise InfrastructureError(f'{self._node.get_name()} is not spinning')
-        return task.result()
+    executor = node.executor
+    task = None if executor is None else executor.create_task(function)
+    if task is None or not wait_for(task, timeout_s):
+        raise InfrastructureError(f'{node.get_name()} is not spinning')
+    return task.result()
 
 
 def introduce(node: Node, server: str, timeout_s: float,
@@ -98,9 +91,8 @@ def introduce(node: Node, server: str, timeout_s: float,
         False when the time passed or the work was cancelled first.
     """
     end = time.monotonic() + timeout_s
-    executor = ExecutorThread(node)  # it makes and destroys clients
-    asking = executor.run(lambda: _Client(node, GetParameterTypes,
-                                          f'{server}/get_parameter_types'), _EXECUTOR_S)
+    asking = run_in_executor(node, lambda: _Client(
+        node, GetParameterTypes, f'{server}/get_parameter_types'), _EXECUTOR_S)
     try:
         while not asking.client.service_is_ready():
             if time.monotonic() > end - timeout_s + _NO_PARAMETERS_S:
@@ -110,7 +102,7 @@ def introduce(node: Node, server: str, timeout_s: float,
             time.sleep(_POLL_S / 5)
         return asking.ask(GetParameterTypes.Request(), end, cancelled, _AGAIN_S) is not None
     finally:
-        executor.run(lambda: node.destroy_client(asking.client), _EXECUTOR_S)
+        run_in_executor(node, lambda: node.destroy_client(asking.client), _EXECUTOR_S)
 
 
 class _Client:
@@ -273,7 +265,6 @@ class ActionCaller(_Caller):
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
         super().__init__(node, name, server, 'action')
-        self._executor = ExecutorThread(node)
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
@@ -301,8 +292,8 @@ class ActionCaller(_Caller):
         """
         self._introduce(accept_timeout_s, cancelled)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
-        sending = self._executor.run(lambda: self._client.send_goal_async(goal, listener),
-                                     accept_timeout_s)
+        sending = run_in_executor(
+            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s)
         if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
             self._check(cancelled)
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
@@ -310,10 +301,10 @@ class ActionCaller(_Caller):
         handle = sending.result()
         if not handle.accepted:
             raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
-        result = self._executor.run(handle.get_result_async, accept_timeout_s)
+        result = run_in_executor(self._node, handle.get_result_async, accept_timeout_s)
         if not wait_for(result, timeout_s, cancelled):
             asked = cancelled()
-            self._executor.run(handle.cancel_goal_async, cancel_timeout_s)
+            run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')

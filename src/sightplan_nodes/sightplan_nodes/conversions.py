@@ -210,8 +210,9 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
             for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
 
 
+@functools.lru_cache(64)
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
-    """The words around questions as a message."""
+    """The words around questions as a message, which is not to be changed."""
     return msg.GroundingPrompt(
         name=prompt.name, system=text(prompt.system), before_image=text(prompt.before_image),
         after_image=text(prompt.after_image), question=text(prompt.question),

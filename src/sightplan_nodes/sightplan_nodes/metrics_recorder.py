@@ -26,7 +26,6 @@ from sightplan.model import (
     EpisodeStarted,
     InfrastructureError,
     InputError,
-    SightplanError,
     Stepped,
     StopReason,
     Usage,
@@ -42,6 +41,7 @@ from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import introduce
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.spin import main as run_main
@@ -335,12 +335,8 @@ class MetricsRecorder(Node):
         def guarded() -> None:
             try:
                 job()
-            except SightplanError as error:
-                self.get_logger().fatal(messages.text(f'cannot record: {error}'))
-                self.exit_code = 1
             except Exception as error:
-                self.get_logger().fatal(
-                    messages.text(f'cannot record: {type(error).__name__}: {error}'))
+                self.get_logger().fatal(f'cannot record: {error_text(error)}')
                 self.exit_code = 1
         self._worker.submit(guarded)
 

@@ -56,7 +56,7 @@ from sightplan.model import (
 from sightplan.records import messages, topics
 from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.calls import ActionCaller, ExecutorThread, ServiceCaller, never
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, never, run_in_executor
 from sightplan_nodes.conversions import MESSAGES
 
 
@@ -86,7 +86,7 @@ class Camera:
 
     def __init__(self, node: Node, world: str = names.SIM_BRIDGE) -> None:
         """Subscribe to the raw image, which the node ``world`` publishes."""
-        self._node, self._executor = node, ExecutorThread(node)
+        self._node = node
         self._arrived = threading.Condition()
         self._world = world
         self._subscription: Subscription | None = None
@@ -100,7 +100,7 @@ class Camera:
             InfrastructureError: the node is not spinning; the topic is the one before.
         """
         if topic != self.topic:
-            self._executor.run(lambda: self._subscribe(topic), timeout_s)
+            run_in_executor(self._node, lambda: self._subscribe(topic), timeout_s)
 
     def _subscribe(self, topic: str) -> None:
         def take(data: bytes) -> None:
@@ -411,7 +411,10 @@ class RosPrivileged(_Client):
 
 
 class RosRecorder:
-    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on."""
+    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on.
+
+    The domain of an episode must be set in ``messages`` before it starts.
+    """
 
     def __init__(self, node: Node, labelled: Callable[[], bool] = never) -> None:
         """Create the publishers of a node (the agent).
@@ -426,15 +429,6 @@ class RosRecorder:
             topic: node.create_publisher(getattr(msg, name.rpartition('/')[2]),
                                          f'~/{topic.rpartition("/")[2]}', qos.EVENTS)
             for topic, name in topics.EVENTS.items()}
-
-    @property
-    def domain(self) -> Domain | None:
-        """The domain of the next episode; must be set before it starts."""
-        return self.messages.domain
-
-    @domain.setter
-    def domain(self, domain: Domain) -> None:
-        self.messages.domain = domain
 
     def record(self, event: EpisodeEvent) -> None:
         """Publish one event."""

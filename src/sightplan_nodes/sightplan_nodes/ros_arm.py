@@ -306,7 +306,7 @@ class _Action:
     """A controller's action.
 
     A new goal takes the place of the one before. Goals are sent in the executor's thread (see
-    ExecutorThread), so that sending does not wait.
+    run_in_executor), so that sending does not wait.
 
     Args:
         node: the client's.

@@ -19,7 +19,7 @@ from sightplan.model import Action, CancelledError, DeadlineError, Feedback, Wor
 from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.failures import error_text, fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.work import Worker
 
@@ -144,8 +144,8 @@ class WorldNode(Node):
             try:
                 callback(message)
             except Exception as error:
-                self.get_logger().error(messages.text(
-                    f'a message on {topic} is dropped: {type(error).__name__}: {error}'),
+                self.get_logger().error(
+                    f'a message on {topic} is dropped: {error_text(error)}',
                     throttle_duration_sec=1.0)
         return super().create_subscription(msg_type, topic, take, qos_profile, **options)
 

@@ -100,7 +100,7 @@ class Agent(Node):
     def __init__(self) -> None:
         super().__init__(names.AGENT)
         self.recorder = RosRecorder(self)
-        self.recorder.domain = DOMAIN
+        self.recorder.messages.domain = DOMAIN
         self.results: list[msg.EpisodeResult] = []
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self.results.append,
                                  qos.EVENTS)
@@ -342,7 +342,7 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
     fact = Fact(atom=MESSAGES.atom_to_msg(FIRST.goal[0].atom), holds=False)
     with bench() as b:
         b.agent.recorder = RosRecorder(b.agent, lambda: True)
-        b.agent.recorder.domain = DOMAIN
+        b.agent.recorder.messages.domain = DOMAIN
         b.agent.start(b.out)
         b.begin()
         b.world.show(50)

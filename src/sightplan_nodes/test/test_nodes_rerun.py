@@ -51,7 +51,7 @@ class Robot(Node):
     def __init__(self, labelled: bool) -> None:
         super().__init__(names.AGENT)
         self.recorder = RosRecorder(self, lambda: labelled)
-        self.recorder.domain = DOMAIN
+        self.recorder.messages.domain = DOMAIN
         self._cameras = [(self.create_publisher(Image, topic, qos.SENSOR), value)
                          for topic, value in ((names.CAMERA_IMAGE, 1), (names.CAMERA_LABELLED, 2))]
 
