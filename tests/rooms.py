@@ -56,7 +56,7 @@ LIBRARIES_OF_THE_CORE = {
     'sweeps': _PLAIN,
     'replay': _PLAIN,
     'labelling': _PLAIN,
-    'graphs': ('yaml',),
+    'graphs': ('pydantic',),
     'commands': (*_PLAIN, 'rich'),
     'cli': (),
 }
