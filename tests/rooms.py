@@ -52,7 +52,7 @@ LIBRARIES_OF_THE_CORE = {
     'records': _PLAIN,
     'runs': _PLAIN,
     'suites': _PLAIN,
-    'report': (*_PLAIN, 'pandas'),
+    'report': _PLAIN,
     'sweeps': _PLAIN,
     'replay': _PLAIN,
     'labelling': _PLAIN,
