@@ -19,7 +19,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     for line in lines:
         episode, = read_episodes(out / line['bag'])
         assert episode.warnings == ()
-        assert episode.spec.episode_id == line['id']
+        assert episode.spec.id == line['id']
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None

@@ -88,7 +88,7 @@ class MemoryWorld:
 
     def reset(self, spec: EpisodeSpec) -> None:
         self.spec = spec
-        self.episode_id = spec.episode_id
+        self.episode_id = spec.id
         self.model = self.domain.model(spec.problem)
         self.rng = random.Random(spec.seed)
         self.now_ns = 1_000
@@ -358,6 +358,6 @@ def two_blocks() -> Problem:
 def spec_of(problem: Problem | None = None, **values: object) -> EpisodeSpec:
     """An episode with defaults."""
     problem = problem or two_blocks()
-    fields = {'episode_id': f'test/{problem.name}#0', 'problem': problem, 'method': 'ground',
+    fields = {'id': f'test/{problem.name}#0', 'problem': problem, 'method': 'ground',
               'split': 'simple', **values}
     return EpisodeSpec(**fields)  # type: ignore[arg-type]

@@ -318,8 +318,8 @@ def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest(domain):
     with FastDownwardPlanner() as planner:
         for spec in specs(domain, 'oracle'):
             line = score('oracle', spec, world, planner)
-            assert measures.scored(line) and measures.solved(line), spec.episode_id
-            assert line['steps'] <= 1.5 * line['optimal_length'], spec.episode_id
+            assert measures.scored(line) and measures.solved(line), spec.id
+            assert line['steps'] <= 1.5 * line['optimal_length'], spec.id
 
 
 def test_the_oracle_agent_solves_one_problem_of_each_household_task_in_the_simulator():

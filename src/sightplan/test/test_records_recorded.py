@@ -173,7 +173,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict, list
     """A bag with some errors in it, its live line, and its events."""
     recording = Recording(tmp_path_factory.mktemp('recorded'))
     for seed in range(20):
-        line = recording.episode('ground_mem', seed, episode_id=f'e/{seed}')
+        line = recording.episode('ground_mem', seed, id=f'e/{seed}')
         if line['wrong'] and line['executed'] > 1 and line['withheld']:
             return recording.folder / line['bag'], line, plain(recording.events.events)
     raise AssertionError('no episode in which something went wrong')
@@ -186,7 +186,7 @@ def test_scores_from_the_bag_are_the_live_ones(tmp_path: Path, method: str) -> N
     lines, again = [], []
     for seed in (1, 2):
         recording = Recording(tmp_path)
-        line = recording.episode(method, seed, episode_id=f'{method}/{seed}')
+        line = recording.episode(method, seed, id=f'{method}/{seed}')
         episode = only(tmp_path / line['bag'])
         assert episode.warnings == ()
         assert plain(episode.events) == plain(recording.events.events)
@@ -231,7 +231,7 @@ def test_what_is_needed_to_ask_again_is_recorded(tmp_path: Path) -> None:
     for method, kind in (('ground_mem', Asked), ('plan', Proposed)):
         recording = Recording(tmp_path)
         for seed in range(20):
-            line = recording.episode(method, seed, episode_id=f'{method}/{seed}')
+            line = recording.episode(method, seed, id=f'{method}/{seed}')
             events = [e for e in only(tmp_path / line['bag']).events if isinstance(e, kind)]
             if method == 'ground_mem' and any(event.memory for event in events):
                 prompt = BLOCKS.grounding_prompt(method, next(e.memory for e in events
@@ -269,7 +269,7 @@ def test_one_bag_may_hold_several_robots_episodes_and_other_topics(
     """As ``ros2 bag record -a`` writes it beside real arms: without truth, cameras renamed."""
     bag, _, events = recorded
     second = Recording(tmp_path)
-    line = second.episode('plan', 2, episode_id='another')
+    line = second.episode('plan', 2, id='another')
     arms = {'/arm_1': rows(bag), '/lab/arm_2': rows(tmp_path / line['bag'])}
     clock = ('/clock', 5, BagMessages().data(BagMessages()('rosgraph_msgs/msg/Clock')))
     mixed = [clock]
@@ -342,10 +342,10 @@ def test_an_episode_without_its_start_is_left_out(tmp_path: Path, recorded: tupl
     rest = [*messages[:first], *messages[first + 1:]]
     with pytest.raises(InputError, match='its start is missing'):
         list(read_episodes(written(tmp_path / 'b', rest)))
-    line = Recording(tmp_path).episode('oracle', episode_id='whole')
+    line = Recording(tmp_path).episode('oracle', id='whole')
     both = written(tmp_path / 'two', [*rest, *rows(tmp_path / line['bag'])])
     episode = only(both)
-    assert episode.spec.episode_id == 'whole'
+    assert episode.spec.id == 'whole'
     assert 'its start is missing' in episode.warnings[0]
 
 

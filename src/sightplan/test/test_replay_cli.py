@@ -77,7 +77,7 @@ def test_list_says_what_bags_hold(replay, bags):
     assert code == 0 and result['episodes'] == 3
     first = result['list'][0]
     source = bags[1]['run/bags/p0']
-    assert first['episode'] == source.episode.spec.episode_id and first['truth'] is True
+    assert first['episode'] == source.episode.spec.id and first['truth'] is True
     assert first['questions'] == sum(len(b.event.questions) for b in batches(source))
     assert (first['images'], first['steps'], first['method']) == (4, 3, 'ground')
     assert first['warnings'] == [] and first['ended'] and 'noisy_oracle' in first['model']

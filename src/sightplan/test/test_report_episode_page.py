@@ -243,7 +243,7 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
         raise InputError(f'{path}: rubbish')
         yield
     assert 'cannot be read' in read_recorded(line, tmp_path, broken)[1]
-    other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, episode_id='o'))
+    other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, id='o'))
     assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
     assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
     assert view(line, tmp_path, warning='the bag is gone').notes == ('the bag is gone',)

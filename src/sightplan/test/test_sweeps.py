@@ -692,7 +692,7 @@ def test_a_calibration_is_not_learned_from_a_part(memory, capped, tmp_path):
 def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_path, monkeypatch):
     class Broken(MemoryWorld):
         def reset(self, spec):
-            if spec.episode_id.endswith('_01#0'):
+            if spec.id.endswith('_01#0'):
                 raise WorldError('out of order')
             super().reset(spec)
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])

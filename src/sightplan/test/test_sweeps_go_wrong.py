@@ -265,7 +265,7 @@ class Watcher:
 def test_why_episodes_could_not_be_scored_is_reported(tmp_path, monkeypatch, capsys):
     class Broken(MemoryWorld):
         def reset(self, spec):
-            if '_0' in spec.episode_id or spec.episode_id.endswith('1#0'):
+            if '_0' in spec.id or spec.id.endswith('1#0'):
                 raise WorldError('out of order')
             super().reset(spec)
     monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: Broken())

@@ -418,7 +418,7 @@ class ExperimentNode(Node):
         """
         problem = spec.problem
         request = LoadProblem.Request(
-            episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
+            episode_id=spec.id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
             privileged=spec.privileged.value)
@@ -448,7 +448,7 @@ class ExperimentNode(Node):
             if not result.stop_reason:  # it did not start, so that nothing will be committed
                 raise
             error = caught
-        line = self._await_result(spec.episode_id)
+        line = self._await_result(spec.id)
         return (line if line['stop'] != 'cancelled' else None), error
 
     def _is_rearmed(self, said: str) -> bool:

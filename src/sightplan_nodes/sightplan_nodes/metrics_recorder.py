@@ -169,11 +169,11 @@ class EpisodeRecording:
         message = started.message
         _, problem = messages.read_problem(message)
         self.spec = messages.spec_from_msg(message, problem)
-        self.folder = folder / fresh_name(folder, self.spec.episode_id)
+        self.folder = folder / fresh_name(folder, self.spec.id)
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
         self._scorer = episode_scorer(self._truth, suite)
         self._events = EventReader()
-        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
+        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.id})
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
                                                   topics.bag_qos(name))
                         for name in topics.RECORDED}
@@ -186,7 +186,7 @@ class EpisodeRecording:
     @property
     def episode_id(self) -> str:
         """Of this episode."""
-        return self.spec.episode_id
+        return self.spec.id
 
     def take(self, arrival: Arrival) -> None:
         """Record and score the next message."""

@@ -178,7 +178,7 @@ class RosWorld:
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
-        reply = self._reset.checked(ResetWorld.Request(episode_id=spec.episode_id),
+        reply = self._reset.checked(ResetWorld.Request(episode_id=spec.id),
                                     self._deadlines.reset_s, self._cancelled)
         self._not_before_ns = messages.time_from_msg(reply.stamp)
         self._has_view = reply.has_view

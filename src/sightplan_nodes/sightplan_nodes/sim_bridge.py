@@ -130,7 +130,7 @@ class _Episode:
         granted = self.spec.privileged.grants(self.moved)
         facts = self._facts.provide(seen) if self._facts is not None and granted else None
         return seen, Moment(
-            0, self.spec.episode_id, self.world.state(), outcome,
+            0, self.spec.id, self.world.state(), outcome,
             Observation(visible_objects=seen.visible_objects, text=seen.text),
             self.spec.privileged, facts)
 
@@ -390,7 +390,7 @@ class SimBridge(WorldNode):
         """Note what was true at a time, if it has changed."""
         episode = self._episode
         if episode is not None:
-            self._history.note(Moment(stamp_ns, episode.spec.episode_id, state, ''))
+            self._history.note(Moment(stamp_ns, episode.spec.id, state, ''))
 
     def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Reset the world to a problem; contract in the base class."""
@@ -404,7 +404,7 @@ class SimBridge(WorldNode):
         if self._side is None:
             world.reset(spec)
         else:
-            self._side.reset(spec.episode_id, lambda: world.reset(spec))
+            self._side.reset(spec.id, lambda: world.reset(spec))
         episode = self._episode = _Episode(world, spec, domain)
         scene = episode.scene()
 
@@ -419,7 +419,7 @@ class SimBridge(WorldNode):
         world.reset(spec)
         self._episode = _Episode(world, spec, domain)
         stamp_ns = self.now_ns()
-        self._history.append(Moment(stamp_ns, spec.episode_id, world.state(), ''))
+        self._history.append(Moment(stamp_ns, spec.id, world.state(), ''))
         self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
         return lambda: None
 

@@ -133,7 +133,7 @@ def test_reset_builds_the_problem_of_the_request(client: Client) -> None:
     _, first = problem()
     spec = client.world.log[0]
     assert spec.problem.init == first.init
-    assert (spec.episode_id, spec.seed, spec.failure_probability) == ('my/episode#0', 3, 0.25)
+    assert (spec.id, spec.seed, spec.failure_probability) == ('my/episode#0', 3, 0.25)
     assert client.options == [{'domain': 'blocksworld'}], 'made at the first reset'
 
 

@@ -93,7 +93,7 @@ class _Session:
         self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
                             failure_probability=0.0)
         self.domain = domain
-        self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
+        self.rng = random.Random(f'policy/{spec.seed}/{spec.id}')
         self.steps = 0
         self.stamp_ns = 0
         self.timings_s = dict.fromkeys(
@@ -141,7 +141,7 @@ class _Session:
                 for model in (self._grounder, self._visual_planner):
                     start = getattr(model, 'start_episode', None)
                     if start is not None:
-                        start(self.spec.episode_id, self.spec.split)
+                        start(self.spec.id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 
@@ -357,7 +357,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         stop = Stop(StopReason.CANCELLED if _is_true(cancelled) else StopReason.ERROR,
                     f'{type(error).__name__}: {error}')
     except Exception as error:  # a defect must not end a sweep of hours
-        _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
+        _LOG.exception('episode %s ended by an unexpected exception', spec.id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
     ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,
                          session.stamp_ns, session.seconds, dict(session.timings_s))

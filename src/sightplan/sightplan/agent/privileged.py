@@ -25,7 +25,7 @@ class PrivilegedFacts:
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """See ``PrivilegedSource``; an atom whose objects are all in view is never provided."""
         if self._spec.privileged is Privileged.NONE:
-            raise WorldError(f'episode {self._spec.episode_id} grants no facts (its privileged '
+            raise WorldError(f'episode {self._spec.id} grants no facts (its privileged '
                              f'level is {Privileged.NONE.value})')
         if observation.visible_objects is None:
             return {}

@@ -273,7 +273,7 @@ class _Command:
         from sightplan.replay.comparison import Pair
         event = batch.event
         for place, (question, old) in enumerate(zip(event.questions, event.answers, strict=True)):
-            yield Pair(batch.source.episode.spec.episode_id, question.atom.predicate,
+            yield Pair(batch.source.episode.spec.id, question.atom.predicate,
                        event.purpose.value, old.verdict,
                        None if answers is None else answers[place].verdict,
                        self._truth.holds(batch.source, event.observation, question.atom))

@@ -142,7 +142,7 @@ class EpisodicWorld(ABC, Generic[E]):
             now_ns = self._clock.now_ns()
             if not episode.stamps_ns[0] <= stamp_ns <= now_ns:
                 raise WorldError(
-                    f'no state at {stamp_ns} ns: episode {episode.spec.episode_id} has lasted '
+                    f'no state at {stamp_ns} ns: episode {episode.spec.id} has lasted '
                     f'from {episode.stamps_ns[0]} to {now_ns} ns so far')
             return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
 
@@ -195,5 +195,5 @@ def check_probability(spec: EpisodeSpec) -> None:
         WorldError: it is not in [0, 1].
     """
     if not 0.0 <= spec.failure_probability <= 1.0:
-        raise WorldError(f'episode {spec.episode_id}: failure probability '
+        raise WorldError(f'episode {spec.id}: failure probability '
                          f'{spec.failure_probability} is not in [0, 1]')

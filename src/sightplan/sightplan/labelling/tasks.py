@@ -96,7 +96,7 @@ class _Collector:
 
     def add(self, episode: RecordedEpisode) -> None:
         """Take the questions of an episode."""
-        name = episode.spec.episode_id
+        name = episode.spec.id
         self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
         for event in episode.events:
             if isinstance(event, Asked) and self._has_picture(event.observation, episode):
@@ -114,7 +114,7 @@ class _Collector:
                 episode.warnings and episode.image(observation) is None):
             self._without += 1
             return False
-        self._places[image_id] = episode.bag, episode.spec.episode_id, observation
+        self._places[image_id] = episode.bag, episode.spec.id, observation
         self._questions[image_id] = {}
         return True
 
@@ -234,7 +234,7 @@ def _draw(tasks: Tasks, number: int, chance: random.Random) -> set[tuple[str, At
 
 
 def _episodes(bag: Path) -> dict[str, RecordedEpisode]:
-    return {episode.spec.episode_id: episode for episode in read_episodes(bag)}
+    return {episode.spec.id: episode for episode in read_episodes(bag)}
 
 
 class Pictures:

@@ -94,7 +94,7 @@ class EpisodeSpec:
     """What identifies an episode.
 
     Attributes:
-        episode_id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
+        id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
         problem: what to solve.
         method: name of the policy.
         split: name of the split, '' for problems from a folder.
@@ -106,7 +106,7 @@ class EpisodeSpec:
         privileged: when the policy is provided with facts about objects out of view.
     """
 
-    episode_id: str
+    id: str
     problem: Problem
     method: str
     split: str = ''
@@ -115,11 +115,6 @@ class EpisodeSpec:
     failure_probability: float = 0.0
     stop_at_goal: bool = False
     privileged: Privileged = Privileged.NONE
-
-    @property
-    def id(self) -> str:
-        """Its id as an item of a run."""
-        return self.episode_id
 
     @property
     def cluster(self) -> str:

@@ -88,7 +88,7 @@ class BagRecorder:
         """
         if isinstance(event, EpisodeStarted):
             self.discard()
-            self._bag = _UnderWay(self._folder, event.spec.episode_id, self._compression,
+            self._bag = _UnderWay(self._folder, event.spec.id, self._compression,
                                   self._cdr)
         bag = self._bag
         if bag is None:

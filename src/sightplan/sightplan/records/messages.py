@@ -350,7 +350,7 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     The problem's text is as ``Domain.write_problem`` gives it.
     """
     problem = spec.problem
-    message.episode_id, message.split, message.method = spec.episode_id, spec.split, spec.method
+    message.episode_id, message.split, message.method = spec.id, spec.split, spec.method
     message.domain, message.problem = problem.domain, problem.name
     message.domain_pddl, message.problem_pddl = problem.domain_pddl, problem_pddl
     length = problem.optimal_length
@@ -728,7 +728,7 @@ class EpisodeMessages:
             pddl = self.domain.write_problem(event.spec.problem.for_agent())
             return topics.AGENT_EPISODE, make.started_to_msg(event, pddl, 0, 0)
         assert self._spec is not None, 'EpisodeStarted comes first'
-        number, episode_id = self.sequence, self._spec.episode_id
+        number, episode_id = self.sequence, self._spec.id
         self.sequence += 1
         if isinstance(event, EpisodeEnded):
             return topics.AGENT_EPISODE, make.ended_to_msg(event, self._spec, number)

@@ -43,7 +43,7 @@ class CurrentTruth:
 
     def use(self, episode: RecordedEpisode) -> None:
         """Answer about an episode from now on."""
-        self.episode_id, self._episode = episode.spec.episode_id, episode
+        self.episode_id, self._episode = episode.spec.id, episode
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a recorded time; see ``RecordedTruth``.
@@ -199,7 +199,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
                 if chosen and backend.needs_truth and truth is not None:
                     truth.use(source.episode)
                 if chosen and start is not None:
-                    start(source.episode.spec.episode_id, source.episode.spec.split)
+                    start(source.episode.spec.id, source.episode.spec.split)
                 for batch in chosen:
                     known = kept(done, batch)
                     if known is not None and not history:

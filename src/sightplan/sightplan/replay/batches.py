@@ -51,7 +51,7 @@ class Source:
     def title(self) -> str:
         """The episode's id, and which attempt at it, if there was one before in the bag."""
         again = f' (attempt {self.attempt + 1})' if self.attempt else ''
-        return f'{self.episode.spec.episode_id}{again}'
+        return f'{self.episode.spec.id}{again}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Batch:
     def key(self) -> tuple[str, str, int, int]:
         """Bag, episode, attempt and number: the same in every session."""
         source = self.source
-        return source.name, source.episode.spec.episode_id, source.attempt, self.number
+        return source.name, source.episode.spec.id, source.attempt, self.number
 
 
 def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:

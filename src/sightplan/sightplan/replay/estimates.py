@@ -335,7 +335,7 @@ def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],
         own.same += sum((atom in state) is (atom in base) for atom in atoms)
         right = {atom: (atom in state) is value for atom, value in known.items()}
         own.atoms += [_Compared(
-            atom.predicate, source.episode.spec.episode_id, right[atom],
+            atom.predicate, source.episode.spec.id, right[atom],
             min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT), value)
             for atom, value in known.items()]
         if len(known) == len(atoms):

@@ -105,7 +105,7 @@ class Sources:
         """The line of results that was committed live for an attempt, if there is one."""
         if not source.settled:
             return None
-        return self._live.get((source.name, source.episode.spec.episode_id))
+        return self._live.get((source.name, source.episode.spec.id))
 
     def read(self, bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
         """The episodes, bag by bag; what is wrong with them is noted in ``warnings``."""
@@ -142,11 +142,11 @@ def _attempts(name: str, episodes: Sequence[RecordedEpisode]) -> Iterator[Source
     """The episodes of a bag, with the attempts at each numbered."""
     spaces: dict[str, list[str]] = {}
     for episode in episodes:
-        spaces.setdefault(episode.spec.episode_id, []).append(episode.namespace)
+        spaces.setdefault(episode.spec.id, []).append(episode.namespace)
     numbers = dict.fromkeys(spaces, 0)
     for episode in episodes:
-        own, number = spaces[episode.spec.episode_id], numbers[episode.spec.episode_id]
-        numbers[episode.spec.episode_id] += 1
+        own, number = spaces[episode.spec.id], numbers[episode.spec.id]
+        numbers[episode.spec.id] += 1
         yield Source(name, episode, number, number == len(own) - 1 and len(set(own)) == 1)
 
 
@@ -217,7 +217,7 @@ def describe(source: Source) -> dict[str, Any]:
     seen = [event.observation for event in events if isinstance(event, Observed)]
     end = events[-1] if events else None
     return {
-        'bag': source.name, 'episode': episode.spec.episode_id,
+        'bag': source.name, 'episode': episode.spec.id,
         'attempt': source.attempt, 'namespace': episode.namespace,
         'domain': episode.domain.name, 'split': episode.spec.split,
         'method': episode.spec.method,

@@ -567,7 +567,7 @@ def read_recorded(line: Mapping[str, Any], folder: Path,
         return None, f'{bag.name}: the bag is gone, so only what the results have is shown'
     try:
         for episode in read(bag):
-            if episode.spec.episode_id == line['id']:
+            if episode.spec.id == line['id']:
                 return episode, ''
     except InputError as error:
         return None, f'the bag cannot be read ({error}), so only what the results have is shown'

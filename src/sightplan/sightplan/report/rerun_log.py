@@ -230,12 +230,12 @@ class RerunLog:
             self._stream.log(entity, self._rr.Clear(recursive=False))
         goal = ', '.join(map(str, spec.problem.goal))
         self._about = [
-            f'**{_plain(spec.episode_id)}**', '',
+            f'**{_plain(spec.id)}**', '',
             (f'{_plain(spec.problem.domain_name)}, problem {_plain(spec.problem.name)}, method '
              f'{_plain(spec.method)}, at most {spec.max_actions} actions'), '',
             f'Goal: {_plain(goal)}', '']
         self._text(EPISODE, [*self._about, 'Under way.'])
-        self._line(f'episode {spec.episode_id} begins')
+        self._line(f'episode {spec.id} begins')
 
     def _observed(self, observation: Observation) -> None:
         if observation.image is not None and observation.image_id != self._image_id:

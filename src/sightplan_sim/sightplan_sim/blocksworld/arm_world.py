@@ -253,7 +253,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
     def _misfit(self, spec: EpisodeSpec) -> str:
         """Why this world cannot show an episode, with the remedy; '' if it may."""
         if spec.failure_probability > 0:
-            return (f'episode {spec.episode_id}: failure_probability is '
+            return (f'episode {spec.id}: failure_probability is '
                     f'{spec.failure_probability:g}, but with execution=arm failures are those of '
                     'physics, and none are injected: set it to 0, or execution to symbolic')
         table, problem = self.robot.table, spec.problem

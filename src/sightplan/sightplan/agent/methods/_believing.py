@@ -125,7 +125,7 @@ class BelievingPolicy:
         """Look, and ask until a plan is likely to work."""
         if self._estimators.rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
-                         context.spec.episode_id)
+                         context.spec.id)
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
