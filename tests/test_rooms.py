@@ -123,7 +123,7 @@ def test_a_forbidden_import_is_found(tmp_path, module, text):
     ('sightplan/agent/loop.py', 'from sightplan.planning import symbolic'),
     ('sightplan/metrics/scorer.py', 'import sightplan.domains, sightplan.model'),
     ('sightplan/commands/run.py', 'from sightplan.runs import run\nimport rich, sightplan'),
-    ('sightplan/report/page.py', 'import pandas\nfrom sightplan.runs import summarise'),
+    ('sightplan/report/page.py', 'import numpy\nfrom sightplan.runs import summarise'),
     ('sightplan_arm/command.py', 'from sightplan.commands.frame import add_command'),
     ('sightplan_sim/blocksworld/world.py', 'import pybullet\nfrom sightplan.domains import x'),
     ('sightplan_nodes/agent.py',

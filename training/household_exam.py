@@ -1,7 +1,7 @@
 """Measure household's model in homes it has never seen, as ``ground`` uses it.
 
 The benchmark's problems in several homes each (no home to learn from is one of them), walks of
-the actions that solve them, half of them replaced by any legal one, some bungled. At every step
+the actions that solve them, half of them replaced by any legal one, some failing. At every step
 all ground atoms in view that may hold are asked in the wording of the domain's questions, of the
 world's own labelled picture, through the real processor and backend. Two controls: a grey picture,
 and that of another moment, where a model that reads pixels must fall to chance.

@@ -1,7 +1,7 @@
 """Pictures of homes for training and checking, with everything that holds in them.
 
 A shard is walks through homes: the tasks of the domain and random mixtures of objects, some of
-whose containers begin open; in each a walk of legal actions, a few of them bungled, that favours
+whose containers begin open; in each a walk of legal actions, a few of which fail, that favours
 what changes much. Most pictures are drawn at the size the model sees, some at the world's and
 reduced. Labels are not drawn yet: names are dealt out anew whenever a picture is learned from.
 
@@ -80,10 +80,10 @@ class Studio(HouseholdWorld):
         state = episode.states[-1]
         return [a for a in episode.model.actions if episode.model.applicable(a, state)]
 
-    def act(self, action: Action, rng: np.random.Generator, bungled: bool) -> None:
+    def act(self, action: Action, rng: np.random.Generator, fails: bool) -> None:
         """Do it, for good or ill."""
         episode = self._current()
-        if bungled:
+        if fails:
             outcome = episode.actions.fail(action, episode.robot, rng)
         else:
             outcome = episode.actions.perform(
@@ -114,7 +114,7 @@ class Studio(HouseholdWorld):
         hulls = {name: predicates.hull_px(view.sized(size, size), self._scene.box(name))
                  for name in objects if name != robot.held}
         seen = predicates.visible(dict(zip(objects, counts.tolist(), strict=True)), hulls,
-                                  self.settings.visible_share)
+                                  self.settings.visible_fraction)
         seen |= {robot.held} if robot.held else frozenset()
         return {'image': image, **facts(objects, episode.spec.problem, episode.states[-1], seen),
                 'cells': cells_of(owner, [episode.spec.problem.objects[o] == 'movable'

@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 import cv2
 import numpy as np
@@ -20,6 +19,7 @@ from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.look import COLOURS, NOMINAL_RGB
 from sightplan_sim.bullet import Bullet, one_thread
+from sightplan_sim.closing import Closing
 from sightplan_sim.lettering import letter_plate, text_aspect
 
 _SAMPLES = 2  # per pixel and direction
@@ -31,7 +31,7 @@ _AWAY_M = (0.0, 0.0, -50.0)
 Rgb8 = NDArray[np.uint8]
 
 
-class Observer:
+class Observer(Closing):
     """A second camera that sees arm and table from the right.
 
     Args:
@@ -50,12 +50,6 @@ class Observer:
     def close(self) -> None:
         """Give the PyBullet client back."""
         self._bullet.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def shoot(self, poses: Poses) -> Rgb8:
         """(H, W, 3) uint8 picture of arm and blocks."""
@@ -109,7 +103,7 @@ def sheet(frames: int = 8, columns: int = 4, seed: int = 0, size: tuple[int, int
     from sightplan_sim.blocksworld.settings import Settings
     with ArmWorld(Settings(execution='arm')) as world, Observer(*size) as observer:
         world.reset(_episode(seed))
-        arm, camera = world.hardware.arm, world.hardware.camera
+        arm, camera = world.arm, world.camera
         with arm.recorded(0.1) as taken:
             world.execute(Action('moveblock', ('o', 'c3')))
         outcome = world.last_outcome()

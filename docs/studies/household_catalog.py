@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan_sim.household import catalog
-from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.render import Painter, triangles
 from sightplan_sim.household.shapes import Home, Model, Placed, Room, Station
 from sightplan_sim.lettering import letter_plate
+from sightplan_sim.pinhole import View
 
 TILE = 200
 LABEL = 22

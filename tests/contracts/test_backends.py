@@ -29,12 +29,12 @@ from sightplan.model import (
 )
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
+    BACKENDS,
     TextReply,
     TextRequest,
     YesNoReply,
     YesNoRequest,
-    _module,
-    backend_generates,
+    backend_class,
     backend_names,
     backend_settings,
     make_backend,
@@ -154,7 +154,7 @@ def test_there_are_backends() -> None:
 
 @every_backend
 def test_every_setting_is_described_and_its_default_is_good(name: str) -> None:
-    cls = _module(name).Settings
+    cls = BACKENDS.module(name).Settings
     assert cls.__dataclass_params__.frozen
     described = settings_fields(cls)
     assert [field.name for field in described] == [f.name for f in dataclasses.fields(cls)]
@@ -169,7 +169,7 @@ def test_every_setting_is_described_and_its_default_is_good(name: str) -> None:
 def test_wrong_settings_are_named(name: str) -> None:
     with pytest.raises(InputError, match="no setting 'wrong'"):
         backend_settings(name, {'wrong': 1})
-    for field in settings_fields(_module(name).Settings):
+    for field in settings_fields(BACKENDS.module(name).Settings):
         wrong: list[Any] = [None, [], 3 if field.type in (str, bool) else 'three']
         if field.low is not None:
             wrong.append(field.type(field.low - 1))
@@ -186,10 +186,10 @@ def test_wrong_settings_are_named(name: str) -> None:
 
 @every_backend
 def test_a_class_says_what_its_backend_can_and_needs(name: str) -> None:
-    cls = _module(name).Backend
+    cls = BACKENDS.module(name).Backend
     for attribute in ('needs_truth', 'needs_pixels', 'generates'):
         assert isinstance(inspect.getattr_static(cls, attribute), bool), attribute
-    assert inspect.getdoc(cls) and _module(name).__doc__
+    assert inspect.getdoc(cls) and BACKENDS.module(name).__doc__
     if cls.needs_truth:
         with pytest.raises(InputError, match='ground truth'):
             make_backend(name)
@@ -229,7 +229,7 @@ def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> Non
 @every_backend
 def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
     backend = made(name)
-    assert backend.generates is backend_generates(name)
+    assert backend.generates is backend_class(name).generates
     if backend.generates:
         reply = backend.generate(TEXT)
         assert isinstance(reply, TextReply) and isinstance(reply.text, str)
@@ -238,7 +238,8 @@ def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
     with pytest.raises(InputError, match='cannot plan') as caught:
         backend.generate(TEXT)
     able = str(caught.value).rpartition(':')[2].replace(' ', '').split(',')
-    assert able == [other for other in NAMES if backend_generates(other)] and name not in able
+    assert able == [other for other in NAMES if backend_class(other).generates]
+    assert name not in able
 
 
 @every_backend

@@ -21,9 +21,8 @@ from sightplan.agent import answerer_class, answerer_names, make_answerer
 from sightplan.model import Observation, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
-from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, suite_names
-from sightplan.runs import samples as sample_runs
-from sightplan.runs.samples import load_samples, score_reply
+from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
+from sightplan.runs.samples import Samples, load_samples, score_reply
 from sightplan.runs.suite import EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 
@@ -322,10 +321,10 @@ def test_any_reply_is_read_or_unread(name: str, data: Callable[[str], Path], tex
     assert json.loads(json.dumps(found)) == found
 
 
-_loaded: dict[str, sample_runs.Samples] = {}
+_loaded: dict[str, Samples] = {}
 
 
-def _first(name: str, data: Path) -> sample_runs.Samples:
+def _first(name: str, data: Path) -> Samples:
     if name not in _loaded:
         _loaded[name] = load_samples(load_suite(name), 'all', {'data': str(data)})[0]
     return _loaded[name]
@@ -338,7 +337,7 @@ class Spy:
         self.answering = ''
         self.leaks: list[tuple[str, str]] = []
         self.granted: list[str] = []
-        plan, port = sample_runs.SamplePlan, sample_runs._Truth
+        plan, port = sample_work.SamplePlan, sample_work._Truth
 
         def watch(cls: Any, attribute: str, note: Callable[[], None]) -> None:
             real = getattr(cls, attribute)
@@ -372,7 +371,7 @@ class Spy:
 @pytest.fixture
 def spy(monkeypatch: Any) -> Spy:
     found = Spy(monkeypatch)
-    monkeypatch.setattr(sample_runs, 'make_answerer', lambda name, values, truth: found.watched(
+    monkeypatch.setattr(sample_work, 'make_answerer', lambda name, values, truth: found.watched(
         name, make_answerer(name, values, truth)))
     return found
 
@@ -398,7 +397,7 @@ def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], 
         answerer.answer = lambda samples, desk: [  # type: ignore[method-assign]
             SampleReply(str(desk._plan.truth(sample))) for sample in samples]
         return spy.watched(method, answerer)
-    monkeypatch.setattr(sample_runs, 'make_answerer', peeking)
+    monkeypatch.setattr(sample_work, 'make_answerer', peeking)
     execute(name, 'ask', tmp_path / 'run', data(name))
     assert spy.leaks
 

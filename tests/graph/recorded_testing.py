@@ -9,7 +9,7 @@ from typing import Any
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records import RunStore
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 from sightplan.runs import suite_of_run, summarise
 
 
@@ -19,7 +19,7 @@ def check_recorded(out: Path, lines: Sequence[dict[str, Any]]) -> None:
     for line in lines:
         episode, = read_episodes(out / line['bag'])
         assert episode.warnings == ()
-        assert episode.spec.episode_id == line['id']
+        assert episode.spec.id == line['id']
         for event in episode.events:
             if isinstance(event, (Observed, Asked, Proposed)) and line['images']:
                 assert episode.image(event.observation) is not None

@@ -88,7 +88,7 @@ class MemoryWorld:
 
     def reset(self, spec: EpisodeSpec) -> None:
         self.spec = spec
-        self.episode_id = spec.episode_id
+        self.episode_id = spec.id
         self.model = self.domain.model(spec.problem)
         self.rng = random.Random(spec.seed)
         self.now_ns = 1_000
@@ -327,7 +327,7 @@ def pantry() -> Domain:
     return Domain(PANTRY)
 
 
-def told_by(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
+def facts_of(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
     """The source of what is out of view in an episode of that world."""
     return PrivilegedFacts(world, spec, world.domain.worth_asking(spec.problem))
 
@@ -358,6 +358,6 @@ def two_blocks() -> Problem:
 def spec_of(problem: Problem | None = None, **values: object) -> EpisodeSpec:
     """An episode with defaults."""
     problem = problem or two_blocks()
-    fields = {'episode_id': f'test/{problem.name}#0', 'problem': problem, 'method': 'ground',
+    fields = {'id': f'test/{problem.name}#0', 'problem': problem, 'method': 'ground',
               'split': 'simple', **values}
     return EpisodeSpec(**fields)  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ from doubles import (
     GuessingGrounder,
     MemoryWorld,
     SearchPlanner,
+    facts_of,
     pantry,
     pantry_view,
     spec_of,
-    told_by,
 )
 from sightplan.agent import make_policy, run_episode
 from sightplan.model import (
@@ -111,7 +111,7 @@ def hidden_run(method: str, level: Privileged, error: float = 0.0) -> list[Sourc
         keeper = Keeper(world)
         spec = spec_of(problem, method=method, privileged=level, max_actions=12)
         run_episode(spec, make_policy(method), world, GuessingGrounder(world, error=error, seed=1),
-                    SearchPlanner(domain), keeper, domain, privileged=told_by(world, spec))
+                    SearchPlanner(domain), keeper, domain, privileged=facts_of(world, spec))
         sources.append(Source(f'bags/{problem.name}', keeper.episodes[0]))
     return sources
 

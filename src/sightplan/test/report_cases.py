@@ -10,7 +10,7 @@ from typing import Any
 
 from sightplan.model import Atom, InputError, Question
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.report.conditions import laid_down
+from sightplan.report.conditions import suite_rule
 from sightplan.runs import RunSettings, load_suite, problems_sha256, select_problems
 from sightplan.runs.samples import score_reply
 
@@ -45,7 +45,8 @@ def line(number: int = 0, solved: bool = True, *, scored: bool = True,
         'repaired': 0, 'unreadable': [], 'prompts': {}, 'usage': None, 'checks': {},
         'beliefs': [], 'last_observation': None, 'goal_unmet': [],
         'failure': None if solved else {'cause': 'budget', 'step': 2, 'image_id': '',
-                                        'evidence': {'text': '', 'answers': [],
+                                        'evidence': {'text': '', 'stamp_ns': 0,
+                                                     'action': '', 'answers': [],
                                                      'answer_count': 0}},
         'answer': [], 'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
     found.update(fields)
@@ -121,7 +122,7 @@ def identity(**fields: Any) -> dict[str, Any]:
     method = found['method'] if isinstance(found['method'], str) else found['method']['name']
     splits = SPLITS if found['split'] == 'all' else (found['split'] or '-',)
     for rule, other in (('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none')):
-        values = (laid_down(rule, found['domain'], method, split) for split in splits)
+        values = (suite_rule(rule, found['domain'], method, split) for split in splits)
         found.setdefault(rule, {split: other if value is None else value
                                 for split, value in zip(splits, values, strict=True)})
     found.setdefault('problems', {'count': 25, 'sha256': shipped(found['domain'], found['split'])})

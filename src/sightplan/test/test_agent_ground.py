@@ -291,7 +291,7 @@ def test_one_policy_serves_many_episodes_from_scratch():
     stories = []
     for number in range(3):
         events = EventList()
-        run_episode(spec_of(episode_id=f'e{number}'), policy, world, TruthGrounder(world),
+        run_episode(spec_of(id=f'e{number}'), policy, world, TruthGrounder(world),
                     SearchPlanner(), events, world.domain)
         stories.append(story(events))
     assert stories[0] == stories[1] == stories[2]

@@ -123,7 +123,7 @@ def of_the_apple(*tells):
           (:goal (at apple table)))""", 'hidden')
 
     class Liar:
-        def told(self, observation):
+        def provide(self, observation):
             facts = tells[world.looks - 1] if world.looks <= len(tells) else {}
             return {Atom('at', ('apple', place)): value for place, value in facts.items()}
     world = MemoryWorld(domain, pantry_view)

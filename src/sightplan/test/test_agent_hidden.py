@@ -8,10 +8,10 @@ from doubles import (
     MemoryWorld,
     SearchPlanner,
     TruthGrounder,
+    facts_of,
     pantry,
     pantry_view,
     spec_of,
-    told_by,
 )
 from sightplan.agent import make_policy, run_episode
 from sightplan.metrics import EpisodeScorer, measures
@@ -39,7 +39,7 @@ def play(method, problem, make_grounder=TruthGrounder, level=Privileged.NONE, wo
     policy = make_policy(method, options, world)
     spec = spec_of(problem, method=method, privileged=level)
     run_episode(spec, policy, world, make_grounder(world), SearchPlanner(DOMAIN), events, DOMAIN,
-                privileged=source or told_by(world, spec))
+                privileged=source or facts_of(world, spec))
     return problem.goal_met(world.state()), events
 
 
@@ -148,7 +148,7 @@ class Fickle:
     def __init__(self, world, looks, **later):
         self._world, self._looks, self._later = world, looks, later
 
-    def told(self, observation):
+    def provide(self, observation):
         facts = {Atom('at', ('apple', place)): Atom('at', ('apple', place)) in self._world.state()
                  for place in ('left', 'right', 'table')}
         facts[Atom('holding', ('apple',))] = Atom('holding', ('apple',)) in self._world.state()
@@ -259,7 +259,7 @@ def test_every_failure_with_hidden_things_has_a_cause(method):
             scorer, spec = EpisodeScorer(world), spec_of(problem, method=method, privileged=level)
             run_episode(spec, make_policy(method), world,
                         GuessingGrounder(world, error=0.3, seed=number), SearchPlanner(DOMAIN),
-                        scorer, DOMAIN, privileged=told_by(world, spec))
+                        scorer, DOMAIN, privileged=facts_of(world, spec))
             line = scorer.result()
             assert measures.scored(line) and (line['failure'] is None) is measures.solved(line)
             assert sum(counts['asked'] for table in line['predicates'].values()

@@ -302,7 +302,7 @@ def test_the_grounder_is_told_about_each_episode():
     world = MemoryWorld()
     grounder = TruthGrounder(world)
     grounder.start_episode = lambda episode_id, split: started.append((episode_id, split))
-    episode(Script(), spec_of(episode_id='e7', split='hard'), world, grounder)
+    episode(Script(), spec_of(id='e7', split='hard'), world, grounder)
     assert started == [('e7', 'hard')]
 
 

@@ -189,7 +189,7 @@ def test_random_depends_on_the_seed_and_the_episode_only():
         _, events, _ = episode('random', spec_of(method='random', **values))
         return [s.action for s in events.of(Stepped)]
     assert drawn(seed=1) == drawn(seed=1) != drawn(seed=2)
-    assert drawn(episode_id='a') != drawn(episode_id='b')
+    assert drawn(id='a') != drawn(id='b')
 
 
 def test_random_without_any_action_gives_up():

@@ -376,7 +376,7 @@ def test_one_scorer_serves_many_episodes():
         scorer.result()
     lines = []
     for number in range(2):
-        scorer.record(EpisodeStarted(spec_of(episode_id=f'e{number}')))
+        scorer.record(EpisodeStarted(spec_of(id=f'e{number}')))
         with pytest.raises(ValueError, match='no episode'):
             scorer.result()
         scorer.record(asked(1, ENUM, {'clear g': YES}))
@@ -420,7 +420,7 @@ def lines_of(*specs):
     for number, (solved, stop, split) in enumerate(specs):
         truth = Timeline(t1=GOAL if solved else START)
         lines.append(score(truth, EpisodeEnded(StopReason(stop), '', 0, 0, 1, 2., {'act': 1.}),
-                           spec=spec_of(episode_id=f'e{number}', split=split)))
+                           spec=spec_of(id=f'e{number}', split=split)))
     return lines
 
 

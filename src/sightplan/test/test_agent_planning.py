@@ -10,10 +10,10 @@ from doubles import (
     EventList,
     MemoryWorld,
     TalkingBackend,
+    facts_of,
     pantry,
     seer,
     spec_of,
-    told_by,
     two_blocks,
 )
 from sightplan.agent import (
@@ -64,7 +64,7 @@ def episode(say, method='plan', spec=None, world=None, **settings):
         spec, make_policy(method, settings), world, NoPlanner(), NoPlanner(), events, world.domain,
         visual_planner=BackendVisualPlanner(backend, world.domain),
         goal_reached=lambda: spec.problem.goal_met(world.state()),
-        privileged=told_by(world, spec))
+        privileged=facts_of(world, spec))
     return ended, events, backend
 
 
@@ -102,7 +102,7 @@ def test_a_model_that_sees_perfectly_solves_every_simple_problem_within_the_budg
     world = MemoryWorld()
     for spec in specs:
         ended, _, _ = episode(seer, method, spec, world)
-        assert ended.reason is StopReason.GOAL_REACHED, spec.episode_id
+        assert ended.reason is StopReason.GOAL_REACHED, spec.id
         assert spec.problem.goal_met(world.state())
         assert ended.steps == spec.problem.optimal_length
 
@@ -213,7 +213,7 @@ def test_one_policy_serves_many_episodes_from_scratch():
     first = []
     for number in range(2):
         backend = TalkingBackend(seer(world))
-        run_episode(spec_of(episode_id=f'e{number}'), policy, world, None, None, EventList(),
+        run_episode(spec_of(id=f'e{number}'), policy, world, None, None, EventList(),
                     world.domain, visual_planner=BackendVisualPlanner(backend))
         first.append(history(backend.requests[0]))
     assert first == ['Nothing yet.'] * 2

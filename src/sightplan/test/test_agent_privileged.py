@@ -12,10 +12,10 @@ from doubles import (
     GuessingGrounder,
     MemoryWorld,
     SearchPlanner,
+    facts_of,
     pantry,
     pantry_view,
     spec_of,
-    told_by,
     visual_planner,
 )
 from sightplan.agent import Act, PrivilegedFacts, Stop, make_policy, method_names, run_episode
@@ -50,16 +50,16 @@ class Script:
 
     def __init__(self, *actions):
         self.actions = [Action.parse(text) for text in actions]
-        self.told = []
+        self.provided = []
 
     def begin(self, context):
-        self.told.append(context.observe().told)
+        self.provided.append(context.observe().privileged_facts)
 
     def decide(self, context):
         return (Act(self.actions.pop(0)) if self.actions else Stop(StopReason.PLAN_DONE))
 
     def learn(self, context, action, feedback):
-        self.told.append(context.observe().told)
+        self.provided.append(context.observe().privileged_facts)
 
 
 def apple_in(place):
@@ -74,7 +74,7 @@ def play(policy, spec, world=None, source=True, recorder=None):
     ended = run_episode(
         spec, policy, world, GuessingGrounder(world), SearchPlanner(DOMAIN), recorder or events,
         DOMAIN, visual_planner=visual_planner(world),
-        privileged=told_by(world, spec) if source is True else source)
+        privileged=facts_of(world, spec) if source is True else source)
     return ended, events, world
 
 
@@ -85,19 +85,21 @@ def test_when_facts_are_told(level, looks):
     _, events, _ = play(policy, spec_of(apple_in('left'), privileged=level))
     assert [step.feedback.status.value for step in events.of(Stepped)] == [
         'rejected', 'executed', 'executed']
-    assert [bool(told) for told in policy.told] == [n < looks for n in range(4)]
-    assert [look.observation.told for look in events.of(Observed)] == policy.told
-    for told in policy.told[:looks]:
+    assert [bool(told) for told in policy.provided] == [n < looks for n in range(4)]
+    assert policy.provided == [
+        look.observation.privileged_facts for look in events.of(Observed)]
+    for told in policy.provided[:looks]:
         assert told[Atom('at', ('apple', 'left'))] and not told[Atom('at', ('apple', 'right'))]
 
 
 def test_what_a_world_grants_by_itself_is_not_passed_on():
     class Chatty(MemoryWorld):
         def observe(self):
-            return dataclasses.replace(super().observe(), told={Atom('handempty', ()): True})
+            return dataclasses.replace(super().observe(),
+                                       privileged_facts={Atom('handempty', ()): True})
     policy = Script('open(left)')
     play(policy, spec_of(apple_in('left')), Chatty(DOMAIN, pantry_view))
-    assert policy.told == [{}, {}]
+    assert policy.provided == [{}, {}]
 
 
 @pytest.mark.parametrize('level', [INITIAL, ALWAYS])
@@ -112,10 +114,11 @@ def test_a_source_tells_nothing_in_an_episode_that_grants_nothing():
     world = MemoryWorld(DOMAIN, pantry_view)
     world.reset(spec_of(apple_in('left')))
     with pytest.raises(WorldError, match='grants no facts'):
-        told_by(world, world.spec).told(world.observe())
+        facts_of(world, world.spec).provide(world.observe())
     spec = spec_of(apple_in('left'), privileged=ALWAYS)
     unsaid = Observation(stamp_ns=world.now_ns)
-    assert PrivilegedFacts(BoobyTrap(), spec, DOMAIN.model(spec.problem).atoms).told(unsaid) == {}
+    source = PrivilegedFacts(BoobyTrap(), spec, DOMAIN.model(spec.problem).atoms)
+    assert source.provide(unsaid) == {}
 
 
 @given(number=st.integers(0, len(PROBLEMS) - 1), choices=st.lists(st.integers(0, 10_000),
@@ -130,7 +133,7 @@ def test_what_is_told_is_true_and_all_of_it_is_out_of_view(number, choices):
         legal = [a for a in world.model.actions if world.model.applicable(a, world.state())]
         world.execute(legal[choice % len(legal)])
     look = world.observe()
-    told = told_by(world, spec).told(look)
+    told = facts_of(world, spec).provide(look)
     seen = set(look.visible_objects)
     assert not [atom for atom in told if set(atom.args) <= seen]
     assert set(told) == {atom for atom in world.model.atoms if set(atom.args) - seen}
@@ -182,7 +185,7 @@ class Spied:
 @pytest.mark.parametrize('method', METHODS)
 def test_a_method_that_is_granted_nothing_is_told_nothing(method):
     class Trap:
-        def told(self, observation):
+        def provide(self, observation):
             raise AssertionError('facts were asked for')
     policy = Spied(make_policy(method))
     spec = spec_of(apple_in('left'), method=method)
@@ -191,7 +194,7 @@ def test_a_method_that_is_granted_nothing_is_told_nothing(method):
     looks = [item for item in policy.kept if isinstance(item, Observation)]
     looks += [event.observation for event in events.of((Observed, Asked, Proposed))]
     assert looks or method in ('blind', 'idle', 'random')
-    assert not any(look.told for look in looks)
+    assert not any(look.privileged_facts for look in looks)
     for item in policy.kept:
         assert getattr(item, 'init', None) in (None, frozenset())
 

@@ -175,3 +175,11 @@ def test_outside_of_the_main_thread_signals_stay_with_the_caller():
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+def test_a_table_is_printed_as_it_is_whatever_its_cells_say(capsys):
+    frame.print_table(('name', 'n'), [('[red]a[/red]', 12), ('b' * 120, None)], 'of [things]')
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == 'of [things]' and lines[1].split() == ['name', 'n']
+    assert lines[2].split() == ['[red]a[/red]', '12'] and lines[3].split() == ['b' * 120, 'None']
+    assert len(lines) == 4 and lines[1].index('name') == lines[3].index('b')

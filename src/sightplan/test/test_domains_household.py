@@ -228,11 +228,12 @@ def test_a_model_that_plans_is_told_only_what_things_are_hidden_in():
     told = {Atom.parse('inside apple_1,fridge_1'): True,
             Atom.parse('inside bowl_1,fridge_1'): False,
             Atom.parse('reachable apple_1'): False, Atom.parse('ontop bowl_1,plate_1'): True}
-    text = DOMAIN.planning_prompt('plan', PROBLEM, told=told).before_image
+    text = DOMAIN.planning_prompt('plan', PROBLEM, privileged_facts=told).before_image
     section = text.partition('# Known facts\n')[2].partition('\n\n')[0]
     assert section == '- The apple_1 is inside the fridge_1.'
     del told[Atom.parse('inside apple_1,fridge_1')]
-    assert 'Known facts' not in DOMAIN.planning_prompt('plan', PROBLEM, told=told).before_image
+    prompt = DOMAIN.planning_prompt('plan', PROBLEM, privileged_facts=told)
+    assert 'Known facts' not in prompt.before_image
 
 
 def test_actions_are_remembered_in_words():

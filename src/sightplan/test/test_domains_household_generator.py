@@ -84,7 +84,7 @@ def test_files_are_what_their_seeds_give(split: str, tmp_path) -> None:
 @pytest.mark.parametrize('task', tasks(), ids=lambda task: f'{task.split}-{task.name}')
 def test_a_task_takes_the_same_number_of_actions_from_all_its_starts(task, shortest) -> None:
     """From those that the splits have, and from up to six others."""
-    starts = {task.init(number) for number in range(0, task.ways, max(1, task.ways // 6))}
+    starts = {task.init(number) for number in range(0, task.variants, max(1, task.variants // 6))}
     starts |= {p.init for p in DOMAIN.split_problems(task.split) if of_task(p) == task.name}
     for init in starts:
         problem = Problem('start', DOMAIN.name, dict(task.objects), init, task.goal, DOMAIN.pddl)
@@ -130,8 +130,8 @@ def test_facts_come_again_only_when_a_task_has_no_other_start(split: str) -> Non
     for task in tasks():
         if task.split == split:
             inits = [p.init for p in DOMAIN.split_problems(split) if of_task(p) == task.name]
-            assert len(set(inits)) == min(task.ways, task.instances)
-            assert len({task.init(number) for number in range(task.ways)}) == task.ways
+            assert len(set(inits)) == min(task.variants, task.instances)
+            assert len({task.init(number) for number in range(task.variants)}) == task.variants
 
 
 def test_a_task_has_the_same_problems_alone_and_in_its_split() -> None:

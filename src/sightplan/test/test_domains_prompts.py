@@ -60,7 +60,7 @@ def test_a_planning_prompt_says_nothing_about_the_initial_state(name):
     assert all_of(name, problem) == all_of(name, blank)
 
 
-def test_objects_are_told_by_the_names_that_a_reply_must_use():
+def test_objects_are_facts_of_the_names_that_a_reply_must_use():
     problem = BLOCKS.parse_problem("""
         (define (problem mine) (:domain blocksworld)
           (:objects red_block b_green tower - block left - column)
@@ -93,7 +93,7 @@ def test_what_a_model_wrote_is_not_taken_for_a_placeholder():
 
 def test_told_facts_have_a_section_of_their_own_only_if_there_are_any():
     told = {Atom('on', ('r', 'g')): True, Atom('clear', ('g',)): False}
-    text = all_of('plan', told=told)
+    text = all_of('plan', privileged_facts=told)
     assert 'The red block is on top of the green block.' in text
     assert 'Is the green block the topmost of its column? No.' in text
     without = all_of('plan')
@@ -107,9 +107,9 @@ def test_a_domain_chooses_which_of_the_facts_are_put_in_words(tmp_path):
 
     def lines(**chosen):
         domain = Domain(changed(tmp_path / str(len(list(tmp_path.iterdir()))), 'prompts.yaml',
-                                lambda data: data.update(told=chosen)))
+                                lambda data: data.update(privileged_facts=chosen)))
         text = shown(domain.planning_prompt('plan', domain.split_problems('small')[0],
-                                            told=told))
+                                            privileged_facts=told))
         assert ('# Known facts' in text) is ('- ' in text.partition('# Known facts')[2])
         section = text.partition('# Known facts\n')[2].partition('\n\n')[0]
         return [line for line in section.splitlines() if line]
@@ -244,12 +244,13 @@ def drop(key):
     ('prompts.yaml', lambda d: d['actions']['open'].update(effects='it opens'),
      "actions.open.effects = 'it opens'"),
     ('prompts.yaml', lambda d: d.update(facts={'at': '{2}'}), 'facts.at: bad placeholder'),
-    ('prompts.yaml', lambda d: d.update(told=['at']), r"told = \['at'\]"),
-    ('prompts.yaml', lambda d: d.update(told={'only': True}), 'told.only is unknown'),
-    ('prompts.yaml', lambda d: d.update(told={'predicates': ['on']}),
-     r"told.predicates: unknown name 'on' .*known: at, isopen"),
-    ('prompts.yaml', lambda d: d.update(told={'only_true': 'yes'}),
-     "told.only_true = 'yes'"),
+    ('prompts.yaml', lambda d: d.update(privileged_facts=['at']), r"privileged_facts = \['at'\]"),
+    ('prompts.yaml', lambda d: d.update(privileged_facts={'only': True}),
+     'privileged_facts.only is unknown'),
+    ('prompts.yaml', lambda d: d.update(privileged_facts={'predicates': ['on']}),
+     r"privileged_facts.predicates: unknown name 'on' .*known: at, isopen"),
+    ('prompts.yaml', lambda d: d.update(privileged_facts={'only_true': 'yes'}),
+     "privileged_facts.only_true = 'yes'"),
     ('prompts/plan.yaml', lambda d: None, 'plan.yaml:1: kind is missing'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like='plan'), 'like = .plan'),
     ('prompts/plan.yaml', lambda d: d.update(kind='planning', like=['plan'], system='{x}'),
@@ -309,13 +310,13 @@ def test_the_command_shows_what_may_be_told(capsys):
     assert main(['prompts', 'household', '--split', 'medium']) == 0
     plain = capsys.readouterr().out
     assert 'Known facts' not in plain
-    assert main(['prompts', 'household', '--split', 'medium', '--told']) == 0
+    assert main(['prompts', 'household', '--split', 'medium', '--privileged-facts']) == 0
     more = set(capsys.readouterr().out.splitlines()) - set(plain.splitlines())
     problem = load_domain('household').split_problems('medium')[0]
     inside = [atom for atom in problem.init if atom.predicate == 'inside']
     assert inside and len(more) == 1 + len(inside) and '# Known facts' in more
-    assert main(['prompts', 'household', '--method', 'ground', '--told']) == 2
-    assert 'no prompt of ground tells any facts' in capsys.readouterr().err
+    assert main(['prompts', 'household', '--method', 'ground', '--privileged-facts']) == 2
+    assert 'no prompt of ground has any' in capsys.readouterr().err
 
 
 def test_an_object_without_other_words_is_listed_with_its_type():

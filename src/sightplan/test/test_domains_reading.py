@@ -61,13 +61,14 @@ def test_left_and_right_are_completed_from_adjacent_columns_of_one_kind() -> Non
 @settings(deadline=None)
 @given(st.permutations([(f'c{i}', f'c{i + 1}') for i in range(1, 8)]))
 def test_closure_does_not_depend_on_the_order_of_facts(pairs) -> None:
-    closed = Closure(('p',), ()).close(frozenset(Atom('p', pair) for pair in pairs))
+    closed = Closure(transitive=('p',)).close(frozenset(Atom('p', pair) for pair in pairs))
     assert {a.args for a in closed} == {(f'c{i}', f'c{j}')
                                         for i in range(1, 9) for j in range(i + 1, 9)}
 
 
 def test_closure_of_a_circle_ends() -> None:
-    closed = Closure(('p',), ()).close(frozenset({Atom('p', ('a', 'b')), Atom('p', ('b', 'a'))}))
+    closed = Closure(transitive=('p',)).close(
+        frozenset({Atom('p', ('a', 'b')), Atom('p', ('b', 'a'))}))
     assert len(closed) == 4
 
 
@@ -253,7 +254,8 @@ atoms = st.sets(st.sampled_from(DOMAIN.model(parse(GOOD)).atoms))
 @given(atoms, st.lists(st.sampled_from(DOMAIN.model(parse(GOOD)).atoms), unique=True),
        st.booleans())
 def test_round_trip(init, goal, positive) -> None:
-    closed = Closure(('leftof', 'rightof'), (('leftof', 'rightof'),)).close(frozenset(init))
+    closure = Closure(transitive=('leftof', 'rightof'), inverse={'leftof': 'rightof'})
+    closed = closure.close(frozenset(init))
     problem = dataclasses.replace(parse(GOOD), init=closed,
                                   goal=tuple(Literal(a, positive) for a in goal))
     again = DOMAIN.parse_problem(DOMAIN.write_problem(problem), 'good', 'good.pddl')

@@ -173,7 +173,7 @@ def with_pictures(tmp_path):
     with RunStore(tmp_path / 'run') as runs:
         runs.open({})
         for name, change in (('a b/ä#0', says('no', 'clear g', since=3)), ('fine#0', None)):
-            run_episode(spec_of(episode_id=name), make_policy('ground'), world,
+            run_episode(spec_of(id=name), make_policy('ground'), world,
                         TruthGrounder(world, change), SearchPlanner(), Both(), world.domain)
             line = scorer.result()
             images.commit(line)
@@ -190,7 +190,7 @@ def test_a_failed_episode_leaves_its_picture(with_pictures):
     assert picture.shape[1] == 480 and picture.shape[0] > 360 + 60, 'enlarged, with a caption'
     shown = picture[:360:180, :480:240]
     world = PictureWorld()
-    world.reset(spec_of(episode_id='a b/ä#0'))
+    world.reset(spec_of(id='a b/ä#0'))
     world.execute(R2)
     seen = world.observe()
     assert seen.image_id == failed['failure']['image_id'], 'the look after the first move'

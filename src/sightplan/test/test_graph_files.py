@@ -8,6 +8,7 @@ from sightplan.agent import method_names, needs_model, needs_planner
 from sightplan.domains import domain_names
 from sightplan.graphs.graph import load_graph
 from sightplan.model import InputError
+from sightplan.runs import suite_names
 from sightplan.vlm import backend_names
 
 SHIPPED = Path(__file__).resolve().parents[3] / 'config' / 'graphs' / 'experiment.yaml'
@@ -89,6 +90,19 @@ def test_what_is_installed_can_be_chosen():
     assert choices['domain'] == domain_names()
     assert choices['method'] == tuple(method_names())
     assert choices['backend'] == backend_names()
+    assert choices['suite'] == suite_names()
+
+
+def test_a_suite_is_given_by_name_or_folder(tmp_path, monkeypatch):
+    experiment = load_graph(SHIPPED)
+    (tmp_path / 'mine').mkdir()
+    (tmp_path / 'mine' / 'suite.yaml').touch()
+    monkeypatch.chdir(tmp_path)
+    for given, expected in (('viplan', 'viplan'), ('', ''), ('./mine', str(tmp_path / 'mine'))):
+        assert experiment.values([f'suite:={given}'])['suite'] == expected
+    for given, words in (('viplam', "did you mean 'viplan'"), ('./none', 'suite.yaml is missing')):
+        with pytest.raises(InputError, match=words):
+            experiment.values([f'suite:={given}'])
 
 
 @pytest.mark.parametrize(('argument', 'words'), [

@@ -85,7 +85,7 @@ def test_it_is_an_exact_bayes_filter_where_nothing_is_cut_off(history):
     tracked = belief()
     weights = dict.fromkeys(STATES, 1.0)
     images, asked = 0, set()
-    tracked.look('image 0')
+    tracked.observe('image 0')
     for what, result in history:
         if isinstance(what, Action):
             tracked.act(what, result)
@@ -93,7 +93,7 @@ def test_it_is_an_exact_bayes_filter_where_nothing_is_cut_off(history):
             if result is FeedbackStatus.EXECUTED:
                 images += 1
                 asked = set()
-                tracked.look(f'image {images}')
+                tracked.observe(f'image {images}')
         else:
             tracked.answer([Evidence(what, result, 'i')])
             if what not in asked:
@@ -121,7 +121,7 @@ def test_answers_are_used_once_per_image_and_less_on_the_next():
     once = odds()
     tracked.answer([Evidence(atom, YES, 'a')])
     assert odds() == pytest.approx(once)
-    tracked.look('b')
+    tracked.observe('b')
     tracked.answer([Evidence(atom, YES, 'b')])
     assert once + 0.1 < odds() < once + 0.7 * (once - prior)
 
@@ -136,7 +136,7 @@ def test_after_its_value_changed_an_atom_is_asked_afresh():
     assert tracked.state == start and tracked.confidence > 0.98
     action = Action('moveblock', ('r', 'c3'))
     tracked.act(action, FeedbackStatus.EXECUTED)
-    tracked.look('b')
+    tracked.observe('b')
     before = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
     tracked.answer([Evidence(Atom('incolumn', ('r', 'c3')), YES, 'b')])
     after = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
@@ -195,10 +195,10 @@ def test_a_rejection_that_nothing_believed_explains_brings_in_what_does():
         tracked = BeliefFilter(estimator(rates=reliable), MODEL,
                                FilterSettings(k=100, refusal=refusal))
         for image in 'abcd':  # certain, but for what the action did
-            tracked.look(image)
+            tracked.observe(image)
             tracked.answer([Evidence(a, YES if a in start else NO, image) for a in ATOMS])
         tracked.act(first, FeedbackStatus.EXECUTED)
-        tracked.look('e')
+        tracked.observe('e')
         known = tracked.states
         assert all(MODEL.applicable(refused, state) for state in known)
         tracked.act(refused, FeedbackStatus.REJECTED)
@@ -231,7 +231,7 @@ def test_a_refusal_may_have_any_of_its_reasons_conjunctions_too():
         tracked = BeliefFilter(Estimator(domain, problem, settings=EstimatorSettings(k=64)), model,
                                FilterSettings(k=64))
         if moved:  # all is known of one state, from which one goes to the table
-            tracked.tell(dict.fromkeys(domain.worth_asking(problem), False))
+            tracked.provide(dict.fromkeys(domain.worth_asking(problem), False))
             tracked.act(Action('navigate-to', ('table_1',)), FeedbackStatus.EXECUTED)
         else:
             tracked.hide(domain.worth_asking(problem))
@@ -244,14 +244,14 @@ def test_the_same_picture_after_an_action_says_that_nothing_happened():
     tracked = belief(rates=ObservationModel.default())
     start = frozenset(Atom.parse(a) for a in (
         'on r,g', 'incolumn r,c1', 'incolumn g,c1', 'clear r', 'incolumn b,c2', 'clear b'))
-    tracked.look('a')
+    tracked.observe('a')
     tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
     tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
     assert tracked.state != start
-    tracked.look('a')
+    tracked.observe('a')
     assert tracked.state == start
     assert tracked.answered == set(ATOMS), 'there is nothing left to be asked about it'
-    tracked.look('b')
+    tracked.observe('b')
     assert not tracked.answered
 
 
@@ -262,13 +262,13 @@ def test_an_unreadable_answer_changes_nothing():
     for unreadable in (False, True):
         tracked = belief(repeats='dependent', rates=rates)
         start = STATES[11] - {atom}
-        tracked.look('a')
+        tracked.observe('a')
         tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
         tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
-        tracked.look('b')
+        tracked.observe('b')
         if unreadable:
             tracked.answer([Evidence(atom, Verdict.UNPARSED, 'b')])
-            tracked.look('c')
+            tracked.observe('c')
         tracked.answer([Evidence(atom, NO, 'c')])
         values.append(tracked.marginals()[atom])
     assert values[0] == pytest.approx(values[1], abs=1e-6)
@@ -311,7 +311,7 @@ def test_a_state_outside_of_the_belief_is_taken_in():
     tracked.act(Action('moveblock', ('r', 'c1')), FeedbackStatus.WITHHELD)
     tracked.act(next(a for a in MODEL.actions if MODEL.applicable(a, other)),
                 FeedbackStatus.EXECUTED)
-    tracked.look('b')
+    tracked.observe('b')
     assert truth not in tracked.states and truth not in tracked.states
     for atom in ATOMS:
         tracked.answer([Evidence(atom, YES if atom in truth else NO, 'b')])
@@ -322,7 +322,7 @@ def test_a_state_outside_of_the_belief_is_taken_in():
 
 def test_told_facts_are_certain():
     tracked = belief()
-    tracked.tell({Atom('on', ('r', 'g')): True, Atom('clear', ('b',)): False})
+    tracked.provide({Atom('on', ('r', 'g')): True, Atom('clear', ('b',)): False})
     assert all(Atom('on', ('r', 'g')) in state and Atom('clear', ('b',)) not in state
                for state, weight in zip(tracked.states, tracked.weights, strict=True)
                if weight > 1e-6)
@@ -353,7 +353,7 @@ def test_the_factorised_rival_stays_possible_and_follows_the_evidence():
     assert tracked.state == truth
     action = next(a for a in MODEL.actions if MODEL.applicable(a, truth))
     tracked.act(action, FeedbackStatus.EXECUTED)
-    tracked.look('b')
+    tracked.observe('b')
     after = MODEL.apply(action, truth)
     tracked.answer([Evidence(a, YES if a in after else NO, 'b') for a in ATOMS])
     assert tracked.state == after
@@ -365,11 +365,11 @@ def test_effects_that_are_not_reliable_branch_within_what_is_possible():
     problem = domain.split_problems('small')[0]
     model = domain.model(problem)
     rates = dataclasses.replace(ObservationModel.default(), actions={'open': ActionReliability(
-        0.9, 0.1, 0.0, {('isopen', True): 0.7})})
+        0.9, 0.1, 0.0, {'isopen +': 0.7})})
     chosen = Estimator(domain, problem, observation_model=rates,
                        settings=EstimatorSettings(k=64))
     tracked = BeliefFilter(chosen, model)
-    tracked.tell({atom: atom in problem.init for atom in model.atoms})
+    tracked.provide({atom: atom in problem.init for atom in model.atoms})
     action = next(a for a in model.actions if a.name == 'open'
                   and model.applicable(a, problem.init))
     tracked.act(action, FeedbackStatus.EXECUTED)
@@ -388,13 +388,13 @@ def test_what_is_out_of_view_is_seldom_true_before_it_is_known():
     total = sum(weights.values())
     found = dict(zip(tracked.states, tracked.weights, strict=True))
     assert found == pytest.approx({s: w / total for s, w in weights.items()}, abs=1e-6)
-    tracked.look('a')
+    tracked.observe('a')
     tracked.answer([Evidence(hidden[0], YES, 'a')])
     weights = exact_answer(weights, hidden[0], YES, rates)
     total = sum(weights.values())
     found = dict(zip(tracked.states, tracked.weights, strict=True))
     assert found == pytest.approx({s: w / total for s, w in weights.items()}, abs=1e-6)
-    tracked.tell({hidden[1]: True})
+    tracked.provide({hidden[1]: True})
     assert tracked.marginals()[hidden[1]] > 0.999
     other = belief()
     other.hide([])

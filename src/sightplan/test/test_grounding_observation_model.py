@@ -127,7 +127,7 @@ def full_model() -> ObservationModel:
     return ObservationModel(
         {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
         AnswerRates(0.85), {'moveblock': ActionReliability(
-            0.9, 0.06, 0.04, {('on', True): 0.99, ('clear', False): 0.98}, 120.0)},
+            0.9, 0.06, 0.04, {'on +': 0.99, 'clear -': 0.98}, 120.0)},
         rejection=0.02, model='m', questions_sha256='q', prompt='ground@0a1b',
         domain='blocksworld', learned='labels', answers=230, problems=('0123456789ab',))
 
@@ -150,7 +150,8 @@ def test_the_file_gives_back_what_was_written(tmp_path) -> None:
     ({'learned': 'guess'}, "learned = 'guess'"),
     ({'problems': 'x'}, "problems = 'x'"),
     ({'rejection': 0}, 'rejection = 0'),
-    ({'predicates': {'on': {}}}, 'predicates.on.yes_true is missing'),
+    ({'predicates': {'on': {'yes': 0.9}}}, 'predicates.on.yes is unknown'),
+    ({'other': {'platt': {'slope': 1.0}}}, 'other.platt.intercept is missing'),
     ({'predicates': {'on': 3}}, 'predicates.on = 3'),
     ({'other': {'yes_true': True}}, 'other.yes_true = True'),
     ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0, 'n': 0, 'effects': {}}},
@@ -164,6 +165,13 @@ def test_a_malformed_file_is_refused_by_field(tmp_path, change, message) -> None
     with pytest.raises(InputError, match='cal.json') as error:
         read_observation_model(path)
     assert message in str(error.value) and 'sightplan calibrate' in str(error.value)
+
+
+def test_what_a_file_leaves_out_is_as_in_the_defaults(tmp_path) -> None:
+    path = tmp_path / 'cal.json'
+    path.write_text('{"predicates": {"on": {"yes_true": 0.8}}, "rejection": 0.1}')
+    found = read_observation_model(path)
+    assert found == ObservationModel({'on': AnswerRates(0.8)}, rejection=0.1)
 
 
 @pytest.mark.parametrize('text', ['', '[', '[]', 'null', '{"format": NaN}'])

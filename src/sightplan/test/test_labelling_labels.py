@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.labelling import Label, LabelFile, LabelValue, read_labels
-from sightplan.labelling.labels import parse_label
 from sightplan.model import Atom, InfrastructureError, InputError
 from sightplan.model.journal import parse
+from sightplan.model.reading import validated
 
 ON, CLEAR = Atom('on', ('r', 'g')), Atom('clear', ('r',))
 YES, NO, UNCLEAR = LabelValue
@@ -24,7 +24,7 @@ IMAGE = '0123456789abcdef'
 WORDS = st.text(st.characters(exclude_categories=['C', 'Z'], include_characters=' '), max_size=20)
 LABELS = st.builds(
     Label, image=WORDS.filter(bool), atom=st.sampled_from([ON, CLEAR, Atom('free')]),
-    value=st.sampled_from([*LabelValue, None]), who=WORDS,
+    label=st.sampled_from([*LabelValue, None]), who=WORDS,
     time=st.none() | st.integers(0, 10**12).map(
         lambda ms: datetime.datetime.fromtimestamp(0, datetime.UTC)
         + datetime.timedelta(milliseconds=ms)),
@@ -32,16 +32,20 @@ LABELS = st.builds(
 
 
 def label(value, who='', atom=ON, time=None):
-    return Label(IMAGE, atom, value, who, time)
+    return Label(image=IMAGE, atom=atom, label=value, who=who, time=time)
+
+
+def to_line(one):
+    return json.dumps(one.to_json()) + '\n'
 
 
 def parse_labels(data, name):
     content = parse(data, name)
-    return [parse_label(line.data, line.where) for line in content.lines], content.truncated
+    return [validated(Label, line.data, line.where) for line in content.lines], content.truncated
 
 
 def written(path, *labels):
-    path.write_text(''.join(one.to_line() for one in labels))
+    path.write_text(''.join(to_line(one) for one in labels))
     return path
 
 
@@ -77,7 +81,7 @@ def test_a_file_by_hand_needs_three_fields(tmp_path):
 ])
 def test_malformed_lines_are_named(tmp_path, line, words):
     path = tmp_path / 'labels.jsonl'
-    path.write_text(label(YES).to_line() + line + '\n')
+    path.write_text(to_line(label(YES)) + line + '\n')
     with pytest.raises(InputError) as caught:
         read_labels(path)
     assert str(caught.value).startswith(f'{path}:2: ')
@@ -190,27 +194,27 @@ def test_summary_counts(tmp_path):
 
 @given(st.lists(LABELS, max_size=8))
 def test_lines_round_trip(labels):
-    data = ''.join(one.to_line() for one in labels).encode()
+    data = ''.join(to_line(one) for one in labels).encode()
     assert data.isascii()
     assert parse_labels(data, 'a') == (labels, b'')
 
 
 @settings(max_examples=30, deadline=None)
 @given(labels=st.lists(LABELS, min_size=1, max_size=4), data=st.data())
-def test_a_file_torn_anywhere_is_read_up_to_there_and_goes_on(tmp_path_factory, labels, data):
-    path = tmp_path_factory.mktemp('torn') / 'labels.jsonl'
-    with_ends = [one.to_line().encode() for one in labels]
+def test_a_file_truncated_anywhere_is_read_up_to_there_and_goes_on(tmp_path_factory, labels, data):
+    path = tmp_path_factory.mktemp('truncated') / 'labels.jsonl'
+    with_ends = [to_line(one).encode() for one in labels]
     whole = b''.join(with_ends)
     cut = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:cut])
     # A line without its end is whole if only its line feed is missing.
     complete = sum(len(b''.join(with_ends[:n])) - 1 <= cut for n in range(1, len(labels) + 1))
-    kept, torn = parse_labels(path.read_bytes(), 'a')
+    kept, truncated = parse_labels(path.read_bytes(), 'a')
     assert kept == labels[:complete]
-    assert bool(read_labels(path).warnings) is bool(torn)
+    assert bool(read_labels(path).warnings) is bool(truncated)
     file = LabelFile(path)
-    assert bool(file.warnings) is bool(torn)
-    file.append(labels)
+    assert bool(file.warnings) is bool(truncated)
+    file.append(lambda _: labels)
     file.close()
     assert parse_labels(path.read_bytes(), 'a') == ([*labels[:complete], *labels], b'')
 
@@ -219,10 +223,10 @@ def test_a_file_torn_anywhere_is_read_up_to_there_and_goes_on(tmp_path_factory, 
     'utf-8', 'surrogatepass')))
 def test_no_bytes_break_the_reader(data):
     try:
-        labels, torn = parse_labels(data, 'a')
+        labels, truncated = parse_labels(data, 'a')
     except InputError:
         return
-    assert data.endswith(torn)
+    assert data.endswith(truncated)
     assert all(isinstance(one, Label) for one in labels)
 
 
@@ -237,11 +241,11 @@ FIELDS = {'image': st.just('a') | JSON, 'atom': st.just('on r,g') | JSON,
 @given(st.fixed_dictionaries({}, optional=FIELDS))
 def test_no_object_breaks_the_reader(entry):
     try:
-        (read,), torn = parse_labels(json.dumps(entry).encode() + b'\n', 'a')
+        (read,), truncated = parse_labels(json.dumps(entry).encode() + b'\n', 'a')
     except InputError:
         return
-    assert not torn
-    assert parse_labels(read.to_line().encode(), 'a') == ([read], b'')
+    assert not truncated
+    assert parse_labels(to_line(read).encode(), 'a') == ([read], b'')
 
 
 def test_two_open_files_append_to_one(tmp_path):
@@ -250,7 +254,8 @@ def test_two_open_files_append_to_one(tmp_path):
 
     def work(number):
         for count in range(25):
-            files[number].append([label(YES, f'person {number}', Atom('on', (f'x{count}', 'g')))])
+            one = label(YES, f'person {number}', Atom('on', (f'x{count}', 'g')))
+            files[number].append(lambda _, one=one: [one])
     threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
@@ -266,7 +271,7 @@ def test_a_line_added_by_hand_meanwhile_is_kept(tmp_path):
     file = LabelFile(path)
     with path.open('a') as other:
         other.write('{"image": "a", "atom": "on r,g", "label": "yes", "who": "ann"}')
-    file.append([label(NO, 'bob')])
+    file.append(lambda _: [label(NO, 'bob')])
     file.close()
     assert read_labels(path).people == ('ann', 'bob')
 
@@ -274,22 +279,22 @@ def test_a_line_added_by_hand_meanwhile_is_kept(tmp_path):
 def test_what_others_added_is_told_before_a_label_is_written(tmp_path):
     path = tmp_path / 'labels.jsonl'
     first, second = LabelFile(path), LabelFile(path)
-    first.append([label(YES, 'ann')])
+    first.append(lambda _: [label(YES, 'ann')])
     told = []
 
     def decide(others):
         told.append([(other.who, other.value) for other in others])
         return [label(NO, 'ann')] if len(told) == 1 else []
-    second.append_after(decide)
-    second.append_after(decide)
+    second.append(decide)
+    second.append(decide)
     with path.open('a') as by_hand:
-        by_hand.write(label(UNCLEAR, 'cyd').to_line().rstrip('\n'))
-    second.append_after(decide)
-    first.append_after(decide)
+        by_hand.write(to_line(label(UNCLEAR, 'cyd')).rstrip('\n'))
+    second.append(decide)
+    first.append(decide)
     assert told == [[('ann', YES)], [], [('cyd', UNCLEAR)], [('ann', NO), ('cyd', UNCLEAR)]]
     path.write_text('')  # shorter than what was read of it
-    first.append([label(YES, 'bob')])
-    second.append_after(decide)
+    first.append(lambda _: [label(YES, 'bob')])
+    second.append(decide)
     assert told[-1] == [('bob', YES)]
     first.close()
     second.close()
@@ -303,19 +308,19 @@ def test_labels_are_not_written_into_the_void(tmp_path, act, words):
     file = LabelFile(path)
     act(path)
     with pytest.raises(InfrastructureError, match=words):
-        file.append([label(NO)])
+        file.append(lambda _: [label(NO)])
     file.close()
 
 
 def test_a_label_that_could_not_be_synced_is_not_left_behind(tmp_path, monkeypatch):
     path = tmp_path / 'labels.jsonl'
     file = LabelFile(path)
-    file.append([label(YES)])
+    file.append(lambda _: [label(YES)])
 
     def fail(number):
         raise OSError(28, 'No space left on device')
     monkeypatch.setattr(os, 'fsync', fail)
     with pytest.raises(InfrastructureError, match='No space left'):
-        file.append([label(NO)])
+        file.append(lambda _: [label(NO)])
     file.close()
     assert read_labels(path).truth(IMAGE, ON) is True

@@ -83,7 +83,7 @@ def test_a_method_of_another_package_is_like_ours(site):
     site('[sightplan.methods]\nstranger_idle = stranger_idle\n',
          stranger_idle='from sightplan.agent.methods.idle import Policy, Settings\n')
     assert 'stranger_idle' in method_names()
-    assert type(policy_settings('stranger_idle')).__name__ == 'Settings'
+    assert type(policy_settings('stranger_idle')).__name__ == 'NoSettings'
 
 
 def test_ours_cannot_be_replaced(site):

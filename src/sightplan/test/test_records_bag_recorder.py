@@ -27,7 +27,7 @@ from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.rescoring import differences, rescore
+from sightplan.replay.rescored import differences, rescore
 from sightplan.runs import RunSettings, run
 
 HERE = Path(__file__).parent
@@ -105,7 +105,7 @@ def test_a_bag_scores_as_the_live_run_did(go, tmp_path, method):
         assert (line['images'] > 0) is (method != 'oracle') and line['images_missing'] == 0
         live = events.events
         first = next(n for n, event in enumerate(live) if isinstance(event, EpisodeStarted)
-                     and event.spec.episode_id == line['id'])
+                     and event.spec.id == line['id'])
         for event, again in zip(live[first:], episode.events, strict=False):
             assert type(event) is type(again)
             if isinstance(event, Observed):
@@ -267,7 +267,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / 'bags').write_text('a file')
     recorder = BagRecorder(tmp_path, MemoryWorld(), MemoryWorld().domain)
     with pytest.raises(InfrastructureError, match='no bag can be written there'):
-        recorder.record(EpisodeStarted(types.SimpleNamespace(episode_id='e')))
+        recorder.record(EpisodeStarted(types.SimpleNamespace(id='e')))
     recorder.record(EpisodeEnded(None))  # nothing is open, nothing happens
     recorder.close()
     assert os.listdir(tmp_path) == ['bags']

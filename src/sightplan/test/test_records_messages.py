@@ -66,8 +66,8 @@ def test_any_text_can_be_carried(words: str) -> None:
 def test_what_is_believed_keeps_its_order() -> None:
     """Sums of it are rounded on their way: another order would give another score."""
     belief = Belief(frozenset(), {Atom(name): 0.5 for name in 'cab'})
-    message = Messages(MAKE).belief_to_msg(BeliefUpdated(belief), 'e', 0, 0)
-    assert [str(atom) for atom in belief_from_msg(message).belief.probabilities] == ['c', 'a', 'b']
+    message = Messages(MAKE).event_to_msg(BeliefUpdated(belief), 'e', 0)
+    assert [str(atom) for atom in belief_from_msg(message).probabilities] == ['c', 'a', 'b']
 
 
 def test_a_picture_that_is_not_whole_is_refused() -> None:

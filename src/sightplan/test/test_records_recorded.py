@@ -49,7 +49,7 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
 from sightplan.records.recorded import RecordedEpisode, read_episodes
-from sightplan.replay.rescoring import NOT_COMPARED, differences, rescore
+from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 
 BLOCKS = load_domain('blocksworld')
 PROBLEM = BLOCKS.split_problems('simple')[3]
@@ -154,7 +154,7 @@ def plain(events: Sequence[object]) -> list[object]:
     """Events as they can be compared: looks by all but their pictures, and where one came from."""
     def look(seen: Observation) -> tuple[object, ...]:
         return (seen.image_id, seen.stamp_ns, seen.frame_id, seen.visible_objects, seen.text,
-                dict(seen.told))
+                dict(seen.privileged_facts))
     found: list[object] = []
     for event in events:
         values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
@@ -173,7 +173,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict, list
     """A bag with some errors in it, its live line, and its events."""
     recording = Recording(tmp_path_factory.mktemp('recorded'))
     for seed in range(20):
-        line = recording.episode('ground_mem', seed, episode_id=f'e/{seed}')
+        line = recording.episode('ground_mem', seed, id=f'e/{seed}')
         if line['wrong'] and line['executed'] > 1 and line['withheld']:
             return recording.folder / line['bag'], line, plain(recording.events.events)
     raise AssertionError('no episode in which something went wrong')
@@ -186,7 +186,7 @@ def test_scores_from_the_bag_are_the_live_ones(tmp_path: Path, method: str) -> N
     lines, again = [], []
     for seed in (1, 2):
         recording = Recording(tmp_path)
-        line = recording.episode(method, seed, episode_id=f'{method}/{seed}')
+        line = recording.episode(method, seed, id=f'{method}/{seed}')
         episode = only(tmp_path / line['bag'])
         assert episode.warnings == ()
         assert plain(episode.events) == plain(recording.events.events)
@@ -231,7 +231,7 @@ def test_what_is_needed_to_ask_again_is_recorded(tmp_path: Path) -> None:
     for method, kind in (('ground_mem', Asked), ('plan', Proposed)):
         recording = Recording(tmp_path)
         for seed in range(20):
-            line = recording.episode(method, seed, episode_id=f'{method}/{seed}')
+            line = recording.episode(method, seed, id=f'{method}/{seed}')
             events = [e for e in only(tmp_path / line['bag']).events if isinstance(e, kind)]
             if method == 'ground_mem' and any(event.memory for event in events):
                 prompt = BLOCKS.grounding_prompt(method, next(e.memory for e in events
@@ -269,7 +269,7 @@ def test_one_bag_may_hold_several_robots_episodes_and_other_topics(
     """As ``ros2 bag record -a`` writes it beside real arms: without truth, cameras renamed."""
     bag, _, events = recorded
     second = Recording(tmp_path)
-    line = second.episode('plan', 2, episode_id='another')
+    line = second.episode('plan', 2, id='another')
     arms = {'/arm_1': rows(bag), '/lab/arm_2': rows(tmp_path / line['bag'])}
     clock = ('/clock', 5, BagMessages().data(BagMessages()('rosgraph_msgs/msg/Clock')))
     mixed = [clock]
@@ -342,10 +342,10 @@ def test_an_episode_without_its_start_is_left_out(tmp_path: Path, recorded: tupl
     rest = [*messages[:first], *messages[first + 1:]]
     with pytest.raises(InputError, match='its start is missing'):
         list(read_episodes(written(tmp_path / 'b', rest)))
-    line = Recording(tmp_path).episode('oracle', episode_id='whole')
+    line = Recording(tmp_path).episode('oracle', id='whole')
     both = written(tmp_path / 'two', [*rest, *rows(tmp_path / line['bag'])])
     episode = only(both)
-    assert episode.spec.episode_id == 'whole'
+    assert episode.spec.id == 'whole'
     assert 'its start is missing' in episode.warnings[0]
 
 
@@ -442,7 +442,7 @@ def test_of_a_bag_that_was_cut_off_everything_before_is_read(tmp_path: Path, rec
 
 # Truth and pictures.
 
-def test_truth_is_told_by_time(recorded: tuple) -> None:
+def test_truth_is_facts_of_time(recorded: tuple) -> None:
     episode = only(recorded[0])
     asked = next(event for event in episode.events if isinstance(event, Asked))
     stamp_ns, truth = asked.observation.stamp_ns, episode.truth
@@ -456,8 +456,9 @@ def test_truth_is_told_by_time(recorded: tuple) -> None:
         truth.state(7)
     for event in episode.events:
         if isinstance(event, Stepped) and event.feedback.stamp_ns != event.stamp_ns:
-            truth.look_back_to(event.feedback.stamp_ns)
-            assert truth.last_outcome() in ('success', 'no_op', 'illegal')
+            repeated = truth.repeated()
+            repeated.look_back_to(event.feedback.stamp_ns)
+            assert repeated.last_outcome() in ('success', 'no_op', 'illegal')
 
 
 class Photographer(MemoryWorld):
@@ -491,14 +492,13 @@ def test_pictures_are_those_that_were_looked_at(tmp_path: Path,
     assert episode.image(wrong) is None
     assert episode.with_image(wrong) is wrong
     assert episode.image(Observation()) is None
-    kept = episode.pictures._decoded
-    assert 0 < len(kept) <= 16
+    kept = episode.pictures._decoded.cache_info()
+    assert 0 < kept.currsize <= kept.maxsize == 16
     decoded = []
     bag = episode.pictures._bag
     decode = bag.decode
     monkeypatch.setattr(bag, 'decode', lambda m: decoded.append(m.topic) or decode(m))
-    monkeypatch.setattr(episode.pictures, '_most', 1)
-    episode.pictures._decoded.clear()
+    episode.pictures._decoded.cache_clear()
     for _ in range(2):
         episode.image(looks[0][1])
     assert decoded == ['/camera/image_labelled'], 'the one that models saw, and once'

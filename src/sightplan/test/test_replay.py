@@ -96,7 +96,7 @@ def test_the_same_model_again_gives_the_same_answers(sources):
     for row in [*found['predicates'].values(), found['overall']]:
         assert (row['paired']['only_recorded'], row['paired']['only_new']) == (0, 0)
         assert row['paired']['mcnemar_p'] == 1. and row['paired']['difference']['difference'] == 0.
-        assert row['recorded'] == row['new'] and row['agreement']['share'] in (1., None)
+        assert row['recorded'] == row['new'] and row['agreement']['fraction'] in (1., None)
 
 
 def test_a_perfect_model_beside_a_faulty_one_counted_by_hand(sources):
@@ -135,7 +135,7 @@ def test_without_truth_models_are_compared_by_agreement(sources):
     found = compare(pairs_of(ask(bare, eye)))
     assert found['with_truth'] == 0 and found['coverage'] == 0.
     assert found['overall']['recorded'] is found['overall']['paired'] is None
-    assert 0. < found['overall']['agreement']['share'] < 1.
+    assert 0. < found['overall']['agreement']['fraction'] < 1.
     same = sum(old.verdict is new.verdict for r in ask(bare, Eye())
                for old, new in zip(r.batch.event.answers, r.answers, strict=True))
     assert found['overall']['agreement']['same'] == same
@@ -401,7 +401,7 @@ def test_kappa_and_balanced_accuracy_by_hand():
     first = [yes] * 25 + [no] * 25
     second = [yes] * 20 + [no] * 5 + [yes] * 10 + [no] * 15
     found = agreement(first, second)
-    assert found['share'] == .7 and found['kappa'] == pytest.approx(.4)
+    assert found['fraction'] == .7 and found['kappa'] == pytest.approx(.4)
     assert agreement([yes], [yes])['kappa'] is None
     sides = answers_of([yes, yes, no, Verdict.UNPARSED, yes], [True, True, True, True, False])
     assert (sides['right'], sides['unparsed'], sides['true_positive_rate']) == (2, 1, .5)

@@ -77,7 +77,7 @@ def test_list_says_what_bags_hold(replay, bags):
     assert code == 0 and result['episodes'] == 3
     first = result['list'][0]
     source = bags[1]['run/bags/p0']
-    assert first['episode'] == source.episode.spec.episode_id and first['truth'] is True
+    assert first['episode'] == source.episode.spec.id and first['truth'] is True
     assert first['questions'] == sum(len(b.event.questions) for b in batches(source))
     assert (first['images'], first['steps'], first['method']) == (4, 3, 'ground')
     assert first['warnings'] == [] and first['ended'] and 'noisy_oracle' in first['model']
@@ -181,7 +181,7 @@ def test_bags_of_a_robot_have_no_truth(replay, bags, tmp_path):
     code, result, said = replay('--backend', 'scripted', '--backend-option',
                                 f'script={script(tmp_path)}')
     assert code == 0 and result['comparison']['with_truth'] == 0
-    assert result['comparison']['overall']['agreement']['share'] > 0. and 'kappa' in said
+    assert result['comparison']['overall']['agreement']['fraction'] > 0. and 'kappa' in said
     code, _, said = replay('--table', 'perfect', out='no')
     assert code == 2 and 'no ground truth' in said
     code, result, _ = replay('--method', 'belief', out='estimates')

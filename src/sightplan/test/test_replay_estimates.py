@@ -90,7 +90,7 @@ def follow(source, method):
     tracker, moved, found, published = Estimating(method).track(source.episode), False, [], []
     for event in source.episode.events:
         if isinstance(event, Observed):
-            tracker.look(event.observation, moved)
+            tracker.observe(event.observation, moved)
         elif isinstance(event, Asked):
             tracker.answer(event)
             found.append(tracker.believed()[0])
@@ -143,7 +143,7 @@ def test_actions_do_what_they_should_where_answers_say_nothing(right):
 def test_what_is_told_is_known():
     """With all told that is hidden, and a model that does not err, nothing is left to doubt."""
     told = hidden_run('ground', Privileged.ALWAYS)
-    assert any(s.episode.events[1].observation.told for s in told)
+    assert any(s.episode.events[1].observation.privileged_facts for s in told)
     for scores in estimate(told, ALL, resamples=0)['estimators'].values():
         assert scores['accuracy'] == scores['exact_states'] == 1.
     untold = estimate(hidden_run('ground', Privileged.NONE), ALL, resamples=0)['estimators']
@@ -169,7 +169,7 @@ def test_the_filter_is_that_of_the_method_belief(tmp_path, hidden):
         tracker, moved, asked = Estimating('belief').track(source.episode), False, False
         for event in source.episode.events:
             if isinstance(event, Observed):
-                tracker.look(event.observation, moved)
+                tracker.observe(event.observation, moved)
             elif isinstance(event, Asked):
                 tracker.answer(event)
             elif isinstance(event, BeliefUpdated) and asked:

@@ -10,6 +10,8 @@ from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from test_report_page import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (400, 1280)
 
 
@@ -23,7 +25,9 @@ def report(tmp_path_factory):
         for number in range(12):
             one = line(number, number % share == 0, method=method, model='m', seconds=number + .5,
                        split=('simple', 'hard')[number % 2], message=HOSTILE,
-                       actions=[{'action': HOSTILE, 'status': 'executed', 'outcome': 'success'}],
+                       actions=[{'action': HOSTILE, 'status': 'executed', 'outcome': 'success',
+                                 'image_id': '', 'stamp_ns': 0, 'applicable': None,
+                                 'effects': None, 'misled': []}],
                        **asked({'on': counts(9, 10)}))
             if one['failure']:
                 one['failure'] = {**one['failure'], 'cause': causes[number % 3]}

@@ -17,7 +17,8 @@ WRONG = {'purpose': 'effect', 'atom': 'on a,b', 'answer': 'yes', 'truth': False,
          'image_id': 'i', 'stamp_ns': 5}
 FAILED = line(1, False, stop='plan_done', failure=None, message='m',
               actions=[{'action': 'a', 'status': 'executed', 'outcome': 'success', 'stamp_ns': 4,
-                        'image_id': 'i', 'effects': 'false_negative', 'misled': [WRONG]}],
+                        'image_id': 'i', 'applicable': True, 'effects': 'false_negative',
+                        'misled': [WRONG]}],
               wrong=[['effect', 'on a,b', 'yes', 1, 'i', 5, False]],
               goal_unmet=[{'literal': 'on a,b', 'last': WRONG}],
               last_observation={'image_id': 'i', 'stamp_ns': 4}, beliefs=[[2, .5, 1]] * 20,
@@ -122,7 +123,7 @@ def test_whole_files_leave_nothing_out(tmp_path):
     write(tmp_path, FILES)
     report(tmp_path)
     results = gather(tmp_path)
-    assert results.complaints == () and len(results.runs[0].lines) == len(LINES)
+    assert results.warnings == () and len(results.runs[0].lines) == len(LINES)
     assert results.runs[0].labels == {'variant': 'v'} and len(list(results.runs[0].answers())) == 1
 
 

@@ -78,12 +78,12 @@ def blocks(episode, kind):
 def test_steps_hold_what_was_seen_asked_planned_and_done(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
-    assert made.solved and made.result == 'solved in 2 actions' and made.evidence is None
+    assert made.solved and made.result == 'solved in 2 actions' and made.line['failure'] is None
     assert [step.number for step in made.steps][:2] == [0, 1]
     first = made.steps[0]
     kinds = [block.kind for block in first.blocks]
-    assert kinds.index('look') < kinds.index('questions') < kinds.index('plan') < kinds.index(
-        'act')
+    assert (kinds.index('observation') < kinds.index('questions') < kinds.index('plan')
+            < kinds.index('act'))
     check = first.blocks[kinds.index('act') + 2]
     assert check.kind == 'questions' and check.title.startswith('effects of'), 'of this action'
     plan = blocks(made, 'plan')[0]
@@ -115,7 +115,7 @@ def test_wrong_answers_come_first_and_are_marked(tmp_path):
     assert sum(row.wrong for block in blocks(made, 'questions') for row in block.rows) == len(
         line['wrong'])
     assert [step.number for step in made.steps if step.here] == [line['failure']['step']]
-    assert made.evidence['evidence']['answers'][0]['atom'] == 'clear g'
+    assert made.line['failure']['evidence']['answers'][0]['atom'] == 'clear g'
     withheld = next(b for b in blocks(made, 'act') if 'withheld' in b.title)
     assert 'it was legal' in withheld.facts and withheld.good is False
     text = page(made)
@@ -127,7 +127,7 @@ def test_wrong_answers_come_first_and_are_marked(tmp_path):
 def test_pictures_are_shown_once_and_small(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
-    shown = [block.picture for block in blocks(made, 'look') if block.picture]
+    shown = [block.picture for block in blocks(made, 'observation') if block.picture]
     with_image = [picture for picture in shown if picture.uri]
     assert len(with_image) == len({picture.image_id for picture in with_image}) == len(
         {event.observation.image_id for event in episode.events if isinstance(event, Asked)})
@@ -135,7 +135,8 @@ def test_pictures_are_shown_once_and_small(tmp_path):
     assert (with_image[0].width, with_image[0].height) == (40, 40)
     large = dataclasses.replace(episode, images={
         key: np.zeros((900, 1200, 3), np.uint8) for key in episode.images})
-    picture = next(b.picture for b in blocks(view_of(line, large, tmp_path), 'look') if b.picture)
+    picture = next(b.picture for b in blocks(view_of(line, large, tmp_path), 'observation')
+                   if b.picture)
     assert (picture.width, picture.height) == (420, 315)
 
 
@@ -143,7 +144,7 @@ def test_a_bag_without_pictures_or_truth_is_shown_too(tmp_path):
     line, episode = recorded(change=imagines(GOAL))
     blind = dataclasses.replace(episode, images={}, truth=None, warnings=('event 7 is missing',))
     made = view_of(line, blind, tmp_path)
-    assert not [b for b in blocks(made, 'look') if b.picture and b.picture.uri]
+    assert not [b for b in blocks(made, 'observation') if b.picture and b.picture.uri]
     rows = [row for block in blocks(made, 'questions') for row in block.rows]
     assert {row.truth for row in rows} == {None} and not any(row.wrong for row in rows)
     assert made.notes == ('event 7 is missing',)
@@ -199,13 +200,14 @@ def test_long_replies_are_cut_and_reasons_shown(tmp_path):
 def test_told_facts_are_shown_with_their_look(tmp_path):
     line, episode = recorded()
     told = Observation.elsewhere('x', 5)
-    told = dataclasses.replace(told, told={Atom('on', ('r', 'g')): False,
+    told = dataclasses.replace(told, privileged_facts={Atom('on', ('r', 'g')): False,
                                            Atom('clear', ('r',)): True})
     asked = next(e for e in episode.events if isinstance(e, Asked))
     events = (*episode.events[:1], dataclasses.replace(asked, observation=told),
               *episode.events[1:])
-    look = blocks(view_of(line, dataclasses.replace(episode, events=events), tmp_path), 'look')[0]
-    assert dict(look.texts) == {'true': 'clear r', 'false': 'on r,g'}
+    made = view_of(line, dataclasses.replace(episode, events=events), tmp_path)
+    seen = blocks(made, 'observation')[0]
+    assert dict(seen.texts) == {'true': 'clear r', 'false': 'on r,g'}
 
 
 def test_an_episode_without_events_but_its_start_is_shown(tmp_path):
@@ -233,18 +235,18 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     line, episode = recorded()
     assert read_recorded(line, tmp_path, list) == (None, '')
     line = {**line, 'bag': 'bags/x'}
-    found, complaint = read_recorded(line, tmp_path, list)
-    assert found is None and 'the bag is gone' in complaint
+    found, warning = read_recorded(line, tmp_path, list)
+    assert found is None and 'the bag is gone' in warning
     (tmp_path / 'bags' / 'x').mkdir(parents=True)
 
     def broken(path):
         raise InputError(f'{path}: rubbish')
         yield
     assert 'cannot be read' in read_recorded(line, tmp_path, broken)[1]
-    other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, episode_id='o'))
+    other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, id='o'))
     assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
     assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
-    assert view(line, tmp_path, complaint='the bag is gone').notes == ('the bag is gone',)
+    assert view(line, tmp_path, warning='the bag is gone').notes == ('the bag is gone',)
 
 
 def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):

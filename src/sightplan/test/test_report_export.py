@@ -91,24 +91,22 @@ def test_the_index_describes_the_tables(tmp_path):
     index = json.loads((tmp_path / 'tables' / 'index.json').read_text())
     names = [entry['name'] for entry in index['tables']]
     assert names == [*(one.name for one in make_tables(results)), 'episodes']
-    assert index['tables'][-1]['rows'] == 5 and index['complaints'] == []
+    assert index['tables'][-1]['rows'] == 5 and index['warnings'] == []
     assert {'key', 'heading', 'kind', 'group'} == set(index['tables'][0]['columns'][0])
 
 
 def test_episodes_are_flat_and_unknown_is_empty(tmp_path):
-    newer = ('privileged_facts', 'usage', 'wrong')
-    old = {key: value for key, value in line(9).items() if key not in newer}
     results = gather(write_run(tmp_path, [
         line(0, True, **asked({'on': counts(9, 10)}, 2, 3, 1), usage={
             'requests': 4, 'prompt_tokens': 7, 'completion_tokens': 1, 'cost_usd': None}),
-        line(1, False), old]))
-    first, failed, older = exporting.episodes(results).rows
+        line(1, False)]))
+    first, failed = exporting.episodes(results).rows
     assert (first['id'], first['model_name'], first['run_seed']) == (
         'blocksworld/simple/p0#0', 'GPT-4.1', 0)
     assert (first['answers_asked'], first['answers_right'], first['requests']) == (15, 14, 4)
     assert (first['cost_usd'], first['cause'], first['seconds_reset']) == (None, None, .5)
     assert failed['cause'] == 'budget' and failed['privileged_facts'] == 0
-    assert older['privileged_facts'] is None and older['requests'] is None
+    assert failed['requests'] is None and failed['bag'] is None
 
 
 def test_samples_are_flat_with_a_column_for_each_measure(tmp_path):

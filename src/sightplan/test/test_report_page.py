@@ -10,7 +10,7 @@ from report_cases import asked, counts, line, sample, write_index, write_run
 from sightplan.cli import main
 from sightplan.metrics import measures, wilson
 from sightplan.model import InputError
-from sightplan.report import page
+from sightplan.report import figures
 from sightplan.report.page import FEW, Settings, build, choose, one_episode, place_of
 from sightplan.report.results import gather
 from sightplan.report.shown import number_text, shown
@@ -141,13 +141,14 @@ def hostile(tmp_path):
     failure = {'cause': HOSTILE, 'step': 0, 'image_id': HOSTILE, 'evidence': {
         'text': HOSTILE, 'action': HOSTILE, 'answer_count': 3, 'stamp_ns': 0,
         'answers': [{'purpose': HOSTILE, 'atom': HOSTILE, 'answer': HOSTILE, 'truth': False,
-                     'question': HOSTILE}]}}
+                     'question': HOSTILE, 'step': 0, 'image_id': HOSTILE, 'stamp_ns': 0}]}}
     lines = [line(k, False, model=HOSTILE, message=HOSTILE, failure=failure, stop=HOSTILE,
                   split=HOSTILE, problem=HOSTILE, id=f'{HOSTILE}{k}', method=HOSTILE,
                   wrong=[[HOSTILE, HOSTILE, HOSTILE, 0, HOSTILE, 1, False]],
                   goal_unmet=[{'literal': HOSTILE, 'last': None}], unreadable=[HOSTILE],
                   actions=[{'action': HOSTILE, 'status': HOSTILE, 'outcome': HOSTILE,
-                            'effects': HOSTILE, 'proposal': HOSTILE}],
+                            'effects': HOSTILE, 'proposal': HOSTILE, 'image_id': HOSTILE,
+                            'stamp_ns': 1, 'applicable': None, 'misled': []}],
                   **asked({HOSTILE: counts(1, 2)})) for k in range(2)]
     write_run(tmp_path / 'hostile', lines, method=HOSTILE, backend=HOSTILE, model=HOSTILE,
               domain=HOSTILE, split=HOSTILE)
@@ -281,18 +282,22 @@ def test_samples_beside_episodes(tmp_path):
     assert 'id="success"' in mixed and 'id="e0"' in mixed
 
 
-def test_complaints_are_shown(tmp_path):
+def test_warnings_are_shown(tmp_path):
     folder = write_run(tmp_path / 'run', [line(0)])
     with (folder / 'episodes.jsonl').open('a') as file:
         file.write('rubbish\n')
     text = page_of(gather(tmp_path))
-    assert 'id="complaints"' in text and 'damaged line' in text
+    assert 'id="warnings"' in text and 'damaged line' in text
 
 
 def test_odd_lines_are_shown_as_far_as_they_go(tmp_path):
-    odd = line(1, False, failure={'cause': 'from the future'},
-               actions=[{'status': 'executed'}], goal_unmet=[{'literal': 'on a,b'}],
-               wrong=[['x', 'on a,b', 'no', 99, '', 0, None]], plans=[{'status': 'crashed'}])
+    odd = line(1, False, failure={**line(1, False)['failure'], 'cause': 'from the future'},
+               actions=[{'action': '', 'status': 'executed', 'outcome': '', 'image_id': '',
+                         'stamp_ns': 0, 'applicable': None, 'effects': None, 'misled': []}],
+               goal_unmet=[{'literal': 'on a,b', 'last': None}],
+               wrong=[['x', 'on a,b', 'no', 99, '', 0, None]],
+               plans=[{'status': 'crashed', 'step': 7, 'length': None, 'seconds': 0.1,
+                       'cached': False}])
     broken = line(2, scored=False, stop='error', error='no server')
     folder = write_run(tmp_path / 'run', [line(0, False), odd, broken])
     text = page_of(gather(folder), episodes='all')
@@ -315,7 +320,7 @@ def drawn(monkeypatch):
         return keep
 
     for kind in ('dots', 'curves'):
-        monkeypatch.setattr(page.plots, kind, kept(getattr(page.plots, kind)))
+        monkeypatch.setattr(figures.plots, kind, kept(getattr(figures.plots, kind)))
     return found
 
 
@@ -374,7 +379,7 @@ def test_no_two_points_share_a_place_whatever_the_groups(tmp_path, drawn):
     results = gather(tmp_path)
     page_of(results)
     assert len(results.groups) == 8
-    places = [(p.row, p.series, p.panel) for p in drawn['cost-seconds']]
+    places = [(p.row, p.series) for p in drawn['cost-seconds']]
     assert len(set(places)) == len(places) == 8
     assert not any('no. ' in place[0] for place in places), 'each has a name of its own'
 
@@ -536,7 +541,7 @@ def test_the_command_writes_page_and_tables(written, capsys):
                  '--title', 'My <title>', '--json']) == 0
     done = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert done['html'] == str(out / 'report.html')
-    assert (done['runs'], done['episodes'], done['complaints']) == (2, 12, 0)
+    assert (done['runs'], done['episodes'], done['warnings']) == (2, 12, 0)
     assert done['bytes'] == (out / 'report.html').stat().st_size and done['seconds'] > 0
     assert {'models.csv', 'models.parquet', 'models.md', 'episodes.csv'} <= {
         path.name for path in (out / 'tables').iterdir()}

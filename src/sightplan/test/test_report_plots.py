@@ -138,7 +138,7 @@ def test_a_name_that_breaks_ids_is_refused():
 
 
 def test_two_points_at_one_place_are_refused():
-    with pytest.raises(ValueError, match=r"2 points are called \('ground', 'simple', ''\)"):
+    with pytest.raises(ValueError, match=r"2 points are called \('ground', 'simple'\)"):
         dots('a', [DOTS[0], DOTS[0]], 'Success', 'solved')
 
 

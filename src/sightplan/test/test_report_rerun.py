@@ -71,7 +71,7 @@ def look(stamp_ns=100, value=7):
 
 def events(start_ns=10**9, episode_id='e/1'):
     first, second = look(start_ns), look(start_ns + 10**9, 9)
-    yield EpisodeStarted(spec_of(two_blocks(), episode_id=episode_id))
+    yield EpisodeStarted(spec_of(two_blocks(), id=episode_id))
     yield Observed(first)
     yield Observed(dataclasses.replace(first, stamp_ns=start_ns + 1))
     yield Asked(first, (Question(ON, f'Is red on green? {EVIL}'), Question(ON, 'Again?')),

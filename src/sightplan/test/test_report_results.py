@@ -6,11 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from report_cases import identity, line, write_index, write_run
+from report_cases import identity, line, sample, write_index, write_run
 from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore
-from sightplan.report.results import completed, episode_key, gather, short_model, wrong_field
+from sightplan.report.lines import EpisodeLine, wrong_field
+from sightplan.report.results import episode_key, gather, short_model
 from sightplan.report.tables import make_tables
 
 
@@ -22,8 +23,7 @@ def test_a_run_directory(tmp_path):
     assert (run.seed, run.failure_probability, run.privileged, run.calibrated, run.planned) == (
         0, 0.0, 'none', None, 4)
     assert run.summary['success_rate'] == .5 and run.commits == ('c0ffee',)
-    assert run.labels == {'domain': 'blocksworld', 'split': 'simple', 'method': 'ground',
-                          'model': 'GPT-4.1', 'failure_probability': 0.0}
+    assert run.labels == {}, 'no sweep gave any'
 
 
 def test_a_backend_with_a_setting_called_name_keeps_its_name(tmp_path):
@@ -38,19 +38,33 @@ def test_a_single_file_and_one_without_its_run(tmp_path):
     run = write_run(tmp_path / 'run', [line(0)])
     assert gather(run / 'episodes.jsonl').runs[0].backend == 'noisy_oracle'
     (run / 'run.json').unlink()
-    results = gather(run / 'episodes.jsonl')
-    assert results.runs[0].backend == '' and results.runs[0].method == 'ground'
-    assert 'run.json' in results.complaints[0]
+    with pytest.raises(InputError, match=r'run\.json: is missing.* is left out'):
+        gather(run / 'episodes.jsonl')
 
 
-def test_lines_of_unknown_runs_are_told_apart(tmp_path):
-    path = tmp_path / 'mixed.jsonl'
-    path.write_text(''.join(json.dumps(one) + '\n' for one in (
-        line(0), line(1, method='belief', model='gpt-4.1@server'),
-        line(2, method='belief', error='broke before the first answer'))))
-    runs = gather(path).runs
-    assert [(run.method, run.model, len(run.lines)) for run in runs] == [
-        ('ground', '', 1), ('belief', 'GPT-4.1', 2)]
+def test_episodes_that_no_run_planned_are_what_their_lines_say(tmp_path):
+    run = write_run(tmp_path / 'run', [line(0, model='gpt-4.1@server', privileged='always'),
+                                       line(1, False, method='ground', error='broke early')])
+    info = json.loads((run / 'run.json').read_text())
+    (run / 'run.json').write_text(json.dumps({**info, 'identity': {'source': 'topics'}}))
+    (found,) = gather(run).runs
+    assert (found.domain, found.method, found.backend, found.model, found.seed) == (
+        'blocksworld', 'ground', '', 'GPT-4.1', None)
+    assert found.rules['max_actions'] == {'simple': 20} and found.problems is None
+    assert make_tables(gather(run))
+
+
+@pytest.mark.parametrize(('field', 'value'), [
+    ('method', {'settings': 1}), ('seed', 'x'), ('domain', None), ('privileged', 'none')])
+def test_a_damaged_identity_is_named_and_the_rest_is_used(tmp_path, field, value):
+    write_run(tmp_path / 'good', [line(0)])
+    bad = write_run(tmp_path / 'bad', [line(0)])
+    info = json.loads((bad / 'run.json').read_text())
+    info['identity'][field] = value
+    (bad / 'run.json').write_text(json.dumps(info))
+    results = gather(tmp_path)
+    assert [run.name for run in results.runs] == ['good']
+    assert f'run.json: identity.{field}' in results.warnings[0]
 
 
 def test_a_sweep_gives_labels_and_says_what_is_missing(tmp_path):
@@ -64,8 +78,8 @@ def test_a_sweep_gives_labels_and_says_what_is_missing(tmp_path):
         assert [run.name for run in results.runs] == ['a']
         assert results.runs[0].labels == {'method': 'ground', 'variant': 'full'}
         assert results.runs[0].planned == 4
-        assert any('stray' in text for text in results.complaints)
-        assert any('have not begun: b' in text for text in results.complaints)
+        assert any('stray' in text for text in results.warnings)
+        assert any('have not begun: b' in text for text in results.warnings)
 
 
 def test_a_damaged_index_loses_labels_but_no_run(tmp_path):
@@ -73,7 +87,7 @@ def test_a_damaged_index_loses_labels_but_no_run(tmp_path):
     (tmp_path / 'x.sweep.json').write_text('{"cells": [{"dir": "..')
     results = gather(tmp_path)
     assert [run.name for run in results.runs] == ['a']
-    assert 'x.sweep.json: is damaged' in results.complaints[0]
+    assert 'x.sweep.json: is damaged' in results.warnings[0]
 
 
 def test_an_index_cannot_lead_out_of_its_folder(tmp_path):
@@ -88,7 +102,7 @@ def test_a_folder_of_several_and_a_run_named_twice(tmp_path):
     write_run(tmp_path / 'b', [line(0)], method='belief')
     results = gather([tmp_path, tmp_path / 'b', str(tmp_path / 'deep')])
     assert sorted(run.name for run in results.runs) == ['a', 'b']
-    assert results.complaints == ()
+    assert results.warnings == ()
 
 
 def test_a_damaged_run_in_a_folder_is_named_and_the_rest_is_used(tmp_path):
@@ -101,8 +115,8 @@ def test_a_damaged_run_in_a_folder_is_named_and_the_rest_is_used(tmp_path):
     (tmp_path / 'odd' / 'run.json').write_text('[]')
     write_run(tmp_path / 'none', [])
     results = gather(tmp_path)
-    assert {run.name: len(run.lines) for run in results.runs} == {'bad': 2, 'good': 1, 'odd': 1}
-    said = '\n'.join(results.complaints)
+    assert {run.name: len(run.lines) for run in results.runs} == {'bad': 2, 'good': 1}
+    said = '\n'.join(results.warnings)
     assert 'episodes.jsonl: 1 damaged line is left out, number 2 (is not JSON)' in said
     assert 'run.json' in said and 'none: has no finished episode' in said
 
@@ -112,7 +126,7 @@ def test_a_truncated_last_line_is_not_committed(tmp_path):
     raw = (run / 'episodes.jsonl').read_bytes()
     (run / 'episodes.jsonl').write_bytes(raw[:-20])
     results = gather(run)
-    assert len(results.runs[0].lines) == 1 and results.complaints == ()
+    assert len(results.runs[0].lines) == 1 and results.warnings == ()
     store = RunStore(run)
     assert store.open(identity(), resume=True) == {line(0)['id']}
     store.close()
@@ -131,17 +145,16 @@ def test_a_last_line_that_lacks_only_its_line_end_counts(tmp_path):
 @settings(max_examples=60, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_cut_anywhere_all_before_is_read(tmp_path, data):
-    lines = [line(number) for number in range(3)]
-    raw = ''.join(json.dumps(one) + '\n' for one in lines).encode()
+    run = write_run(tmp_path, [line(number) for number in range(3)])
+    raw = ''.join(json.dumps(line(number)) + '\n' for number in range(3)).encode()
     offset = data.draw(st.integers(0, len(raw)))
-    path = tmp_path / 'cut.jsonl'
-    path.write_bytes(raw[:offset])
+    (run / 'episodes.jsonl').write_bytes(raw[:offset])
     whole = raw[:offset].count(b'\n') + (raw[offset:offset + 1] == b'\n')
     if whole:
-        assert len(gather(path).runs[0].lines) == whole
+        assert len(gather(run).runs[0].lines) == whole
     else:
         with pytest.raises(InputError):
-            gather(path)
+            gather(run)
 
 
 JUNK = st.recursive(st.none() | st.booleans() | st.integers(-5, 10 ** 20) | st.text(max_size=3)
@@ -153,31 +166,29 @@ JUNK = st.recursive(st.none() | st.booleans() | st.integers(-5, 10 ** 20) | st.t
 @settings(max_examples=120, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_junk_in_any_field_breaks_no_table(tmp_path, field, junk):
-    path = tmp_path / 'junk.jsonl'
-    path.write_text(json.dumps(line(0)) + '\n' + json.dumps({**line(1), field: junk}) + '\n')
-    results = gather(path)
+    results = gather(write_run(tmp_path, [line(0), {**line(1), field: junk}]))
     assert 1 <= sum(len(run.lines) for run in results.runs) <= 2
     assert make_tables(results)
 
 
-def test_lines_of_earlier_versions_lack_fields(tmp_path):
-    newer = ('privileged_facts', 'privileged', 'beliefs', 'proposals', 'repaired', 'usage',
-             'prompts', 'invalid', 'wrong', 'failure', 'stop_at_goal', 'enumerated_at',
-             'last_observation')
-    old = {key: value for key, value in line(0).items() if key not in newer}
-    assert wrong_field(old) == ''
-    run = write_run(tmp_path / 'run', [old, line(1, False)])
-    results = gather(run)
-    assert 'privileged_facts' not in results.runs[0].lines[0]  # unknown is not 0
-    assert completed(old)['privileged_facts'] == 0
-    assert results.runs[0].summary['scored'] == 2
-    assert results.complaints == ()
+def test_samples_of_a_suite_that_is_gone_are_named_and_the_rest_is_used(tmp_path):
+    write_run(tmp_path / 'episodes', [line(0)])
+    write_run(tmp_path / 'eyes', [sample(0)], suite='gone', method='ask', model='eyes@1')
+    results = gather(tmp_path)
+    assert [run.name for run in results.runs] == ['episodes'] and make_tables(results)
+    assert "eyes: its suite 'gone' is not there" in results.warnings[0]
+
+
+def test_every_line_that_the_scorer_writes_has_its_shape():
+    assert wrong_field(EpisodeLine, line(0)) == '' == wrong_field(EpisodeLine, line(1, False))
+    assert wrong_field(EpisodeLine, {**line(0), 'plans': [{}]}) == 'plans.0.status'
+    assert wrong_field(EpisodeLine, []) == 'not an object'
 
 
 def test_lines_that_are_none_of_results_are_named(tmp_path):
     run = write_run(tmp_path / 'run', [line(0), line(1, measures='yes'), line(2, questions=-1),
                                        {'measures': {}}])
-    said = gather(run).complaints[0]
+    said = gather(run).warnings[0]
     assert '3 damaged lines' in said
     assert '2 (measures), 3 (questions), 4 (id)' in said
 
@@ -186,7 +197,7 @@ def test_repeated_lines_count_once(tmp_path):
     run = write_run(tmp_path / 'run', [line(0), line(0, False), line(1)])
     results = gather(run)
     assert [measures.solved(one) for one in results.runs[0].lines] == [True, True]
-    assert '1 repeated line is left out, of blocksworld/simple/p0#0' in results.complaints[0]
+    assert '1 repeated line is left out, of blocksworld/simple/p0#0' in results.warnings[0]
 
 
 def test_the_same_run_in_two_folders_counts_once(tmp_path):
@@ -195,33 +206,8 @@ def test_the_same_run_in_two_folders_counts_once(tmp_path):
     write_run(tmp_path / 'other_seed', [line(0)], seed=1)
     results = gather(tmp_path)
     (group,) = results.groups
-    assert len(group.lines) == 4 and group.seeds == (0, 1)
-    assert 'copy: 2 of its episodes stand in' in results.complaints[0]
-
-
-def test_runs_of_unknown_seed_are_told_apart_by_their_episodes(tmp_path):
-    for name, seed in (('a', 1), ('b', 2), ('c', 1)):
-        (tmp_path / f'{name}.jsonl').write_text(json.dumps(line(0, seed=seed)) + '\n')
-    results = gather([tmp_path / f'{name}.jsonl' for name in 'abc'])
-    assert len(results.runs) == 2 and 'counted once' in results.complaints[-1]
-
-
-def test_lines_of_unknown_runs_are_told_apart_by_what_they_were_made_under(tmp_path):
-    path = tmp_path / 'mixed.jsonl'
-    made = [line(0, seed=1), line(0, seed=1), line(0, False, seed=2), line(1),
-            line(2, privileged='always'), line(3, max_actions=50), line(4, stop_at_goal=True),
-            line(5, split='hard')]
-    path.write_text(''.join(json.dumps(one) + '\n' for one in made))
-    results = gather(path)
-    assert [[(one['problem'], one['seed']) for one in run.lines] for run in results.runs] == [
-        [('p0', 1), ('p1', 1001), ('p5', 1005)], [('p0', 2)], [('p2', 1002)], [('p3', 1003)],
-        [('p4', 1004)]]
-    assert '1 repeated line is left out' in results.complaints[-1]
-    assert [(group.label, group.privileged, len(group.lines)) for group in results.groups] == [
-        ('ground, max_actions of the suite, stop_at_goal of the suite', 'none', 4),
-        ('ground, max_actions 50, stop_at_goal of the suite', 'none', 1),
-        ('ground, max_actions of the suite, stop_at_goal True', 'none', 1),
-        ('ground', 'always', 1)]
+    assert len(group.lines) == 4 and [run.seed for run in group.runs] == [0, 0, 1]
+    assert 'copy: 2 of its episodes stand in' in results.warnings[0]
 
 
 def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
@@ -240,8 +226,14 @@ def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
 # Groups
 
 
+def label(group):
+    failing = f'{100 * group.failure_probability:g}% of actions fail'
+    return ', '.join(filter(None, (group.method, group.model,
+                                   failing if group.failure_probability else '', group.variant)))
+
+
 def labels_of(path):
-    return [(group.label, group.splits, len(group.lines)) for group in gather(path).groups]
+    return [(label(group), group.splits, len(group.lines)) for group in gather(path).groups]
 
 
 def test_splits_and_seeds_belong_together(tmp_path):
@@ -266,22 +258,18 @@ def test_splits_and_seeds_belong_together(tmp_path):
 def test_what_results_depend_on_tells_groups_apart(tmp_path, fields, text):
     write_run(tmp_path / 'a', [line(0)])
     write_run(tmp_path / 'b', [line(0, False)], **fields)
-    labels = [label for label, _, _ in labels_of(tmp_path)]
+    labels = [found for found, _, _ in labels_of(tmp_path)]
     assert len(set(labels)) == 2
-    assert any(text in label for label in labels)
+    assert any(text in found for found in labels)
 
 
 @pytest.mark.parametrize(('first', 'second'), [
     ('embedded_model/blocksworld@7c81', 'embedded_model/blocksworld@0aff'),
     ('Qwen/Qwen2.5-VL-7B-Instruct@aaaaa bfloat16', 'Qwen/Qwen2.5-VL-7B-Instruct@bbbbb bfloat16'),
     ('gpt-4.1@api.openai.com/v1', 'gpt-4.1@localhost:8000/v1')])
-@pytest.mark.parametrize('known', [True, False])
-def test_versions_of_a_model_are_models_of_their_own(tmp_path, first, second, known):
+def test_versions_of_a_model_are_models_of_their_own(tmp_path, first, second):
     for name, model, solved in (('a', first, True), ('b', second, False)):
-        run = write_run(tmp_path / name, [line(0, solved, model=model)], model=model,
-                        backend='other')
-        if not known:
-            (run / 'run.json').unlink()
+        write_run(tmp_path / name, [line(0, solved, model=model)], model=model, backend='other')
     groups = gather(tmp_path).groups
     assert [(group.exact_model, group.variant, len(group.lines)) for group in groups] == [
         (first, f'model {first}', 1), (second, f'model {second}', 1)]
@@ -297,7 +285,7 @@ def test_seeds_of_a_backend_are_other_runs_of_the_same_group(tmp_path):
     (group,) = results.groups
     assert (len(group.lines), group.exact_model) == (2, 'noisy_oracle(gpt-4.1/plain)')
     assert len({episode_key(run, run.lines[0]) for run in group.runs}) == 2
-    assert ['c: 1 of its episodes' in text for text in results.complaints] == [True]
+    assert ['c: 1 of its episodes' in text for text in results.warnings] == [True]
 
 
 @pytest.mark.parametrize('fields', [
@@ -309,7 +297,7 @@ def test_runs_under_other_conditions_are_another_group_and_lose_nothing(tmp_path
     write_run(tmp_path / 'b', [line(0, False)], **fields)
     results = gather(tmp_path)
     assert [len(group.lines) for group in results.groups] == [1, 1]
-    assert results.complaints == ()
+    assert results.warnings == ()
     first, second = results.groups
     assert (first.condition != second.condition) == ('privileged' not in fields)
     assert hash(first.condition) != hash(second.condition) or 'privileged' in fields
@@ -363,7 +351,7 @@ def test_calibrations_of_splits_do_not_tear_a_group_apart(tmp_path):
     (group,) = gather(tmp_path).groups
     assert group.calibrated is True and len(group.runs) == 2
     write_run(tmp_path / 'other', [line(1)], method={'name': 'belief', 'calibration': 'c.json@3'})
-    assert len({group.label for group in gather(tmp_path).groups}) == len(
+    assert len({label(group) for group in gather(tmp_path).groups}) == len(
         gather(tmp_path).groups) > 1
 
 

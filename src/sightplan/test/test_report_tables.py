@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args
 
 import pytest
 
@@ -19,6 +20,7 @@ from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wil
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
+from sightplan.report.tables.model import Kind, make, specifications
 from sightplan.runs import RunSettings, run
 
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
@@ -230,17 +232,6 @@ def test_the_papers_numbers_stand_beside_what_its_suite_lays_down(tmp_path, fiel
         assert all((row[key] is not None) == known for key in (
             'simple_paper', 'paper_mean', 'paper_five'))
         assert all((row['paper_five'] is not None) == known for row in made['figure5'].rows)
-
-
-def test_runs_without_their_file_are_not_compared_with_the_paper(tmp_path):
-    model_run(tmp_path, 'gpt-4.1', (5, 4, 3), method='ground')
-    path = tmp_path / 'episodes.jsonl'
-    path.write_text(''.join(json.dumps({**json.loads(text), 'model': 'gpt-4.1@server'}) + '\n'
-                            for text in path.read_text().splitlines()))
-    (tmp_path / 'run.json').unlink()
-    for row in rows(tmp_path, 'models'):
-        assert row['model'] == 'GPT-4.1' and row['paper_success'] is None
-        assert row['paper_apart'] == 'problems not known'
 
 
 def test_a_mean_of_the_paper_needs_all_models_of_the_row(tmp_path):
@@ -655,7 +646,7 @@ def test_models_and_variants_are_compared_too(tmp_path):
     found = {row['compared']: row for row in made}
     assert len(made) == len(found) == 2  # b and c differ in both
     assert (found['variant']['first_variant'], found['variant']['second_variant']) == (
-        'a, told: none', 'c, told: none')
+        'a, privileged facts: none', 'c, privileged facts: none')
 
 
 def test_all_splits_together_are_a_family_of_their_own(tmp_path):
@@ -680,7 +671,7 @@ def test_real_runs_fill_the_tables(tmp_path):
                         answers_log=True, out=str(tmp_path / method)),
             world=MemoryWorld(), planner=SearchPlanner())
     results = gather(tmp_path)
-    assert results.complaints == () and len(results.groups) == 2
+    assert results.warnings == () and len(results.groups) == 2
     assert {run.model for run in results.runs} == {'InternVL3 8B'}
     made = {table.name: table for table in make_tables(results)}
     assert {'success', 'predicates', 'compounding', 'calibration', 'paired'} <= set(made)
@@ -691,6 +682,23 @@ def test_real_runs_fill_the_tables(tmp_path):
     assert ground['planned'] == 2 and ground['exact_model'].startswith('noisy_oracle(InternVL3')
     assert sum(1 for run in results.runs for _ in run.answers()) == sum(
         line['questions'] for run in results.runs for line in run.lines)
+
+
+def test_every_table_of_the_data_can_be_made():
+    values = {'split': ['simple', 'hard'], 'predicate': ['on'], 'stage': ['reset'],
+              'side': ['first', 'second'], 'measure': {'brier_score': 'brier score'}}
+    names = [name for name in specifications() if name not in ('shared', 'group')]
+    for name in names:
+        table = make(name, [{'n': 1.5, 'model': 7}], **values)
+        keys = [column.key for column in table.columns]
+        assert len(keys) == len(set(keys)) and table.title and table.note and '{' not in str(keys)
+        assert {column.kind for column in table.columns} <= set(get_args(Kind))
+        assert table.rows[0].get('n') is None, 'no whole number'
+        assert table.rows[0].get('model') in ('7', None)
+    rate = [c.key for c in make('models', ()).columns if c.key.startswith('success_')]
+    assert rate == ['success_sem', 'success_low', 'success_high', 'success_n', 'success_errors']
+    measure = make('samples', (), **values).columns[-1]
+    assert (measure.key, measure.heading) == ('measure_brier_score', 'brier score')
 
 
 def test_every_table_keeps_its_word(tmp_path):

@@ -354,9 +354,9 @@ def test_what_a_cell_refers_to_is_part_of_its_name(tmp_path, monkeypatch):
         assert not names & {c.name for c in sweep_of(text).cells}
         assert sweep_of(text).calibrations[0].stem != sweep_of(text.replace(
             'problems: 2', 'problems: 3')).calibrations[0].stem
-    real = type(load_domain('blocksworld')).prompt_hash
-    monkeypatch.setattr(type(load_domain('blocksworld')), 'prompt_hash',
-                        lambda self, name: real(self, name)[::-1])
+    domain = load_domain('blocksworld')
+    real = domain.prompt_hash
+    monkeypatch.setattr(domain, 'prompt_hash', lambda name: real(name)[::-1])
     assert {c.name for c in sweep_of(text).cells} & names == {sweep_of(text).cells[2].name}
 
 
@@ -692,7 +692,7 @@ def test_a_calibration_is_not_learned_from_a_part(memory, capped, tmp_path):
 def test_a_calibration_waits_for_episodes_that_ended_in_an_error(memory, tmp_path, monkeypatch):
     class Broken(MemoryWorld):
         def reset(self, spec):
-            if spec.episode_id.endswith('_01#0'):
+            if spec.id.endswith('_01#0'):
                 raise WorldError('out of order')
             super().reset(spec)
     sweep = sweep_of(CALIBRATED).only(['method=belief', 'table=gpt-4.1'])

@@ -31,6 +31,7 @@ from sightplan.vlm.backends.embedded import (
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
+from tiny_models import one_by_one  # noqa: E402
 
 BLOCKS = shipped_folder('blocksworld')
 STACKS = (('r', 'g'), (), ('b',), ('y', 'p'))
@@ -99,8 +100,8 @@ def test_the_weights_are_stored_in_half_precision() -> None:
 
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
-    packed, plain = backend().answer(both), backend().answer_one_by_one(both)
-    assert backend()._local.mechanism == 'packed'
+    packed, plain = backend().answer(both), one_by_one(backend(), both)
+    assert backend().mechanism == 'packed'
     assert len({len(q.text.split()) for q in both.questions}) > 2  # unequal lengths
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
@@ -111,8 +112,8 @@ def test_packed_answers_equal_those_asked_one_by_one() -> None:
 def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
     mine = Backend(Settings(domain='blocksworld'))
-    plain = mine.answer_one_by_one(request(picture(), RIGHT))
-    engine = mine._local._engine
+    plain = one_by_one(mine, request(picture(), RIGHT))
+    engine = mine._engine
     run = engine._run
 
     def shifted(wanted: Any, **inputs: Any) -> Any:
@@ -142,7 +143,7 @@ def test_words_around_questions_are_left_out() -> None:
 
 
 def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
-    engine = backend()._local._engine
+    engine = backend()._engine
     encoded = []
     whole = engine.encode
 
@@ -344,7 +345,7 @@ def test_unusable_images_are_refused(image: Any) -> None:
 
 def test_image_tokens_in_a_question_are_plain_text() -> None:
     asked = request(picture(), ['Is the <image> block clear?', 'Is the red block clear?'])
-    for one, other in zip(backend().answer(asked), backend().answer_one_by_one(asked),
+    for one, other in zip(backend().answer(asked), one_by_one(backend(), asked),
                           strict=True):
         assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
 

@@ -19,6 +19,7 @@ from sightplan.vlm.backends.embedded import Backend, Settings, shipped_folder
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('pybullet')
+from tiny_models import one_by_one  # noqa: E402
 
 TRAINING = Path(__file__).resolve().parents[3] / 'training'
 sys.path.insert(0, str(TRAINING))
@@ -70,6 +71,7 @@ def test_walks_through_homes_are_read_well() -> None:
     assert every > 0.85 and yes > 0.6 and no > 0.85, (every, yes, no)
 
 
+@pytest.mark.slow
 def test_pixels_matter() -> None:
     """A grey picture and that of another look are worth nothing."""
     images = [look.image for look, _, _ in looks()]
@@ -88,8 +90,8 @@ def test_same_picture_same_answers() -> None:
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     look, atoms, _ = next(found for found in looks() if len(found[1]) > 5)
     request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms))[:12])
-    packed, plain = backend().answer(request), backend().answer_one_by_one(request)
-    assert backend()._local.mechanism == 'packed'
+    packed, plain = backend().answer(request), one_by_one(backend(), request)
+    assert backend().mechanism == 'packed'
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
         assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-4)

@@ -42,8 +42,7 @@ from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,
     YesNoRequest,
-    backend_generates,
-    backend_needs_pixels,
+    backend_class,
     make_backend,
 )
 
@@ -144,7 +143,7 @@ def test_the_wrapper_is_the_backend_it_wraps(tmp_path: Path) -> None:
 
 
 def test_replay_is_chosen_by_name_and_needs_neither_pictures_nor_model() -> None:
-    assert backend_generates('replay') and not backend_needs_pixels('replay')
+    assert backend_class('replay').generates and not backend_class('replay').needs_pixels
 
 
 @pytest.mark.parametrize('other', [

@@ -16,7 +16,7 @@ from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,
     YesNoRequest,
-    backend_generates,
+    backend_class,
     make_backend,
 )
 
@@ -110,7 +110,7 @@ def test_the_file_must_be_there(tmp_path: Path) -> None:
         make_backend('scripted')
     with pytest.raises(InputError, match='cannot be read'):
         make_backend('scripted', {'script': str(tmp_path / 'none.yaml')})
-    assert backend_generates('scripted')
+    assert backend_class('scripted').generates
 
 
 @settings(max_examples=200, deadline=None)

@@ -6,6 +6,7 @@ whole model folder (weights, tokenizer, image processor, chat template) that the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 import transformers as hf
 from torch import Tensor
+
+from sightplan.model import BARE
 
 VOCABULARY = 320
 IMAGE = 300
@@ -406,3 +409,11 @@ def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
     processor.save_pretrained(folder)
     model.save_pretrained(folder)
     return folder
+
+
+def one_by_one(model, request):
+    """Answers of a local model, each question with its own copy of the image: the reference."""
+    prompt = request.prompt if getattr(model, 'reads_prompt', True) else BARE
+    with model._running():
+        return model._plainly(model._checked(request.observation.image), prompt, [
+            model._asked(prompt, question.text) for question in request.questions], math.inf)

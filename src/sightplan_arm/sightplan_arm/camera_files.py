@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-import struct
-import tempfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +12,13 @@ from typing import Annotated, Any, Self
 import cv2
 import numpy as np
 import yaml
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 from pydantic import Field, FiniteFloat, model_validator
 
 from sightplan.model import InputError
 from sightplan.model.reading import Record
+from sightplan.model.whole_files import replacing
 from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
@@ -113,6 +112,21 @@ def read_camera_info(path: Path) -> CameraInfo:
     return CameraInfo(size[0], size[1], matrix.reshape(3, 3), distortion)
 
 
+def checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, Vector]:
+    """K (3, 3) and coefficients (D,) of a camera, as OpenCV takes them.
+
+    Raises:
+        InputError: they are none.
+    """
+    k, d = (np.ascontiguousarray(v, dtype=np.float64) for v in (matrix, distortion))
+    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
+        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed '
+                         '(camera_info must be calibrated)')
+    if d.ndim != 1 or len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
+        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
+    return k, d
+
+
 def checked_distortion(source: str, model: str, coefficients: Vector) -> Vector:
     """Coefficients of a lens, as OpenCV takes them; five zeros where there are none.
 
@@ -198,30 +212,20 @@ def write_png(path: Path, picture: NDArray[np.uint8], dpi: int | None = None) ->
     Raises:
         InputError: it cannot be written.
     """
-    if picture.ndim == 3:
-        picture = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), np.uint8)
-    data = cv2.imencode('.png', picture)[1].tobytes()
-    if dpi is not None:
-        content = b'pHYs' + struct.pack('>IIB', *[round(dpi / 0.0254)] * 2, 1)
-        chunk = struct.pack('>I', 9) + content + struct.pack('>I', zlib.crc32(content))
-        data = data[:33] + chunk + data[33:]  # after the header
-    _replace(path, data)
+    content = io.BytesIO()
+    Image.fromarray(picture).save(content, 'png', **({'dpi': (dpi, dpi)} if dpi else {}))
+    _replace(path, content.getvalue())
 
 
 def _replace(path: Path, data: bytes) -> None:
     """Replace a file as a whole, its permissions kept."""
     path = path.resolve()
-    name = ''
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        with os.fdopen(handle, 'wb') as file:
-            file.write(data)
-        os.chmod(name, mode)
-        os.replace(name, path)
+        with replacing(path) as part:
+            part.write_bytes(data)
+        path.chmod(mode)
     except OSError as error:
-        if name and os.path.exists(name):
-            os.unlink(name)
         raise InputError(f'{path}: cannot be written: {error}') from error
 
 
@@ -236,10 +240,7 @@ def pose_lines(pose: Vector, note: str = '') -> list[str]:
 def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
     """Replace ``camera.pose`` in a robot's file; every other line stays as it is.
 
-    Args:
-        path: the robot's file.
-        pose: (4, 4) of the optical frame in the table's frame.
-        note: written behind ``pose:`` as a comment.
+    The pose (4, 4) is of the optical frame in the table's frame; the note becomes a comment.
 
     Raises:
         InputError: the file has no such block that can be replaced, or cannot be written; it is

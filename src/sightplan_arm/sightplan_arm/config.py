@@ -453,9 +453,6 @@ def _in_words(error: Any) -> str:
 class _Check:
     """Checks what a robot's file says against its URDF, and one field against another.
 
-    Args:
-        file: the robot's, for messages.
-
     Every method raises InputError for what is wrong.
     """
 

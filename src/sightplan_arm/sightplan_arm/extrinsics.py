@@ -1,8 +1,7 @@
-"""Where the camera hangs: its pose in the table's frame, how sure that is, and whether it moved.
+"""Where the camera hangs: its pose in the table's frame, and how sure that is.
 
-Three sources: a printed ChArUco board whose place on the table is known; places that the tip of
-the arm touched and the pixels that show them; and, in operation, blocks that the arm has just put
-down, which are to be seen where it put them.
+Two sources: a printed ChArUco board whose place on the table is known; and places that the tip of
+the arm touched, with the pixels that show them.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightplan.model import InputError, SightplanError
+from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import (
     distance,
     inverse,
@@ -29,7 +29,7 @@ from sightplan_arm.hardware import Vector
 LEAST_POINTS = 6
 _LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the length
 _LEAST_SPREAD_PX = 60.0
-_CHANCE_3D = 3.37  # standard deviations within which 99 % of errors in three dimensions lie
+_INLIER_PX = 4.0  # a point farther than this from where it should be seen is left out
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
 
 
@@ -76,7 +76,7 @@ class Extrinsics:
 
 
 def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: ArrayLike,
-                     distortion: ArrayLike, *, inlier_px: float = 4.0) -> Extrinsics:
+                     distortion: ArrayLike) -> Extrinsics:
     """The pose from which known places are seen at known pixels (perspective-n-point).
 
     A consistent majority is sought first (RANSAC), then the reprojection error of its members
@@ -87,7 +87,6 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
         pixels: (N, 2) where they are seen; (0, 0) is the centre of the top-left pixel.
         matrix: (3, 3) of the camera.
         distortion: (5,) plumb_bob.
-        inlier_px: a point farther than this from where it should be seen is left out.
 
     Raises:
         ExtrinsicsError: fewer than 6 points, all (nearly) on a line or too close together in
@@ -96,12 +95,12 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
         InputError: the arrays do not fit together.
     """
     points, seen = _checked(points_table_m, pixels)
-    k, d = _checked_camera(matrix, distortion)
-    used = _majority(points, seen, k, d, inlier_px)
+    k, d = checked_camera(matrix, distortion)
+    used = _majority(points, seen, k, d)
     rvec, tvec = _solve(points[used], seen[used], k, d)
     for _ in range(3):  # members may change once the pose is better
         off = _residuals(points, seen, rvec, tvec, k, d)
-        again = off < inlier_px
+        again = off < _INLIER_PX
         if again.sum() < LEAST_POINTS or (again == used).all():
             break
         used = again
@@ -149,39 +148,17 @@ def _check_spread(points: Vector, pixels: Vector, which: str = '') -> None:
                               'spread them over the whole table')
 
 
-def _checked_camera(matrix: ArrayLike, distortion: ArrayLike) -> tuple[Vector, Vector]:
-    k, d = np.asarray(matrix, dtype=np.float64), np.asarray(distortion, dtype=np.float64).ravel()
-    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
-        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed')
-    if len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
-        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
-    return k, d
-
-
-def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector,
-              inlier_px: float) -> NDArray[np.bool_]:
-    """(N,) which points agree on one pose: 300 draws of five, seeded; ties by their error."""
-    rng = np.random.default_rng(0)
-    best, best_score = np.zeros(len(points), np.bool_), -math.inf
-    for draw in range(300):
-        some = (np.arange(len(points)) if draw == 0
-                else rng.choice(len(points), min(5, len(points)), replace=False))
-        try:
-            found, rvec, tvec = cv2.solvePnP(points[some], pixels[some], k, d,
-                                             flags=cv2.SOLVEPNP_SQPNP)
-        except cv2.error:  # some draws are degenerate
-            continue
-        if not found:
-            continue
-        off = _residuals(points, pixels, rvec, tvec, k, d)
-        score = float(np.maximum(0.0, 1.0 - (off / inlier_px)**2).sum())
-        if score > best_score:
-            best, best_score = off < inlier_px, score
-        if draw == 0 and best.all():
-            break
+def _majority(points: Vector, pixels: Vector, k: Vector, d: Vector) -> NDArray[np.bool_]:
+    """(N,) which points agree on one pose."""
+    best = np.zeros(len(points), np.bool_)
+    _, _, _, chosen = cv2.solvePnPRansac(
+        points, pixels, k, d, iterationsCount=3000, reprojectionError=_INLIER_PX,
+        confidence=0.99999999, flags=cv2.SOLVEPNP_AP3P)
+    if chosen is not None:
+        best[np.ravel(chosen)] = True
     if best.sum() < LEAST_POINTS or 2 * best.sum() <= len(points):
         raise ExtrinsicsError(
-            f'only {best.sum()} of {len(points)} points agree on one pose within {inlier_px:g} '
+            f'only {best.sum()} of {len(points)} points agree on one pose within {_INLIER_PX:g} '
             'pixels: check which pixel belongs to which place, the units (metres) and the '
             "camera's calibration (camera_info)")
     return best
@@ -377,74 +354,3 @@ def _align(points: Vector, onto: Vector) -> Vector:
     flip = np.diag([1.0, 1.0, float(np.sign(np.linalg.det(vt.T @ u.T)))])
     rotation = vt.T @ flip @ u.T
     return make_pose(b - rotation @ a, rotation)
-
-
-# --- in operation -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Drift:
-    """How far off things are seen from where the arm put them.
-
-    Attributes:
-        pose: (4, 4) the camera's pose that explains it best, near the one in use.
-        offset_m: (3,) mean of seen minus known; what the pose in use is off at the blocks.
-        residual_m: root mean square distance that is left with the better pose.
-        moved_m, turned_deg: from the pose in use to the better one.
-        blocks: how many pairs there were.
-        significant: whether the offset is more than the measurements' errors explain.
-    """
-
-    pose: Vector
-    offset_m: Vector
-    residual_m: float
-    moved_m: float
-    turned_deg: float
-    blocks: int
-    significant: bool
-
-
-def refine_with_depth(pose: Vector, seen_m: ArrayLike, known_m: ArrayLike, *,
-                      seen_std_m: float = 0.002, position_std_m: float = 0.01,
-                      turn_std_deg: float = 0.5) -> Drift:
-    """Compare blocks as they are seen with where the arm just put them; correct the pose.
-
-    The correction is the most probable one, given that the pose in use is right within the
-    standard deviations: few blocks shift it, and turn it as far as they must only.
-
-    Args:
-        pose: (4, 4) of the camera in the table's frame that is in use.
-        seen_m: (N, 3) centres as found with that pose, in the table's frame.
-        known_m: (N, 3) where they are.
-        seen_std_m: standard deviation of what is found and of where the arm puts things.
-        position_std_m: standard deviation of the position in use.
-        turn_std_deg: likewise of the turn about each axis.
-
-    Raises:
-        InputError: there is no pair, or the arrays do not fit together.
-    """
-    seen = np.asarray(seen_m, dtype=np.float64).reshape(-1, 3)
-    known = np.asarray(known_m, dtype=np.float64).reshape(-1, 3)
-    if seen.shape != known.shape or not len(seen):
-        raise InputError(f'{len(seen)} seen and {len(known)} known places: pairs are needed')
-    prior = np.diag(np.repeat([position_std_m, math.radians(turn_std_deg)], 3) ** -2.0)
-    total = np.zeros(6)
-    better = np.asarray(pose, dtype=np.float64)
-    local = transform(inverse(better), seen)  # what the camera measured, whatever its pose
-    for _ in range(10):
-        placed = transform(better, local)
-        slope = np.concatenate([np.hstack([np.eye(3), -_cross(point - better[:3, 3])])
-                                for point in placed]) / seen_std_m
-        value = (known - placed).ravel() / seen_std_m
-        step = np.linalg.solve(slope.T @ slope + prior, slope.T @ value - prior @ total)
-        total += step
-        better = make_pose(better[:3, 3] + step[:3],
-                           rotation_from_vector(step[3:]) @ better[:3, :3])
-        if np.abs(step).max() < 1e-9:
-            break
-    offset = (seen - known).mean(axis=0)
-    left = np.linalg.norm(transform(better, local) - known, axis=1)
-    moved, turned = distance(pose, better)
-    return Drift(better, offset, float(np.sqrt(np.mean(left**2))), moved, math.degrees(turned),
-                 len(seen), bool(np.linalg.norm(offset) * math.sqrt(len(seen))
-                                 > _CHANCE_3D * seen_std_m))

@@ -364,28 +364,21 @@ class Gate:
             self._changed.notify_all()
 
     def hold(self, cause: str = 'cancelled', message: str = 'the motion was cancelled') -> None:
-        """Brake at once; nothing moves before the next episode. Does not wait for the arm.
+        """Brake at once, for one of ``CAUSES``; nothing moves before the next episode.
 
-        Args:
-            cause: one of ``CAUSES``.
-            message: for people.
+        Does not wait for the arm.
         """
         self._break_off(cause, message, latched=False)
 
     def stop(self, cause: str = 'stop_request', message: str = 'a stop was asked for') -> None:
-        """Brake at once; nothing moves until a person re-arms. Does not wait for the arm.
+        """Brake at once, for one of ``CAUSES``; nothing moves until a person re-arms.
 
-        Args:
-            cause: one of ``CAUSES``.
-            message: for people.
+        Does not wait for the arm.
         """
         self._break_off(cause, message, latched=True)
 
     def rearm(self, who: str) -> None:
         """Release a stop: a person has looked at the arm. Nothing moves before a new episode.
-
-        Args:
-            who: re-arms it, for the record.
 
         Raises:
             ArmStoppedError: the arm still moves.
@@ -441,12 +434,7 @@ class Gate:
     # --- heartbeats ---------------------------------------------------------------------------
 
     def beat(self, node: str, needs: Iterable[str] = ()) -> None:
-        """Take a heartbeat.
-
-        Args:
-            node: who is alive.
-            needs: nodes without which it cannot go on.
-        """
+        """Take a heartbeat of a node, and the nodes without which it cannot go on."""
         with self._lock:
             self._beats.last_s[node] = self._clock()
             self._beats.needs[node] = tuple(needs)

@@ -29,26 +29,8 @@ _DRAWN = 0.2  # part of the way to the seed that joints go in one iteration wher
 _NEAR_RAD = 0.8  # a solution nearer than this to the seed needs no competitor
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """What the joints may do.
-
-    Attributes:
-        lower, upper: (N,) positions [rad].
-        velocity: (N,) [rad/s].
-    """
-
-    lower: Array
-    upper: Array
-    velocity: Array
-
-
 class Kinematics:
-    """Kinematics of a robot's arm; N joints in the order of its file.
-
-    Attributes:
-        limits: of the joints.
-    """
+    """Kinematics of a robot's arm; N joints in the order of its file."""
 
     def __init__(self, robot: RobotConfig) -> None:
         """Read the URDF.
@@ -64,8 +46,7 @@ class Kinematics:
         fixed = [joint for joint in range(1, whole.njoints)
                  if str(whole.names[joint]) not in arm.joints]
         self._model = pinocchio.buildReducedModel(whole, fixed, pinocchio.neutral(whole))
-        self.limits = Limits(arm.lower, arm.upper, arm.max_velocity)
-        self._tip, self._starts = robot.tip_frame, (arm.ready, arm.park)
+        self._arm, self._tip, self._starts = arm, robot.tip_frame, (arm.ready, arm.park)
         data = self._model.createData()
         neutral = pinocchio.neutral(self._model)
         pinocchio.framesForwardKinematics(self._model, data, neutral)
@@ -126,14 +107,6 @@ class Kinematics:
                                  if joint >= 0 else together[:, :3])
         return np.asarray(found @ self._to_table[:3, :3].T + self._to_table[:3, 3])
 
-    def jacobian(self, q: Array) -> Array:
-        """(6, N) of the tip: linear [m/rad], then angular [rad/rad], in the base's frame."""
-        jacobian = pinocchio.computeFrameJacobian(
-            self._model, self._model.createData(), np.asarray(q, dtype=np.float64),
-            self._frame(self._tip), pinocchio.LOCAL_WORLD_ALIGNED)
-        turn = self._to_base[:3, :3]
-        return np.vstack([turn @ jacobian[:3], turn @ jacobian[3:]])
-
     def ik(self, pose_base: Array, seed: Array) -> Array | None:
         """Joint angles within the limits that bring the tip to a pose.
 
@@ -148,8 +121,8 @@ class Kinematics:
             (N,) of what was found, the one whose greatest difference from the seed is least, with
             the tip within POSITION_TOLERANCE_M and ROTATION_TOLERANCE_RAD; None: nothing found.
         """
-        limits = self.limits
-        seed = np.clip(np.asarray(seed, dtype=np.float64), limits.lower, limits.upper)
+        arm = self._arm
+        seed = np.clip(np.asarray(seed, dtype=np.float64), arm.lower, arm.upper)
         target = pinocchio.SE3(inverse(self._to_base) @ pose_base)
         best = self._descend(target, seed, seed)
         if best is None or _far(best, seed) > _NEAR_RAD:
@@ -158,7 +131,7 @@ class Kinematics:
                        key=lambda q: _far(q, seed), default=None)
         random = np.random.default_rng(0)
         for _ in range(_RANDOM_STARTS if best is None else 0):
-            best = self._descend(target, random.uniform(limits.lower, limits.upper), seed)
+            best = self._descend(target, random.uniform(arm.lower, arm.upper), seed)
             if best is not None:
                 break
         return best
@@ -168,7 +141,7 @@ class Kinematics:
 
         The damping shrinks with the error (Sugihara 2011), so the end is as fast as Newton's.
         """
-        model, limits = self._model, self.limits
+        model, arm = self._model, self._arm
         data, tip = model.createData(), self._frame(self._tip)
         q, least, since = np.array(start), np.inf, 0
         for _ in range(_ITERATIONS):
@@ -192,12 +165,12 @@ class Kinematics:
                 step = gain @ (error - moving @ drawn) + drawn
                 step *= min(1.0, _STEP_RAD / max(float(np.abs(step).max()), 1e-12))
                 # Joints that would leave their limits stand still in this iteration.
-                stuck = free & (((step > 0) & (q >= limits.upper))
-                                | ((step < 0) & (q <= limits.lower)))
+                stuck = free & (((step > 0) & (q >= arm.upper))
+                                | ((step < 0) & (q <= arm.lower)))
                 if not stuck.any():
                     break
                 free &= ~stuck
-            q = np.clip(q + step, limits.lower, limits.upper)
+            q = np.clip(q + step, arm.lower, arm.upper)
         return None
 
 
@@ -259,11 +232,11 @@ def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
 def _reached(kinematics: Kinematics, robot: RobotConfig, column: int, level: int, pose: Array,
              ) -> Reach:
     """How one pose of the tip in the table's frame is reached."""
-    limits, safety = kinematics.limits, robot.safety
-    q = kinematics.ik(robot.table.pose @ pose, robot.arm.ready)
+    arm, safety = robot.arm, robot.safety
+    q = kinematics.ik(robot.table.pose @ pose, arm.ready)
     if q is None:
         return Reach(column, level, False, 0.0, 'out of reach')
-    margin = float(np.minimum(q - limits.lower, limits.upper - q).min())
+    margin = float(np.minimum(q - arm.lower, arm.upper - q).min())
     places = kinematics.fk_many(q[None], safety.points)[0]
     outside = ((places < safety.box_min_m) | (places > safety.box_max_m)).any(axis=1)
     names = [str(point) for point, out in zip(safety.points, outside, strict=True) if out]

@@ -8,7 +8,6 @@ merely sampled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from sightplan.model import InputError
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
-from sightplan_arm.trajectories import extremes
+from sightplan_arm.trajectories import Spline, extremes
 
 if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
@@ -42,53 +41,8 @@ MOST_SAMPLES = 200_000
 """Of one path; more are needed only by motions that no arm makes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Spline:
-    """The cubic pieces of a trajectory: q(u) = a + b u + c u^2 + d u^3, u [s] from each start.
-
-    Attributes:
-        starts_s, lengths_s: (P,) of each piece.
-        a, b, c, d: (P, N).
-    """
-
-    starts_s: Vector
-    lengths_s: Vector
-    a: Vector
-    b: Vector
-    c: Vector
-    d: Vector
-
-    @classmethod
-    def of(cls, trajectory: JointTrajectory) -> Spline:
-        """The pieces between the points of a trajectory with at least two points."""
-        times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
-        h = np.diff(times)
-        rise = np.diff(q, axis=0) / h[:, None]
-        return cls(times[:-1], h, q[:-1], v[:-1],
-                   (3.0 * rise - 2.0 * v[:-1] - v[1:]) / h[:, None],
-                   (v[:-1] + v[1:] - 2.0 * rise) / (h * h)[:, None])
-
-    def positions(self, piece: NDArray[np.intp], u: Vector) -> Vector:
-        """(M, N) positions at times ``u`` (M,) of pieces (M,)."""
-        u = u[:, None]
-        return np.asarray(self.a[piece] + u * (self.b[piece] + u * (
-            self.c[piece] + u * self.d[piece])))
-
-    def velocities(self, piece: NDArray[np.intp], u: Vector) -> Vector:
-        """(M, N) velocities at times ``u`` (M,) of pieces (M,)."""
-        u = u[:, None]
-        return np.asarray(self.b[piece] + u * (2.0 * self.c[piece] + u * 3.0 * self.d[piece]))
-
-
 class Limits:
-    """Checks trajectories of one arm, and measured states.
-
-    Args:
-        robot: its configuration.
-        kinematics: of the robot.
-        max_points: points a trajectory may have.
-        max_duration_s: how long it may take.
-    """
+    """Checks trajectories of one arm, and measured states."""
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics, max_points: int = 5000,
                  max_duration_s: float = 60.0) -> None:

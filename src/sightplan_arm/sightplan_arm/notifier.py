@@ -17,19 +17,16 @@ _PLANS = 256  # that wait at most for a listener that is slow; older ones are fo
 
 @dataclass
 class _Listener:
-    """Who hears of the status, and the last that it heard."""
+    """Who hears of the status, and the last one heard."""
 
     call: Callable[[GateStatus], None]
-    told: GateStatus | None = None
+    heard: GateStatus | None = None
 
 
 class Notifier:
     """Calls listeners one after another, in one thread that begins with the first of them.
 
     Of the status each hears the newest alone; planned motions come one by one.
-
-    Args:
-        status: tells how things stand; called in the thread.
     """
 
     def __init__(self, status: Callable[[], GateStatus]) -> None:
@@ -104,8 +101,8 @@ class Notifier:
                 _call(listener, motion)
         for hearer in listeners:
             status = self._status()
-            if status != hearer.told:
-                hearer.told = status
+            if status != hearer.heard:
+                hearer.heard = status
                 _call(hearer.call, status)
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem
+from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
 
@@ -34,8 +35,8 @@ _HUE_DEG = {'red': 358.0, 'green': 127.0, 'blue': 217.0, 'yellow': 53.0, 'purple
             'orange': 31.0}  # of paint in white light
 COLOURS = tuple(_HUE_DEG)
 
-WORKSPACE_M = ((-0.50, -0.12, -0.02), (0.50, 0.12, 0.45))
-"""Corners of the space of the table's frame in which cubes are looked for, when none is given."""
+_WORKSPACE_M = np.array([(-0.50, -0.12, -0.02), (0.50, 0.12, 0.45)])
+"""Corners of the space of the table's frame in which cubes are looked for."""
 
 _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
 _HUE_SHIFT_DEG = 10.0  # by which light may change a hue
@@ -137,11 +138,11 @@ def block_colours(problem: Problem) -> dict[str, str]:
     return {name: COLOUR_OF_KEY[key] for name, key in keys.items()}
 
 
-def find_cubes(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str], block_m: float,
-               *, workspace_m: Sequence[Sequence[float]] = WORKSPACE_M) -> tuple[Cube, ...]:
-    """Find the cubes of a problem.
+def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str], block_m: float,
+              column_x_m: Sequence[float]) -> Arrangement:
+    """Find the cubes of a problem, assign them to columns, and warn about everything else.
 
-    Paint is told from everything else by saturation and height above the table, colours from one
+    Paint differs from everything else by saturation and height above the table, colours from one
     another by hue, all cubes of a picture at once. Every patch of one colour is fitted with an
     upright cube: measured points to its faces, the patch's outline to the cube's outline,
     robustly.
@@ -149,43 +150,17 @@ def find_cubes(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str]
     Args:
         rgbd: the picture; depth in line with the colours.
         camera_pose_table: (4, 4) of the optical frame in the table's frame.
-        colours: names of blocks and the colour of each (one of COLOURS).
+        colours: names of blocks and the colour of each (one of COLOURS); a block that is not
+            seen is a warning, and so is whatever stands on the table and is no block of these.
         block_m: side of a block.
-        workspace_m: two corners (3,) of where to look, in the table's frame.
-
-    Returns:
-        What was found, by name, a name twice if two patches have its colour.
+        column_x_m: x of each column, left to right.
 
     Raises:
         InputError: a colour is unknown or that of two blocks, or picture, depth, calibration
             and pose do not fit together.
     """
     names = _names(colours)
-    fits, _ = _find(rgbd, camera_pose_table, block_m, workspace_m)
-    return tuple(cube for cube in _cubes(fits, names) if cube.colour in names)
-
-
-def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str], block_m: float,
-              column_x_m: Sequence[float], *,
-              workspace_m: Sequence[Sequence[float]] = WORKSPACE_M) -> Arrangement:
-    """Find the cubes of a problem, tell the columns, and warn about everything else.
-
-    Beyond ``find_cubes`` and ``arrange`` this says which blocks are missing, and what stands on
-    the table that is no block of the problem.
-
-    Args:
-        rgbd: as for ``find_cubes``.
-        camera_pose_table: as for ``find_cubes``.
-        colours: as for ``find_cubes``; a block that is not seen is a warning.
-        block_m: side of a block.
-        column_x_m: x of each column, left to right.
-        workspace_m: as for ``find_cubes``.
-
-    Raises:
-        InputError: as ``find_cubes``.
-    """
-    names = _names(colours)
-    fits, foreign = _find(rgbd, camera_pose_table, block_m, workspace_m)
+    fits, foreign = _find(rgbd, camera_pose_table, block_m)
     found = _cubes(fits, names)
     arrangement = arrange([cube for cube in found if cube.colour in names], column_x_m, block_m,
                           expected=colours)
@@ -204,16 +179,10 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
 
 def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
             expected: Collection[str] = ()) -> Arrangement:
-    """Tell columns and levels.
+    """Assign cubes to columns (left to right, by x) and levels; warn about expected names.
 
     A cube belongs to the nearest column, if that is not farther than half the distance between
     columns; levels come from heights.
-
-    Args:
-        cubes: as found.
-        column_x_m: x of each column, left to right.
-        block_m: side of a block.
-        expected: names that should be there.
     """
     warnings = [doubt for cube in cubes for doubt in cube.doubts]
     by_name: dict[str, Cube] = {}
@@ -354,13 +323,8 @@ def _checked_view(rgbd: Rgbd, pose: Vector) -> _View:
     if rgbd.depth_m.shape != (h, w):
         raise InputError(f'depth of shape {rgbd.depth_m.shape} for a picture of {(h, w)}: take '
                          'the depth that is aligned to the colour picture')
-    k, d = (np.ascontiguousarray(v, dtype=np.float64) for v in (rgbd.matrix, rgbd.distortion))
+    k, d = checked_camera(rgbd.matrix, rgbd.distortion)
     pose = np.ascontiguousarray(pose, dtype=np.float64)
-    if k.shape != (3, 3) or not np.isfinite(k).all() or min(k[0, 0], k[1, 1]) <= 0:
-        raise InputError(f'camera matrix {k.tolist()}: a pinhole matrix (3, 3) is needed '
-                         '(camera_info must be calibrated)')
-    if d.ndim != 1 or len(d) not in (4, 5, 8, 12, 14) or not np.isfinite(d).all():
-        raise InputError(f'distortion {d.tolist()}: 5 coefficients (plumb_bob) are needed')
     turned = pose[:3, :3] if pose.shape == (4, 4) else np.zeros((3, 3))
     if not (np.isfinite(pose).all() and np.allclose(turned @ turned.T, np.eye(3), atol=1e-4)
             and np.linalg.det(turned) > 0):
@@ -429,18 +393,13 @@ class _Window:
     face_px: float
 
 
-def _window(rgbd: Rgbd, pose: Vector, block_m: float,
-            workspace_m: Sequence[Sequence[float]]) -> _Window | None:
+def _window(rgbd: Rgbd, pose: Vector, block_m: float) -> _Window | None:
     """Prepare a picture; None if nothing is above the table."""
     view = _checked_view(rgbd, pose)
-    box = np.asarray(workspace_m, dtype=np.float64)
-    if box.shape != (2, 3) or not (box[0] < box[1]).all():
-        raise InputError(f'workspace {box.tolist()}: two corners of x, y, z are needed, the '
-                         'lower one first')
     depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     known = depth > 0
     axes, inside = [], known
-    for ray, eye, low, high in zip(view.rays, view.eye_m, box[0], box[1], strict=True):
+    for ray, eye, low, high in zip(view.rays, view.eye_m, *_WORKSPACE_M, strict=True):
         axes.append(depth * ray + np.float32(eye))
         inside = inside & (axes[-1] > low) & (axes[-1] < high)
     raised = inside & (axes[2] > _RAISED_M)
@@ -605,10 +564,9 @@ class _Fit:
     edge_px: float
 
 
-def _find(rgbd: Rgbd, pose: Vector, block_m: float, workspace_m: Sequence[Sequence[float]],
-          ) -> tuple[list[_Fit], list[tuple[Vector, int]]]:
+def _find(rgbd: Rgbd, pose: Vector, block_m: float) -> tuple[list[_Fit], list[tuple[Vector, int]]]:
     """Cubes of whatever colour, and what else stands above the table."""
-    window = _window(rgbd, pose, block_m, workspace_m)
+    window = _window(rgbd, pose, block_m)
     if window is None:
         return [], []
     pieces = _pieces(window)
@@ -866,13 +824,6 @@ def overlay(rgbd: Rgbd, camera_pose_table: Vector, seen: Arrangement, block_m: f
     """A copy of the picture with what was seen in it.
 
     Columns as lines on the table, each cube's edges and name; red where there is a warning.
-
-    Args:
-        rgbd: the picture.
-        camera_pose_table: as for ``see_table``.
-        seen: what ``see_table`` found in it.
-        block_m: side of a block.
-        column_x_m: x of each column, left to right.
     """
     picture = np.array(rgbd.rgb, order='C')
     back = camera_pose_table[:3, :3].T

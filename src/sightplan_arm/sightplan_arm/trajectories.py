@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_arm.geometry import Array, between, distance
@@ -52,13 +53,45 @@ class Extremes:
     acceleration: Array
 
 
-def _cubics(trajectory: JointTrajectory) -> tuple[Array, Array, Array, Array, Array]:
-    """Durations (K-1, 1) and coefficients (K-1, N) of q0 + v0 t + a t^2 + b t^3 per piece."""
-    q, v = trajectory.positions, trajectory.velocities
-    h = np.diff(trajectory.times_s)[:, None]
-    mean = np.diff(q, axis=0) / h
-    return (h, q[:-1], v[:-1], (3 * mean - 2 * v[:-1] - v[1:]) / h,
-            (v[:-1] + v[1:] - 2 * mean) / h**2)
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """The cubic pieces of a trajectory: q(u) = a + b u + c u^2 + d u^3, u [s] from each start.
+
+    Attributes:
+        lengths_s: (P,) of each piece.
+        a, b, c, d: (P, N).
+    """
+
+    lengths_s: Array
+    a: Array
+    b: Array
+    c: Array
+    d: Array
+
+    @classmethod
+    def of(cls, trajectory: JointTrajectory) -> Spline:
+        """The pieces between the points of a trajectory with at least two points."""
+        times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
+        h, v0, v1 = (times[1:] - times[:-1])[:, None], v[:-1], v[1:]
+        rise = (q[1:] - q[:-1]) / h
+        return cls(h[:, 0], q[:-1], v0, (3.0 * rise - 2.0 * v0 - v1) / h,
+                   (v0 + v1 - 2.0 * rise) / (h * h))
+
+    def at(self, piece: int, u: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration (N,) at a time of one piece."""
+        a, b, c, d = self.a[piece], self.b[piece], self.c[piece], self.d[piece]
+        return a + u * (b + u * (c + u * d)), b + u * (2 * c + 3 * u * d), 2 * c + 6 * u * d
+
+    def positions(self, piece: NDArray[np.intp], u: Array) -> Array:
+        """(M, N) positions at times ``u`` (M,) of pieces (M,)."""
+        u = u[:, None]
+        return np.asarray(self.a[piece] + u * (self.b[piece] + u * (
+            self.c[piece] + u * self.d[piece])))
+
+    def velocities(self, piece: NDArray[np.intp], u: Array) -> Array:
+        """(M, N) velocities at times ``u`` (M,) of pieces (M,)."""
+        u = u[:, None]
+        return np.asarray(self.b[piece] + u * (2.0 * self.c[piece] + u * 3.0 * self.d[piece]))
 
 
 def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
@@ -70,9 +103,7 @@ def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
     piece = min(int(np.searchsorted(times, t, side='right')) - 1, len(times) - 2)
     part = JointTrajectory(times[piece:piece + 2], trajectory.positions[piece:piece + 2],
                            trajectory.velocities[piece:piece + 2])
-    _, q, v, a, b = (array[0] for array in _cubics(part))
-    s = t - times[piece]
-    return q + s * (v + s * (a + s * b)), v + s * (2 * a + 3 * s * b), 2 * a + 6 * s * b
+    return Spline.of(part).at(0, t - times[piece])
 
 
 def extremes(trajectory: JointTrajectory) -> Extremes:
@@ -85,7 +116,8 @@ def extremes(trajectory: JointTrajectory) -> Extremes:
     if len(positions) < 2:
         return Extremes(positions.min(0), positions.max(0), np.abs(velocities).max(0),
                         np.zeros(positions.shape[1]))
-    h, q, v, a, b = _cubics(trajectory)
+    spline = Spline.of(trajectory)
+    h, q, v, a, b = spline.lengths_s[:, None], spline.a, spline.b, spline.c, spline.d
     with np.errstate(all='ignore'):  # what does not exist becomes infinite or NaN: not inside
         # The roots of v + 2 a t + 3 b t^2 in their stable form, and that of its derivative.
         pivot = -(a + np.copysign(np.sqrt(a * a - 3 * b * v), a))
@@ -172,7 +204,7 @@ def timed(path: Array, max_velocity: Array, max_acceleration: Array) -> JointTra
     points = path[np.concatenate([[True], moves])]
     if len(points) < 2:
         return JointTrajectory(np.array([0.0, KNOT_S]), path[[0, 0]], np.zeros((2, path.shape[1])))
-    curve = _Spline(points, max_velocity)
+    curve = _Curve(points, max_velocity)
     # Between its points a trajectory accelerates a little more than planned: plan with less, too.
     first = _follow(curve, max_velocity, max_acceleration)
     excess = float((extremes(first).acceleration / max_acceleration).max())
@@ -198,7 +230,7 @@ def _slowed(trajectory: JointTrajectory, max_velocity: Array, max_acceleration: 
     raise ValueError('the numbers of the path are too large or too small to compute with')
 
 
-def _follow(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> JointTrajectory:
+def _follow(curve: _Curve, max_velocity: Array, max_acceleration: Array) -> JointTrajectory:
     """Travel along a curve, nearly within limits."""
     ticks, speed = _smoothed(*_travel(curve, max_velocity, max_acceleration))
     along = np.concatenate([[0.0], np.cumsum((speed[:-1] + speed[1:]) / 2)]) * _TICK_S
@@ -209,7 +241,7 @@ def _follow(curve: _Spline, max_velocity: Array, max_acceleration: Array) -> Joi
                            slopes * scale * np.interp(times, ticks, speed)[:, None])
 
 
-def _travel(curve: _Spline, max_velocity: Array, max_acceleration: Array,
+def _travel(curve: _Curve, max_velocity: Array, max_acceleration: Array,
             ) -> tuple[Array, Array, Array]:
     """Times, parameters and speeds (M,) of a fast travel along a curve, from rest to rest."""
     along = np.linspace(0.0, curve.length, _GRID)
@@ -246,7 +278,7 @@ def _smoothed(times: Array, along: Array, speed: Array) -> tuple[Array, Array]:
     return np.arange(len(mean), dtype=np.float64) * _TICK_S, mean
 
 
-class _Spline:
+class _Curve:
     """Natural cubic spline; its parameter is the time that full speed would take at least."""
 
     def __init__(self, points: Array, max_velocity: Array) -> None:

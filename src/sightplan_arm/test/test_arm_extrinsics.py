@@ -1,4 +1,4 @@
-"""Where the camera hangs: from points, from a board, from blocks; and when it cannot be told."""
+"""Where the camera hangs: from points, from a board; and when it cannot be told."""
 
 import math
 
@@ -14,14 +14,11 @@ from sightplan_arm.extrinsics import (
     Board,
     ExtrinsicsError,
     board_pose_from_touches,
-    refine_with_depth,
     solve_extrinsics,
 )
 from sightplan_arm.geometry import (
     distance,
-    make_pose,
     rotation_from_rpy,
-    rotation_from_vector,
     transform,
 )
 
@@ -189,48 +186,6 @@ def test_a_touched_board_is_where_it_was_touched():
         board_pose_from_touches(board, corners[:2], there[:2])
     with pytest.raises(ExtrinsicsError, match='on a line'):
         board_pose_from_touches(board, [0, 1, 4], there[:3])
-
-
-def test_blocks_where_the_arm_put_them_show_that_the_camera_moved():
-    pose = camera_pose()
-    moved = make_pose(pose[:3, 3] + (0.004, -0.003, 0.002),
-                      rotation_from_vector(np.radians((0.2, -0.3, 0.2))) @ pose[:3, :3])
-    known = marks(12, height_m=0.2)
-    seen = transform(pose, transform(np.linalg.inv(moved), known))  # with the pose in use
-    drift = refine_with_depth(pose, seen, known)
-    assert drift.significant
-    assert drift.blocks == 12
-    assert np.allclose(drift.offset_m, (seen - known).mean(axis=0))
-    before = np.linalg.norm(seen - known, axis=1)
-    after = np.linalg.norm(transform(drift.pose @ np.linalg.inv(pose), seen) - known, axis=1)
-    assert after.max() < 0.0015 < 0.004 < before.max()
-    assert drift.moved_m == pytest.approx(distance(pose, drift.pose)[0])
-
-
-def test_one_block_shifts_the_pose_and_hardly_turns_it():
-    pose, known = camera_pose(), np.array([[0.09, 0.0, 0.025]])
-    seen = known + np.array([0.008, 0.0, 0.0])
-    drift = refine_with_depth(pose, seen, known)
-    seen_again = transform(drift.pose @ np.linalg.inv(pose), seen)
-    assert np.abs(seen_again - known).max() < 0.001
-    assert drift.turned_deg < 0.5
-    assert drift.significant
-
-
-def test_noise_is_no_drift():
-    rng = np.random.default_rng(5)
-    found = []
-    for _ in range(100):
-        known = marks(6, seed=int(rng.integers(10**6)))
-        found.append(refine_with_depth(camera_pose(), known + rng.normal(0, 0.001, known.shape),
-                                       known).significant)
-    assert sum(found) <= 2
-
-
-@pytest.mark.parametrize(('seen', 'known'), [([], []), ([[0, 0, 0]], [[0, 0, 0], [1, 0, 0]])])
-def test_pairs_are_needed(seen, known):
-    with pytest.raises(InputError, match='pairs'):
-        refine_with_depth(camera_pose(), seen, known)
 
 
 def test_rolled_cameras_are_fine():

@@ -11,7 +11,8 @@ from arm_doubles import way
 from sightplan_arm.gate import CAUSES
 from sightplan_arm.geometry import hand_down, rotation_from_rpy
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
-from sightplan_arm.limits import Limits, Spline, reaches
+from sightplan_arm.limits import Limits, reaches
+from sightplan_arm.trajectories import Spline
 
 LIMIT = ('position_limit', 'velocity_limit', 'acceleration_limit')
 
@@ -211,7 +212,7 @@ def test_no_frame_strays_further_from_its_chord_than_the_bound(
         10.0**size * h**-power for power in (1, 2, 3))))
     if even:
         c, d = 0 * c, 0 * d
-    spline = Spline(np.zeros(1), h, a, b, c, d)
+    spline = Spline(h, a, b, c, d)
     piece, u = np.zeros(101, dtype=int), np.linspace(0.0, h[0], 101)
     points = panda_kinematics.fk_many(spline.positions(piece, u), panda.safety.points)
     part = (u / h[0])[:, None, None]

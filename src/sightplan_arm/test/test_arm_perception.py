@@ -18,7 +18,6 @@ from sightplan_arm.perception import (
     Cube,
     arrange,
     block_colours,
-    find_cubes,
     overlay,
     see_table,
 )
@@ -147,11 +146,12 @@ def test_a_missing_block_does_not_lend_its_colour_to_another():
     assert seen.stacks == ((),) * 5
 
 
-def test_find_cubes_tells_blocks_of_the_problem_only():
-    found = find_cubes(picture(SIX), camera_pose(), {'r': 'red', 'o': 'orange'}, BLOCK_M)
-    assert [cube.name for cube in found] == ['o', 'r']
-    assert found[0].colour == 'orange'
-    assert found[0].pixels > 1000
+def test_cubes_are_the_blocks_of_the_problem_only():
+    found = see_table(picture(SIX), camera_pose(), {'r': 'red', 'o': 'orange'}, BLOCK_M,
+                      COLUMNS_M).cubes
+    assert sorted(found) == ['o', 'r']
+    assert found['o'].colour == 'orange'
+    assert found['o'].pixels > 1000
 
 
 def cube(name, x, z, y=0.0, pixels=3000):
@@ -203,7 +203,7 @@ def test_blocks_have_the_colours_of_their_names():
 def test_pictures_that_cannot_be_used_are_named(change, message):
     rgbd = dataclasses.replace(picture([]), **change)
     with pytest.raises(InputError, match=message):
-        find_cubes(rgbd, camera_pose(), NAMES, BLOCK_M)
+        see_table(rgbd, camera_pose(), NAMES, BLOCK_M, COLUMNS_M)
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [
@@ -211,12 +211,12 @@ def test_pictures_that_cannot_be_used_are_named(change, message):
     ({'colours': {'a': 'red', 'b': 'red'}}, 'cannot be told apart'),
     ({'camera_pose_table': np.zeros((4, 4))}, 'pose of the camera'),
     ({'camera_pose_table': np.diag([1.0, 1.0, -1.0, 1.0])}, 'pose of the camera'),
-    ({'camera_pose_table': np.eye(3)}, 'pose of the camera'),
-    ({'workspace_m': ((0, 0, 0), (1, -1, 1))}, 'workspace')])
+    ({'camera_pose_table': np.eye(3)}, 'pose of the camera')])
 def test_arguments_that_cannot_be_are_named(arguments, message):
-    whole = {'camera_pose_table': camera_pose(), 'colours': NAMES, 'block_m': BLOCK_M, **arguments}
+    whole = {'camera_pose_table': camera_pose(), 'colours': NAMES, 'block_m': BLOCK_M,
+             'column_x_m': COLUMNS_M, **arguments}
     with pytest.raises(InputError, match=message):
-        find_cubes(picture([]), **whole)
+        see_table(picture([]), **whole)
 
 
 def test_nan_and_infinite_depth_count_as_unknown():
@@ -261,7 +261,7 @@ def test_every_look_of_the_simulated_table(strength):
             frame = scene.render(stacks, [f'c{i}' for i in range(len(stacks))], look)
             layout = scene.layout(len(stacks), sum(map(len, stacks)))
             pose = np.eye(4)
-            pose[:3, :3], pose[:3, 3] = frame.camera.rotation.T, frame.camera.position_m
+            pose[:3, :3], pose[:3, 3] = frame.camera.axes, frame.camera.position_m
             noisy = frame.depth_m + rng.normal(0, 0.002, frame.depth_m.shape)
             noisy[rng.random(noisy.shape) < 0.05] = 0.0
             rgbd = dataclasses.replace(

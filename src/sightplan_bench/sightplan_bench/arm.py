@@ -75,7 +75,7 @@ class MovesLog:
     def record(self, event: EpisodeEvent) -> None:
         """Take one event."""
         if isinstance(event, EpisodeStarted):
-            self._episode, self._moves, self._reported = event.spec.episode_id, [], 0
+            self._episode, self._moves, self._reported = event.spec.id, [], 0
         elif isinstance(event, Stepped):
             self._note(self._world.last_outcome())
         elif isinstance(event, EpisodeEnded):

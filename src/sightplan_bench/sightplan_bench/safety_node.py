@@ -23,8 +23,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sightplan.model import Action, DeadlineError, Problem, SightplanError, State, WorldError
 from sightplan_arm.config import load_robot
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.ports import RosTruth
@@ -198,7 +199,7 @@ class Bench(Node):
         Raises:
             SightplanError: it was refused or broken off.
         """
-        result = self._skill(ExecuteSkill.Goal(action=conversions.action_to_msg(action)), SKILL_S)
+        result = self._skill(ExecuteSkill.Goal(action=MESSAGES.action_to_msg(action)), SKILL_S)
         raise_error(result, WORLD)
         return result
 

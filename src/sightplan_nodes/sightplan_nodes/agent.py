@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from sightplan.model import (
     EpisodeEnded,
     EpisodeEvent,
     EpisodeStarted,
+    FeedbackStatus,
     InfrastructureError,
     InputError,
     Observed,
@@ -39,7 +40,9 @@ from sightplan.model import (
     StopReason,
     param,
 )
-from sightplan_nodes import conversions, names
+from sightplan.records import messages
+from sightplan_nodes import names
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_from_text, fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.heartbeats import Heartbeats
@@ -101,7 +104,6 @@ class AgentNode(Node):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Start serving; see the class."""
         super().__init__(names.AGENT, **node_arguments)
         self._settings = s = declare_settings(self, AgentSettings)
         deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,
@@ -148,7 +150,7 @@ class AgentNode(Node):
             check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
-            level = conversions.privileged_from_msg(goal.privileged)
+            level = messages.privileged_from_msg(goal.privileged)
             if level is not Privileged.NONE and self._privileged is None:
                 self._privileged = RosPrivileged(self, self._settings.truth_timeout_s,
                                                  self._cancelled)
@@ -162,7 +164,7 @@ class AgentNode(Node):
             return fill_error(result, error)
         finally:
             self._goal.release()
-        result.stop_reason, result.message = ended.reason.value, conversions.text(ended.message)
+        result.stop_reason, result.message = ended.reason.value, messages.text(ended.message)
         result.steps, result.seconds = ended.steps, ended.seconds
         if ended.reason is StopReason.ERROR:
             self._report(handle, ended.message)
@@ -180,7 +182,7 @@ class AgentNode(Node):
 
     def _report(self, handle: ServerGoalHandle, message: str) -> None:
         self.get_logger().error(
-            conversions.text(f'episode {handle.request.episode_id}: {message}'))
+            messages.text(f'episode {handle.request.episode_id}: {message}'))
 
     def _cancellation(self, message: str) -> CancelledError:
         """What cancelled an episode: its client, or a limit on spending."""
@@ -192,8 +194,8 @@ class AgentNode(Node):
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """One episode, in the worker's thread."""
         goal = handle.request
-        domain, problem = conversions.read_problem(goal)
-        spec = conversions.spec_from_msg(goal, problem)
+        domain, problem = messages.read_problem(goal)
+        spec = messages.spec_from_msg(goal, problem)
         options = parse_options(self._settings.method_options, 'method_options',
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
@@ -207,7 +209,7 @@ class AgentNode(Node):
             if needs(goal.method)]
         for _, port in needed:
             port.wait_until_there(s.startup_timeout_s)
-        self._recorder.domain = self._visual_planner.domain = domain
+        self._recorder.messages.domain = self._visual_planner.domain = domain
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
 
         def goal_reached() -> bool:
@@ -245,6 +247,10 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
                              f'or use world:={names.SIM_BRIDGE}')
 
 
+_STAGES: Mapping[type, str] = {
+    EpisodeStarted: 'started', Observed: 'observe', Planned: 'plan', Proposed: 'propose'}
+
+
 class _FeedbackRecorder:
     """Publishes events and reports to the goal's client how far the episode is."""
 
@@ -257,19 +263,13 @@ class _FeedbackRecorder:
         feedback = self._feedback
         if isinstance(event, Stepped):
             feedback.step = event.index + 1
-            feedback.action = conversions.action_to_msg(event.action)
-            feedback.status = conversions.STATUSES[event.feedback.status]
+            feedback.action = MESSAGES.action_to_msg(event.action)
+            feedback.status = messages.numbers(FeedbackStatus)[event.feedback.status]
             feedback.stage = 'act'
         elif isinstance(event, Asked):
             feedback.stage = event.purpose.value
-        elif isinstance(event, Planned):
-            feedback.stage = 'plan'
-        elif isinstance(event, Proposed):
-            feedback.stage = 'propose'
-        elif isinstance(event, Observed):
-            feedback.stage = 'observe'
-        elif isinstance(event, EpisodeStarted):
-            feedback.stage = 'started'
+        elif type(event) in _STAGES:
+            feedback.stage = _STAGES[type(event)]
         else:
             return
         self._handle.publish_feedback(feedback)

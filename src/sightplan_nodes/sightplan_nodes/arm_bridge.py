@@ -13,11 +13,12 @@ from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
 from sightplan.domains import domain_reference
 from sightplan.model import Action, Feedback, InputError, WorldError, param
+from sightplan.records import messages
 from sightplan_arm.config import RobotConfig
-from sightplan_nodes import conversions, names
+from sightplan_nodes import names
 from sightplan_nodes.arm_side import ArmSide
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_nodes.failures import raise_error
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ros_arm import RosArm, RosCamera
 from sightplan_nodes.spin import main as run_main
@@ -57,7 +58,6 @@ class ArmBridge(WorldNode):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Connect; see the class."""
         super().__init__(names.ARM_BRIDGE, **node_arguments)
         self._settings = s = declare_settings(self, ArmBridgeSettings)
         self._side = ArmSide(self, keeps_stops=s.hardware == names.REAL)
@@ -144,18 +144,17 @@ class ArmBridge(WorldNode):
             limit_s = self._settings.reset_timeout_s
             if self.by_agent:  # whose initial state was forgotten here
                 again = ResetWorld.Request(episode_id=problem.episode_id)
-                reply = self._setup_again(again, limit_s, self._check_closing)
+                self._setup_again.checked(again, limit_s, self._check_closing)
             else:
-                reply = self._setup(problem, limit_s, self._check_closing)
-            raise_error(reply, self._setup.server)
+                self._setup.checked(problem, limit_s, self._check_closing)
         self._wait_for_hardware()
-        _, read = conversions.read_problem(self.keep(problem))
+        _, read = messages.read_problem(self.keep(problem))
         self._side.reset(problem.episode_id, lambda: self._skills_of_arm.reset(read))
         return lambda: None
 
     def keep(self, problem: LoadProblem.Request) -> LoadProblem.Request:
         """The problem without its initial state, which only ``setup`` is given."""
-        domain, read = conversions.read_problem(problem)
+        domain, read = messages.read_problem(problem)
         return LoadProblem.Request(
             episode_id=problem.episode_id, domain=problem.domain, problem=problem.problem,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(read.for_agent()))
@@ -165,7 +164,7 @@ class ArmBridge(WorldNode):
         stamp_ns = self._camera.observe(self._settings.observe_timeout_s).stamp_ns
 
         def fill(response: ResetWorld.Response) -> None:
-            response.stamp = conversions.time_to_msg(stamp_ns)
+            response.stamp = MESSAGES.time_to_msg(stamp_ns)
         return fill
 
     def is_untouched(self) -> bool:

@@ -29,12 +29,15 @@ from sightplan.model import (
     WorldError,
     param,
 )
+from sightplan.records import messages
 from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, Skills, load_skills
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.latch import Latch, default_latch_file
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -123,7 +126,7 @@ class ArmSide:
         for kind, service, callback in ((Trigger, names.stop(name), self._stop),
                                         (Trigger, names.rearm(name), self._rearm),
                                         (Confirm, names.confirm(name), self._confirm)):
-            node.create_service(kind, service, self._answering(kind.Response, callback),
+            node.create_service(kind, service, self._answering(callback),
                                 callback_group=node.group)
         node.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._beat, qos.HEARTBEAT,
                                  callback_group=node.group)
@@ -229,7 +232,7 @@ class ArmSide:
             WorldError: it does not come to rest.
         """
         gate, _ = self._there()
-        with _told():
+        with _in_core_words():
             gate.end_episode()
 
     def is_ready(self) -> bool:
@@ -280,7 +283,7 @@ class ArmSide:
         finger = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
         n = len(gripper.joints)
         self.joints_pub.publish(JointStateMsg(
-            header=conversions.header(round(state.stamp_s * 1e9), self.robot.base_frame),
+            header=MESSAGES.header(round(state.stamp_s * 1e9), self.robot.base_frame),
             name=[*arm.joints, *gripper.joints],
             position=[*map(float, state.positions), *[finger] * n],
             velocity=[*map(float, state.velocities), *[0.0] * n]))
@@ -295,7 +298,7 @@ class ArmSide:
 
     @contextmanager
     def _moving(self, by_agent: bool) -> Iterator[None]:
-        """While skills move the arm; what the gate refuses is told in the core's words.
+        """While skills move the arm; what the gate refuses becomes an error of the core's.
 
         Args:
             by_agent: whether the agent, and what it needs, must stay alive.
@@ -308,7 +311,7 @@ class ArmSide:
             self._acting = True
         try:
             self._await_first_beats(gate)
-            with _told():
+            with _in_core_words():
                 yield
         finally:
             with self._acts:
@@ -335,13 +338,13 @@ class ArmSide:
             try:
                 gate.tick()
             except Exception as error:  # a watchdog that ends would leave the arm alone
-                self._node.get_logger().fatal(conversions.text(
+                self._node.get_logger().fatal(messages.text(
                     f'the watchdog of the arm failed: {type(error).__name__}: {error}'),
                     throttle_duration_sec=1.0)
                 try:
                     gate.stop('stop_request', f'the watchdog failed: {error}')
                 except Exception as second:
-                    self._node.get_logger().fatal(conversions.text(
+                    self._node.get_logger().fatal(messages.text(
                         f'the arm cannot be stopped: {type(second).__name__}: {second}'),
                         throttle_duration_sec=1.0)
 
@@ -351,65 +354,55 @@ class ArmSide:
             return None
         path = (Path(given).expanduser() if given
                 else default_latch_file(self.robot.file, self._node.get_namespace()))
-        return Latch(path, lambda text: self._node.get_logger().fatal(conversions.text(text)))
+        return Latch(path, lambda text: self._node.get_logger().fatal(messages.text(text)))
 
     def _keep(self) -> None:
         if self._latch is not None:
             self._latch.follow()
 
-    def _answering(self, response_type: Any, callback: Callable[[Any, Any], Any],
-                   ) -> Callable[[Any, Any], Any]:
-        """A callback of a service that answers whatever goes wrong."""
+    def _answering(self, callback: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
+        """A service's callback that answers whatever goes wrong.
+
+        Args:
+            callback: sees to a request and returns what to say; or raises what to say instead.
+        """
         def answer(request: Any, response: Any) -> Any:
             try:
-                return callback(request, response)
+                response.message, response.success = callback(request), True
             except Exception as error:
-                said = f'{type(error).__name__}: {error}'
-                self._node.get_logger().error(conversions.text(said), throttle_duration_sec=1.0)
-                return response_type(success=False, message=conversions.text(said))
+                response.message = error_text(error)
+                if not isinstance(error, WorldError | InputError):
+                    self._node.get_logger().error(response.message, throttle_duration_sec=1.0)
+            return response
         return answer
 
-    def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        message = 'a stop was asked for'
+    def _stop(self, request: Trigger.Request) -> str:
         if self._detached:
-            response.message = _OTHERS
-            return response
-        self._stop_asked = message  # first: an arm that is made at this moment sees it
+            raise WorldError(_OTHERS)
+        self._stop_asked = 'a stop was asked for'  # first: an arm that is made now sees it
         gate = self._gate
         if gate is not None:
-            gate.stop('stop_request', message)
+            gate.stop('stop_request', self._stop_asked)
             self._keep()
             self._stop_asked = ''
         self._node.get_logger().warning('stopped on request')
-        response.success, response.message = True, 'stopped; ~/rearm ends it'
-        return response
+        return 'stopped; ~/rearm ends it'
 
-    def _rearm(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        try:
-            gate, _ = self._there()
-            state = gate.status().state
-            if state is not GateState.STOPPED:
-                response.message = f'nothing to re-arm: the arm is {state.name}, not stopped'
-                return response
-            gate.rearm('operator')
-        except WorldError as error:
-            response.message = conversions.text(str(error))
-            return response
+    def _rearm(self, request: Trigger.Request) -> str:
+        gate, _ = self._there()
+        state = gate.status().state
+        if state is not GateState.STOPPED:
+            raise WorldError(f'nothing to re-arm: the arm is {state.name}, not stopped')
+        gate.rearm('operator')
         self._stop_asked = ''
         self._keep()
         self._node.get_logger().warning('re-armed')
-        response.success, response.message = True, 're-armed; the next reset begins an episode'
-        return response
+        return 're-armed; the next reset begins an episode'
 
-    def _confirm(self, request: Confirm.Request, response: Confirm.Response) -> Confirm.Response:
-        try:
-            gate, _ = self._there()
-            gate.confirm(request.motion, request.accept)
-        except (WorldError, InputError) as error:
-            response.message = conversions.text(str(error))
-            return response
-        response.success = True
-        return response
+    def _confirm(self, request: Confirm.Request) -> str:
+        gate, _ = self._there()
+        gate.confirm(request.motion, request.accept)
+        return ''
 
     def _beat(self, message: msg.Heartbeat) -> None:
         if self._gate is not None:
@@ -421,7 +414,7 @@ class ArmSide:
             if self._skills is None or message.episode_id != self._episode_id:
                 return
             try:
-                belief = conversions.belief_from_msg(message).belief
+                belief = messages.belief_from_msg(message)
             except Exception:
                 self._skills.expect(_NO_BELIEF)
                 raise
@@ -430,30 +423,30 @@ class ArmSide:
     # Messages.
 
     def _header(self) -> Any:
-        return conversions.header(self._node.get_clock().now().nanoseconds)
+        return MESSAGES.header(self._node.get_clock().now().nanoseconds)
 
     def _show_status(self, status: GateStatus) -> None:
         if self._closing.is_set():
             return
         self._status_pub.publish(msg.ArmStatus(
             header=self._header(), state=int(status.state), cause=status.cause,
-            message=conversions.text(status.message), moving=status.moving,
+            message=messages.text(status.message), moving=status.moving,
             dry_run=status.dry_run, ready=status.ready,
-            waiting_for=[conversions.text(what) for what in status.waiting_for],
-            pending=status.pending, pending_text=conversions.text(status.pending_text)))
+            waiting_for=[messages.text(what) for what in status.waiting_for],
+            pending=status.pending, pending_text=messages.text(status.pending_text)))
 
     def _report_to_msg(self, report: SkillReport) -> msg.SkillReport:
         return msg.SkillReport(
             header=self._header(), episode_id=self._episode_id,
-            action=conversions.action_to_msg(report.action), cause=report.cause,
-            message=conversions.text(report.message), phases=list(report.phases),
+            action=MESSAGES.action_to_msg(report.action), cause=report.cause,
+            message=messages.text(report.message), phases=list(report.phases),
             seconds=list(report.seconds), cpu_seconds=list(report.cpu_seconds))
 
     def _show_plan(self, plan: PlannedMotion) -> None:
         marker = self._marker('plan', Marker.LINE_STRIP, (0.1, 0.8, 0.2))
         marker.scale.x = 0.004
         marker.points = [_point(place) for place in plan.path_m]
-        marker.text = conversions.text(plan.what)
+        marker.text = messages.text(plan.what)
         self._marker_pub.publish(MarkerArray(markers=[self._box(), marker]))
 
     def _box(self) -> Marker:
@@ -476,8 +469,8 @@ class ArmSide:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tell what the gate refuses in the core's words."""
+def _in_core_words() -> Iterator[None]:
+    """Raise what the gate refuses as the core's errors."""
     try:
         yield
     except ArmStoppedError as error:

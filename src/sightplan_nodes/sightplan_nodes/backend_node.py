@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
+from sightplan.records import messages
 from sightplan.vlm.api import (
     Backend,
-    backend_needs_truth,
+    backend_class,
     backend_settings,
     make_backend,
     resolved_options,
 )
 from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
-from sightplan_nodes.work import Worker
+from sightplan_nodes.work import Worker, WorkerService
 
 _SPENDING_PERIOD_S = 0.5
 
@@ -74,7 +74,7 @@ class _Ledger:
                 return
             self._published = usage - self._before
             self._send(msg.Spending(out=self._out,
-                                       usage=conversions.usage_to_msg(self._published)))
+                                       usage=MESSAGES.usage_to_msg(self._published)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class BackendNode(LifecycleNode):
         self._truth_settings = declare_settings(self, TruthSettings)
         self.exit_code: int | None = None
         self._service_type, self._service_name = service, service_name
-        self._offered: list[Any] = []
+        self._offered: list[WorkerService] = []
         self._backend: Backend | None = None
         self._user: Any = None
         self._truth: RosTruth | None = None
@@ -176,6 +176,7 @@ class BackendNode(LifecycleNode):
     def close(self) -> None:
         """Forget waiting requests."""
         self._stopping = True
+        self._close_services()
         self._worker.close(timeout_s=1.0)
         self._heartbeats.close()
         self._forget()
@@ -206,13 +207,13 @@ class BackendNode(LifecycleNode):
             self._backend, self._user = backend, self.use(backend)
         except SightplanError as error:
             self.get_logger().fatal(
-                conversions.text(f'backend {name!r} cannot be used: {error}'))
+                messages.text(f'backend {name!r} cannot be used: {error}'))
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
-            self.get_logger().fatal(conversions.text(
+            self.get_logger().fatal(messages.text(
                 f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
             return TransitionCallbackReturn.FAILURE
-        model = conversions.text(backend.model)
+        model = messages.text(backend.model)
         self._show('model', model, 'Exact name of the model in use')
         self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._show('backend_settings', json.dumps(dataclasses.asdict(
@@ -226,7 +227,7 @@ class BackendNode(LifecycleNode):
         Raises:
             InputError: the world has none.
         """
-        if not backend_needs_truth(backend):
+        if not backend_class(backend).needs_truth:
             return None
         if not self._truth_settings.service:
             raise InputError(f'backend {backend!r} takes ground truth, which '
@@ -258,14 +259,11 @@ class BackendNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the service."""
-        group = ReentrantCallbackGroup()
-        offered: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+        offered: tuple[tuple[Any, str, Callable[..., None]], ...] = (
             (CarryOver, '~/carry_over', self._carry_over),
             (self._service_type, self._service_name, self._answer))
-        self._offered = [
-            self.create_service(kind, name, guarded(self, kind.Response, callback),
-                                callback_group=group)
-            for kind, name, callback in offered]
+        self._offered = [WorkerService(self, kind, name, self._worker, answer, self._limit_s)
+                         for kind, name, answer in offered]
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -286,45 +284,28 @@ class BackendNode(LifecycleNode):
 
     def _close_services(self) -> None:
         for service in self._offered:
-            self.destroy_service(service)
+            service.close()
         self._offered = []
 
     # The services.
 
-    async def _carry_over(self, request: CarryOver.Request,
-                          response: CarryOver.Response) -> CarryOver.Response:
-        spent = conversions.usage_from_msg(request.spent) or Usage()
-        try:
-            await self._worker.call(lambda: self._count_from(spent, request.out),
-                                    self.settings.timeout_s)
-        except Exception as error:
-            response = fill_error(response, error)
-            self.get_logger().error(response.error_msg)
-        return response
+    def _limit_s(self, request: Any) -> float:
+        """Wall-clock limit of a request [s]."""
+        return getattr(request, 'timeout_s', 0.0) or self.settings.timeout_s
 
-    def _count_from(self, spent: Usage, out: str) -> None:
-        """Let the model's limits count as if it had spent just that, in the worker's thread."""
+    def _carry_over(self, request: CarryOver.Request, response: CarryOver.Response,
+                    limit_s: float) -> None:
+        """Let the model's limits count as if it had spent just what the run has."""
         assert self._backend is not None, 'the service is there only while active'
         carry_over = getattr(self._backend, 'carry_over', None)
         if carry_over is not None:
+            spent = messages.usage_from_msg(request.spent) or Usage()
             # What this process has spent is in the model's own count, whatever it was for.
             priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
             carry_over(priced - (self._backend.usage or Usage()))
-            self._ledger.open(self._backend, out)
+            self._ledger.open(self._backend, request.out)
 
-    async def _answer(self, request: Any, response: Any) -> Any:
-        limit_s = request.timeout_s or self.settings.timeout_s
-        try:
-            await self._worker.call(lambda: self._job(request, response, limit_s), limit_s)
-        except Exception as error:
-            # A late answer may still be written into the old response; that one is not sent.
-            response = fill_error(type(response)(), error)
-            self.get_logger().error(response.error_msg)
-        self._ledger.publish()
-        return response
-
-    def _job(self, request: Any, response: Any, limit_s: float) -> None:
-        """Answer one request, in the worker's thread."""
+    def _answer(self, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user
         assert backend is not None, 'the service is there only while active'
         new = request.new_episode or request.episode_id != self._episode_id
@@ -332,8 +313,11 @@ class BackendNode(LifecycleNode):
             self._episode_id = request.episode_id
             user.start_episode(request.episode_id, request.split)
         before = backend.usage
-        self.work(user, request, response, limit_s)
-        response.usage = conversions.usage_to_msg(used_between(before, backend.usage))
+        try:
+            self.work(user, request, response, limit_s)
+        finally:
+            self._ledger.publish()
+        response.usage = MESSAGES.usage_to_msg(used_between(before, backend.usage))
 
     def _forget(self) -> None:
         self._ledger.close()

@@ -18,9 +18,11 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import Trigger
 
 from sightplan.model import InputError, param
+from sightplan.records import messages
 from sightplan.records.bag_reading import BagMessage, BagTopic, open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer
-from sightplan_nodes import conversions, qos
+from sightplan_nodes import qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 
@@ -66,14 +68,13 @@ class BagPlayer(Node):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Open the bag; see the class."""
         super().__init__(NAME, **node_arguments)
         self.exit_code: int | None = None
         settings = declare_settings(self, BagPlayerSettings)
         if not settings.bag:
             raise InputError(f'{NAME}: no bag is given; give one with bag:=FOLDER_OR_FILE')
         self._bag = open_bag(settings.bag)
-        self._told = 0
+        self._shown = 0
         wanted = _names(settings.topics)
         if settings.topics and not wanted:
             raise InputError(f'{NAME}: topics:={settings.topics!r} names no topic; there are '
@@ -113,7 +114,7 @@ class BagPlayer(Node):
                       f'{self._schedule.nothing}; there are the topics {self._topics_there()}')
         self.create_service(Trigger, '~/pause', self._serve(True))
         self.create_service(Trigger, '~/resume', self._serve(False))
-        self.get_logger().info(conversions.text(
+        self.get_logger().info(messages.text(
             f'plays {len(self._by_topic)} topics of {self._bag.path}'
             + (', paused' if settings.start_paused else '')))
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
@@ -162,7 +163,7 @@ class BagPlayer(Node):
             code = 0
         except Exception as error:
             if not self._closing:
-                self.get_logger().fatal(conversions.text(
+                self.get_logger().fatal(messages.text(
                     f'{type(error).__name__}: {error}; play ends'))
             code = 1
         self.exit_code = code
@@ -199,7 +200,7 @@ class BagPlayer(Node):
                         self._changed.wait(wait_s)
             if self._time is not None and now_s >= tick_s:
                 tick_s = now_s + self._tick_every_s
-                self._time.publish(Clock(clock=conversions.time_to_msg(time_ns)))
+                self._time.publish(Clock(clock=MESSAGES.time_to_msg(time_ns)))
             if message is not None:
                 self._publish(message)
                 count += 1
@@ -207,7 +208,7 @@ class BagPlayer(Node):
 
     def _publish(self, message: BagMessage) -> None:
         self._by_topic[message.topic].publish(message.data)
-        if len(self._bag.warnings) > self._told:
+        if len(self._bag.warnings) > self._shown:
             self._show_warnings()
 
     def _say_end(self, count: int) -> None:
@@ -222,12 +223,12 @@ class BagPlayer(Node):
 
     def _show_warnings(self) -> None:
         warnings = self._bag.warnings
-        for text in warnings[self._told:]:
+        for text in warnings[self._shown:]:
             self._say(text)
-        self._told = len(warnings)
+        self._shown = len(warnings)
 
     def _say(self, text: str) -> None:
-        self.get_logger().warning(conversions.text(text))
+        self.get_logger().warning(messages.text(text))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -8,20 +8,21 @@ first one that may not ``introduce`` makes sure that the server knows this proce
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.srv import GetParameterTypes
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
 from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
+from sightplan_nodes.beside import Beside, take_reply
+from sightplan_nodes.failures import raise_error
 
 _POLL_S = 0.05
 _AGAIN_S = 1.0
@@ -30,6 +31,8 @@ on [s]."""
 _NO_PARAMETERS_S = 2.0
 """A server without services for parameters is taken to know this process after this time [s]."""
 
+_TURN_S = 0.005
+"""A thread looks after this time whether another one got its reply [s]."""
 _EXECUTOR_S = 10.0  # for the executor to make or destroy a client
 
 
@@ -44,60 +47,29 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
     Returns:
         False when the time passed or the work was cancelled first.
     """
-    done = threading.Event()
+    done, end = threading.Event(), time.monotonic() + timeout_s
     future.add_done_callback(lambda _: done.set())
-    return _wait(done, time.monotonic() + timeout_s, cancelled) or bool(future.done())
-
-
-def _wait(done: threading.Event, end: float, cancelled: Callable[[], bool]) -> bool:
-    """Whether something was done before a time, and before all was cancelled."""
     while not done.wait(min(_POLL_S, max(0.0, end - time.monotonic()))):
         if time.monotonic() >= end or cancelled():
-            return False
+            return bool(future.done())
     return True
 
 
-def _ask_again(client: Client, request: Any, end: float,
-               cancelled: Callable[[], bool]) -> Any:
-    """The reply to a request that may come twice; None: there was none in time."""
-    done, futures, again_s = threading.Event(), [], _AGAIN_S
-    try:
-        while True:
-            future = client.call_async(request)
-            futures.append(future)
-            future.add_done_callback(lambda _: done.set())
-            if _wait(done, min(end, time.monotonic() + again_s), cancelled):
-                return next(future.result() for future in futures if future.done())
-            if time.monotonic() >= end or cancelled():
-                return None
-            again_s *= 2
-    finally:
-        for future in futures:
-            client.remove_pending_request(future)
-
-
-class ExecutorThread:
-    """Runs small pieces of work in the executor's thread, for other threads.
+def run_in_executor(node: Node, function: Callable[[], Any], timeout_s: float) -> Any:
+    """Do a small piece of work in a node's executor's thread, and return what it returns.
 
     rclpy's action client (unlike its service client) sends a request first and notes it down
     afterwards, without a lock: used from any other thread, it now and then takes the reply for a
     stranger's, and its future never comes true.
+
+    Raises:
+        InfrastructureError: the executor is not spinning (any more).
     """
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def run(self, function: Callable[[], Any], timeout_s: float) -> Any:
-        """What ``function`` returns.
-
-        Raises:
-            InfrastructureError: the executor is not spinning (any more).
-        """
-        executor = self._node.executor
-        task = None if executor is None else executor.create_task(function)
-        if task is None or not wait_for(task, timeout_s):
-            raise InfrastructureError(f'{self._node.get_name()} is not spinning')
-        return task.result()
+    executor = node.executor
+    task = None if executor is None else executor.create_task(function)
+    if task is None or not wait_for(task, timeout_s):
+        raise InfrastructureError(f'{node.get_name()} is not spinning')
+    return task.result()
 
 
 def introduce(node: Node, server: str, timeout_s: float,
@@ -119,27 +91,64 @@ def introduce(node: Node, server: str, timeout_s: float,
         False when the time passed or the work was cancelled first.
     """
     end = time.monotonic() + timeout_s
-    with _temporary_client(node, GetParameterTypes, f'{server}/get_parameter_types') as client:
-        gone = threading.Event()
-        while not client.service_is_ready():
+    asking = run_in_executor(node, lambda: _Client(
+        node, GetParameterTypes, f'{server}/get_parameter_types'), _EXECUTOR_S)
+    try:
+        while not asking.client.service_is_ready():
             if time.monotonic() > end - timeout_s + _NO_PARAMETERS_S:
                 return True
             if time.monotonic() >= end or cancelled():
                 return False
-            gone.wait(_POLL_S / 5)
-        return _ask_again(client, GetParameterTypes.Request(), end, cancelled) is not None
-
-
-@contextmanager
-def _temporary_client(node: Node, srv_type: Any, name: str) -> Iterator[Client]:
-    """A client that is made, and destroyed, by the executor's thread."""
-    executor = ExecutorThread(node)
-    client = executor.run(lambda: node.create_client(
-        srv_type, name, callback_group=ReentrantCallbackGroup()), _EXECUTOR_S)
-    try:
-        yield client
+            time.sleep(_POLL_S / 5)
+        return asking.ask(GetParameterTypes.Request(), end, cancelled, _AGAIN_S) is not None
     finally:
-        executor.run(lambda: node.destroy_client(client), _EXECUTOR_S)
+        run_in_executor(node, lambda: node.destroy_client(asking.client), _EXECUTOR_S)
+
+
+class _Client:
+    """A service client whose replies are taken by the threads that wait for them."""
+
+    def __init__(self, node: Node, srv_type: Any, name: str) -> None:
+        self._node, self._taking = node, threading.Lock()
+        self.client = node.create_client(srv_type, name, callback_group=Beside())
+
+    def ask(self, request: Any, end: float, cancelled: Callable[[], bool],
+            again_s: float = math.inf) -> Any:
+        """Send a request and wait for the reply.
+
+        Args:
+            request: the request.
+            end: until when to wait, by the monotonic clock [s].
+            cancelled: polled.
+            again_s: when to send it again [s]; then after twice as long, and so on.
+
+        Returns:
+            the reply; None: there was none in time.
+        """
+        futures: list[Future] = []
+        send = -math.inf
+        try:
+            while True:
+                if (now := time.monotonic()) >= send:
+                    futures.append(self.client.call_async(request))
+                    send, again_s = now + again_s, 2 * again_s
+                self._take(max(0.0, min(_POLL_S, end - now, send - now)))
+                for future in futures:
+                    if future.done():
+                        return future.result()
+                if time.monotonic() >= end or cancelled():
+                    return None
+        finally:
+            for future in futures:
+                self.client.remove_pending_request(future)
+
+    def _take(self, timeout_s: float) -> None:
+        """Wait for a reply to whichever thread."""
+        if self._taking.acquire(timeout=_TURN_S):  # another thread may get this one's reply
+            try:
+                take_reply(self._node, self.client, timeout_s)
+            finally:
+                self._taking.release()
 
 
 class _Caller:
@@ -189,6 +198,20 @@ class _Caller:
         if cancelled():
             raise CancelledError(f'cancelled while waiting for {self.server}')
 
+    def checked(self, *arguments: Any) -> Any:
+        """What a call with these arguments gives; raises the error that the reply carries.
+
+        Raises:
+            SightplanError: that of the reply, or of the call.
+        """
+        reply = self(*arguments)
+        raise_error(reply, self.server)
+        return reply
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Ask the server, and wait for the reply."""
+        raise NotImplementedError
+
     def _silent(self, timeout_s: float) -> DeadlineError:
         return DeadlineError(f'{self.server} did not answer {self._name} within {timeout_s:g} s; '
                              'it hangs or has died')
@@ -208,13 +231,12 @@ class ServiceCaller(_Caller):
             server: relative name of the node that serves it.
             repeatable: whether a request may come twice.
         """
-        self._client = node.create_client(
-            srv_type, name, callback_group=ReentrantCallbackGroup())
-        super().__init__(node, self._client.srv_name, server, 'service')
+        self._asking = _Client(node, srv_type, name)
+        super().__init__(node, self._asking.client.srv_name, server, 'service')
         self._repeatable = repeatable
 
     def _is_there(self) -> bool:
-        return bool(self._client.service_is_ready())
+        return bool(self._asking.client.service_is_ready())
 
     def __call__(self, request: Any, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> Any:
@@ -227,13 +249,10 @@ class ServiceCaller(_Caller):
         end = time.monotonic() + timeout_s
         if self._repeatable:
             self.wait_until_there(timeout_s, cancelled)
-            reply = _ask_again(self._client, request, end, cancelled)
         else:
             self._introduce(timeout_s, cancelled)
-            future = self._client.call_async(request)
-            wait_for(future, end - time.monotonic(), cancelled)
-            self._client.remove_pending_request(future)
-            reply = future.result()
+        reply = self._asking.ask(request, end, cancelled,
+                                 _AGAIN_S if self._repeatable else math.inf)
         if reply is None:
             self._check(cancelled)
             raise self._silent(timeout_s)
@@ -246,7 +265,6 @@ class ActionCaller(_Caller):
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
         super().__init__(node, name, server, 'action')
-        self._executor = ExecutorThread(node)
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
@@ -274,8 +292,8 @@ class ActionCaller(_Caller):
         """
         self._introduce(accept_timeout_s, cancelled)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
-        sending = self._executor.run(lambda: self._client.send_goal_async(goal, listener),
-                                     accept_timeout_s)
+        sending = run_in_executor(
+            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s)
         if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
             self._check(cancelled)
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
@@ -283,10 +301,10 @@ class ActionCaller(_Caller):
         handle = sending.result()
         if not handle.accepted:
             raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
-        result = self._executor.run(handle.get_result_async, accept_timeout_s)
+        result = run_in_executor(self._node, handle.get_result_async, accept_timeout_s)
         if not wait_for(result, timeout_s, cancelled):
             asked = cancelled()
-            self._executor.run(handle.cancel_goal_async, cancel_timeout_s)
+            run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')

@@ -54,7 +54,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
-from sightplan.records import RunStore
+from sightplan.records import RunStore, messages
 from sightplan.runs import (
     EpisodePlan,
     Line,
@@ -62,11 +62,12 @@ from sightplan.runs import (
     default_out,
     identity,
     session,
+    suite_reference,
     walk,
 )
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
 from sightplan_nodes.agent import check_truth
 from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
@@ -224,7 +225,7 @@ class ExperimentNode(Node):
             self._say(f'{type(error).__name__}: {error}')
         except Exception as error:
             self.get_logger().fatal(
-                conversions.text(f'unexpected {type(error).__name__}: {error}'))
+                messages.text(f'unexpected {type(error).__name__}: {error}'))
         self.exit_code = code
         if self.executor is not None:
             self.executor.wake()
@@ -253,9 +254,9 @@ class ExperimentNode(Node):
         result = RunExperiment.Result()
         goal = handle.request
         settings = dataclasses.replace(
-            self._run_settings, domain=goal.domain, split=goal.split, problems=goal.problems_dir,
-            domain_file=goal.domain_file, method=goal.method, episodes=goal.episodes,
-            seed=goal.seed, max_actions=goal.max_actions,
+            self._run_settings, suite=goal.suite, domain=goal.domain, split=goal.split,
+            problems=goal.problems_dir, domain_file=goal.domain_file, method=goal.method,
+            episodes=goal.episodes, seed=goal.seed, max_actions=goal.max_actions,
             failure_probability=goal.failure_probability,
             stop_at_goal=goal.stop_at_goal or 'suite', privileged=goal.privileged or 'suite')
         try:
@@ -297,22 +298,23 @@ class ExperimentNode(Node):
         settings.check()
         out = settings.out or default_out(settings)
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
+        if settings.suite:  # the recorder reads it, too
+            settings = dataclasses.replace(settings, suite=suite_reference(settings.suite))
         plan = EpisodePlan(settings)
         for spec in plan.items:
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
-        reply = self._start_run(StartRun.Request(
+        reply = self._start_run.checked(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
             identity_json=json.dumps(
                 identity(settings, plan.suite, plan.domain, plan.pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
-        raise_error(reply, names.METRICS_RECORDER)
         for node in models:
-            raise_error(self._carry_over[node](
+            self._carry_over[node].checked(
                 CarryOver.Request(out=reply.out, spent=reply.spent),
-                self._settings.call_timeout_s, self._cancelled), node)
+                self._settings.call_timeout_s, self._cancelled)
         folder = Path(reply.out)
         progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
         broken: SightplanError | None = None
@@ -344,9 +346,8 @@ class ExperimentNode(Node):
         if self._stop.is_set():
             return Outcome({}, broken)  # the recorder, which is stopped too, writes the summary
         try:
-            reply = self._finish_run(FinishRun.Request(notes_json=json.dumps(notes)),
-                                     self._settings.call_timeout_s)
-            raise_error(reply, names.METRICS_RECORDER)
+            reply = self._finish_run.checked(FinishRun.Request(notes_json=json.dumps(notes)),
+                                             self._settings.call_timeout_s)
         except SightplanError as error:
             return Outcome({}, broken or error)
         return Outcome(json.loads(reply.summary_json), broken)
@@ -417,7 +418,7 @@ class ExperimentNode(Node):
         """
         problem = spec.problem
         request = LoadProblem.Request(
-            episode_id=spec.episode_id, domain=problem.domain, problem=problem.name,
+            episode_id=spec.id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
             privileged=spec.privileged.value)
@@ -431,7 +432,7 @@ class ExperimentNode(Node):
         with contextlib.suppress(queue.Empty):
             while True:
                 self._results.get_nowait()  # of earlier attempts at episodes of the same name
-        goal = conversions.fill_spec(
+        goal = messages.fill_spec(
             RunEpisode.Goal(), spec, domain.write_problem(problem.for_agent()))
         result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
         error: SightplanError | None = None
@@ -447,7 +448,7 @@ class ExperimentNode(Node):
             if not result.stop_reason:  # it did not start, so that nothing will be committed
                 raise
             error = caught
-        line = self._await_result(spec.episode_id)
+        line = self._await_result(spec.id)
         return (line if line['stop'] != 'cancelled' else None), error
 
     def _is_rearmed(self, said: str) -> bool:
@@ -459,17 +460,17 @@ class ExperimentNode(Node):
         Raises:
             CancelledError: cancelled meanwhile.
         """
-        told, sure_s = False, time.monotonic() + _STATUS_COMES_S
+        asked, sure_s = False, time.monotonic() + _STATUS_COMES_S
         topic = names.arm_status(self._world)
         for _ in _ticks(self._settings.startup_timeout_s, self._cancelled):
             arm = self._arm
             stopped = arm is not None and arm.state == msg.ArmStatus.STOPPED
-            if not stopped and (told or time.monotonic() > sure_s):
-                return told and arm is not None  # else it is not the arm's gate that refuses
-            if told and not self.count_publishers(topic):
+            if not stopped and (asked or time.monotonic() > sure_s):
+                return asked and arm is not None  # else it is not the arm's gate that refuses
+            if asked and not self.count_publishers(topic):
                 return False
-            if not told and stopped:
-                told = True
+            if not asked and stopped:
+                asked = True
                 self._say(f'{said}. Waiting up to {self._settings.startup_timeout_s:g} s for a '
                           f'person to re-arm it: {self._how_to_rearm()}')
             time.sleep(0.1)
@@ -585,7 +586,7 @@ class _FeedbackProgress:
     def __init__(self, handle: ServerGoalHandle) -> None:
         self._handle = handle
         self._feedback = RunExperiment.Feedback()
-        self._pace = _Pace()
+        self._began, self._done = time.monotonic(), 0
 
     def started(self, out: Path, done: Sequence[Any], total: int, skipped: Sequence[str]) -> None:
         self._feedback.done, self._feedback.total = len(done), total
@@ -593,21 +594,11 @@ class _FeedbackProgress:
 
     def item(self, line: Any) -> None:
         feedback = self._feedback
-        feedback.done += 1
+        feedback.done, self._done = feedback.done + 1, self._done + 1
         feedback.episode_id = line['id']
-        feedback.eta_s = self._pace.eta_s(feedback.total - feedback.done)
+        pace_s = (time.monotonic() - self._began) / self._done
+        feedback.eta_s = pace_s * (feedback.total - feedback.done)
         self._handle.publish_feedback(feedback)
-
-
-class _Pace:
-    """Seconds per episode so far."""
-
-    def __init__(self) -> None:
-        self._began, self._done = time.monotonic(), 0
-
-    def eta_s(self, left: int) -> float:
-        self._done += 1
-        return (time.monotonic() - self._began) / self._done * left
 
 
 def main(args: Sequence[str] | None = None) -> None:

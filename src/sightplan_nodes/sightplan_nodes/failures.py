@@ -15,7 +15,7 @@ from rclpy.serialization import serialize_message
 
 from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
-from sightplan_nodes.conversions import text
+from sightplan.records.messages import text
 
 NO_ERROR = 0
 
@@ -38,12 +38,16 @@ def fill_error(reply: Any, error: BaseException) -> Any:
             type named, because the method is not to blame for it. Its text may be anybody's, a
             server's for example.
     """
-    if isinstance(error, SightplanError):
-        reply.error_code, reply.error_msg = error.code, text(str(error))
-    else:
-        reply.error_code = InfrastructureError.code
-        reply.error_msg = text(f'{type(error).__name__}: {error}')
+    kind = type(error) if isinstance(error, SightplanError) else InfrastructureError
+    reply.error_code = kind.code
+    reply.error_msg = error_text(error)
     return reply
+
+
+def error_text(error: BaseException) -> str:
+    """What to say of an exception; of one that is not expected also its type."""
+    return text(str(error) if isinstance(error, SightplanError)
+                else f'{type(error).__name__}: {error}')
 
 
 def guarded(node: Node, reply_type: type,

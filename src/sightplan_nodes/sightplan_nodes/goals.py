@@ -16,7 +16,6 @@ class OneGoal:
     """
 
     def __init__(self) -> None:
-        """No goal yet."""
         self.handle: ServerGoalHandle | None = None
 
     def accept(self, goal: object) -> GoalResponse:

@@ -11,6 +11,7 @@ from sightplan_interfaces.srv import Ground
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import param
+from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend
 from sightplan_nodes import conversions, names
@@ -39,7 +40,6 @@ class GrounderNode(BackendNode):
     settings: GrounderSettings
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Declare the parameters; see the class."""
         super().__init__(names.GROUNDER, GrounderSettings, Ground, '~/ground', **node_arguments)
 
     def check_backend(self, name: str) -> None:
@@ -64,11 +64,11 @@ class GrounderNode(BackendNode):
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
         observation = self.observations.read(request)
-        questions = [conversions.question_from_msg(question) for question in request.questions]
+        questions = conversions.questions_from_request(request)
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
         conversions.fill_answers(response, answers)
-        response.model, response.image_id = conversions.text(user.model), observation.image_id
+        response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 
 

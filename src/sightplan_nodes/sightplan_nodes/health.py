@@ -138,10 +138,10 @@ class _Examiner:
             return False
         return _LIFECYCLE in offered.get(f'{full_name}/get_state', ())
 
-    def _until(self, check: Callable[[], bool], complaint: str) -> None:
+    def _until(self, check: Callable[[], bool], reason: str) -> None:
         while not check():
             if time.monotonic() >= self._deadline:
-                raise InfrastructureError(complaint)
+                raise InfrastructureError(reason)
             self._executor.spin_once(timeout_sec=0.02)
 
     def _call(self, service: Any, name: str, full_name: str) -> Any:

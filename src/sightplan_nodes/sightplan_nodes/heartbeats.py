@@ -15,17 +15,13 @@ RATE_HZ = 100.0
 """So often that an arm which holds when nothing came for 75 ms bears several lost ones."""
 
 
-def _none() -> Sequence[str]:
-    return ()
-
-
 class Heartbeats:
     """Publishes a node's heartbeats from a thread of their own: they come however busy it is.
 
     They stop when the process dies, is stopped, or its interpreter hangs.
     """
 
-    def __init__(self, node: Node, needs: Callable[[], Sequence[str]] = _none,
+    def __init__(self, node: Node, needs: Callable[[], Sequence[str]] = tuple,
                  rate_hz: float = RATE_HZ) -> None:
         """Begin.
 

@@ -33,21 +33,21 @@ def default_latch_file(robot_file: Path, namespace: str) -> Path:
 class Latch:
     """Keeps a file as long as a gate is stopped.
 
-    Thread-safe. What goes wrong with the file while the arm is looked after is told and changes
-    nothing: the gate itself stays stopped.
+    Thread-safe. What goes wrong with the file while the arm is looked after is reported and
+    changes nothing: the gate itself stays stopped.
     """
 
-    def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, report: Callable[[str], None]) -> None:
         """Make the folder.
 
         Args:
             path: of the file.
-            tell: is told what goes wrong later.
+            report: is given what goes wrong later.
 
         Raises:
             InputError: no file can be written there.
         """
-        self.path, self._tell = path, tell
+        self.path, self._report = path, report
         self._lock = threading.Lock()
         self._gate: Gate | None = None
         self._kept = False
@@ -93,7 +93,7 @@ class Latch:
                 else:
                     self.path.unlink(missing_ok=True)
             except OSError as error:
-                self._tell(f'the arm {"was stopped" if stopped else "was re-armed"}, but that '
+                self._report(f'the arm {"was stopped" if stopped else "was re-armed"}, but that '
                            f'cannot be kept in {self.path}: {error}')
                 return
             self._kept = stopped

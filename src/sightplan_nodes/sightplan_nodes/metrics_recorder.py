@@ -26,26 +26,26 @@ from sightplan.model import (
     EpisodeStarted,
     InfrastructureError,
     InputError,
-    SightplanError,
     Stepped,
     StopReason,
     Usage,
     param,
 )
-from sightplan.records import RunStore, topics
+from sightplan.records import RunStore, messages, topics
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.records.truth import NotedTruth, TruthReply
 from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
 from sightplan_nodes.calls import introduce
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.spin import main as run_main
-from sightplan_nodes.work import Worker
+from sightplan_nodes.work import Worker, WorkerService
 
 JUDGED, ALL, NONE = 'judged', 'all', 'none'
 
@@ -80,10 +80,10 @@ class Ring:
         self._arrived = threading.Condition()
         self._messages: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
 
-    def add(self, data: bytes, received_ns: int) -> None:
-        """Keep a message."""
+    def add(self, data: bytes) -> None:
+        """Keep a message that has just come."""
         with self._arrived:
-            self._messages[raw_stamp_ns(data)] = (data, received_ns)
+            self._messages[raw_stamp_ns(data)] = (data, time.time_ns())
             while len(self._messages) > self._size:
                 self._messages.popitem(last=False)
             self._arrived.notify_all()
@@ -99,6 +99,27 @@ class Ring:
                     return None
                 self._arrived.wait(left)
             return self._messages[stamp_ns]
+
+
+def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], None],
+                        take: Callable[[Arrival], None]) -> None:
+    """Subscribe to all that the agent publishes about its episodes.
+
+    Args:
+        node: the subscriber.
+        submit: has a worker do something.
+        take: is given each message, by that worker.
+    """
+    def taker(topic: str, kind: type) -> Callable[[bytes], None]:
+        def arrived(data: bytes) -> None:
+            received_ns = time.time_ns()
+            submit(lambda: take(
+                Arrival(topic, deserialize_message(data, kind), data, received_ns)))
+        return arrived
+    for topic, name in topics.EVENTS.items():
+        kind = getattr(msg, name.rpartition('/')[2])
+        node.create_subscription(kind, topic, taker(topic, kind), qos.EVENTS, raw=True,
+                                 callback_group=ReentrantCallbackGroup())
 
 
 class _Spending:
@@ -122,7 +143,7 @@ class _Spending:
 
     def take(self, node: str, message: msg.Spending) -> None:
         """Note what a node tells of this run; of others it is not noted."""
-        usage = conversions.usage_from_msg(message.usage)
+        usage = messages.usage_from_msg(message.usage)
         if message.out != str(self._store.folder) or usage is None:
             return
         self._nodes[node] = usage
@@ -146,13 +167,13 @@ class EpisodeRecording:
             InfrastructureError: the bag cannot be written.
         """
         message = started.message
-        _, problem = conversions.read_problem(message)
-        self.spec = conversions.spec_from_msg(message, problem)
-        self.folder = folder / fresh_name(folder, self.spec.episode_id)
+        _, problem = messages.read_problem(message)
+        self.spec = messages.spec_from_msg(message, problem)
+        self.folder = folder / fresh_name(folder, self.spec.id)
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
         self._scorer = episode_scorer(self._truth, suite)
         self._events = EventReader()
-        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.episode_id})
+        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.id})
         self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
                                                   topics.bag_qos(name))
                         for name in topics.RECORDED}
@@ -165,7 +186,7 @@ class EpisodeRecording:
     @property
     def episode_id(self) -> str:
         """Of this episode."""
-        return self.spec.episode_id
+        return self.spec.id
 
     def take(self, arrival: Arrival) -> None:
         """Record and score the next message."""
@@ -201,9 +222,9 @@ class EpisodeRecording:
     def cut_short(self, message: str) -> None:
         """Record and score as an error of the machinery: the end never came."""
         event = EpisodeEnded(StopReason.ERROR, message)
-        end = conversions.ended_to_msg(event, self.spec, self._next)
+        end = MESSAGES.ended_to_msg(event, self.spec, self._next)
         self._bag.write(self._topics[names.AGENT_EPISODE], time.time_ns(), serialize_message(end))
-        self._scorer.record(conversions.ended_from_msg(end))
+        self._scorer.record(messages.ended_from_msg(end))
 
     def close(self) -> dict[str, Any]:
         """Close the bag; returns the line of results."""
@@ -216,7 +237,7 @@ class EpisodeRecording:
         self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
 
     def _write_truth(self, told: TruthReply) -> None:
-        message = conversions.truth_to_msg(told, self.episode_id)
+        message = MESSAGES.truth_to_msg(told, self.episode_id)
         self._bag.write(self._topics[names.TRUTH], time.time_ns(), serialize_message(message))
 
 
@@ -239,7 +260,6 @@ class MetricsRecorder(Node):
     exit_code: int | None = None
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Subscribe; see the class."""
         super().__init__(names.METRICS_RECORDER, **node_arguments)
         self._settings = declare_settings(self, MetricsRecorderSettings)
         self._types = {topic: message_types().get(name)
@@ -264,16 +284,11 @@ class MetricsRecorder(Node):
         self._gap_since: float | None = None
 
         group = ReentrantCallbackGroup()
-        self.create_service(StartRun, '~/start_run',
-                            guarded(self, StartRun.Response, self._start_run),
-                            callback_group=group)
-        self.create_service(FinishRun, '~/finish_run',
-                            guarded(self, FinishRun.Response, self._finish_run),
-                            callback_group=group)
-        for topic, name in topics.EVENTS.items():
-            kind = getattr(msg, name.rpartition('/')[2])
-            self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
-                                     raw=True, callback_group=group)
+        self._served = [WorkerService(self, kind, name, self._worker, answer)
+                          for kind, name, answer in (
+                              (StartRun, '~/start_run', self._start_run),
+                              (FinishRun, '~/finish_run', self._finish_run))]
+        subscribe_to_events(self, self._submit, self._take_event)
         for node, topic in names.SPENDING.items():
             self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
                                      callback_group=group)
@@ -282,7 +297,7 @@ class MetricsRecorder(Node):
             self._cameras = {topic: self.create_subscription(
                 Image, topic, self._image_taker(topic), qos.SENSOR, raw=True,
                 callback_group=group) for topic in self._images}
-            self.create_subscription(CameraInfo, names.CAMERA_INFO, self._take_info, qos.SENSOR,
+            self.create_subscription(CameraInfo, names.CAMERA_INFO, self._infos.add, qos.SENSOR,
                                      raw=True, callback_group=group)
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
 
@@ -290,6 +305,8 @@ class MetricsRecorder(Node):
         """Commit what is under way as cut short, and close the run."""
         self._closing = True
         self._submit(self._close_all)
+        for service in self._served:
+            service.close()
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().error('recording did not end in time')
 
@@ -300,13 +317,6 @@ class MetricsRecorder(Node):
 
     # Callbacks, in the executor's thread.
 
-    def _event_taker(self, topic: str, kind: type) -> Callable[[bytes], None]:
-        def take(data: bytes) -> None:
-            received_ns = time.time_ns()
-            self._submit(lambda: self._take_event(
-                Arrival(topic, deserialize_message(data, kind), data, received_ns)))
-        return take
-
     def _spending_taker(self, node: str) -> Callable[[msg.Spending], None]:
         def note(message: msg.Spending) -> None:
             if self._spending is not None:
@@ -315,51 +325,25 @@ class MetricsRecorder(Node):
 
     def _image_taker(self, topic: str) -> Callable[[bytes], None]:
         def take(data: bytes) -> None:
-            self._images[topic].add(data, time.time_ns())
+            self._images[topic].add(data)
             if self._settings.image_policy == ALL:
                 stamp_ns = raw_stamp_ns(data)
                 self._submit(lambda: self._record_image(topic, stamp_ns))
         return take
 
-    def _take_info(self, data: bytes) -> None:
-        self._infos.add(data, time.time_ns())
-
-    async def _start_run(self, request: StartRun.Request,
-                         response: StartRun.Response) -> StartRun.Response:
-        try:
-            store, done = await self._worker.call(lambda: self._open_run(request))
-        except Exception as error:
-            return fill_error(response, error)
-        response.out, response.committed = str(store.folder), sorted(done)
-        assert self._spending is not None
-        response.spent = conversions.usage_to_msg(self._spending.total)
-        return response
-
-    async def _finish_run(self, request: FinishRun.Request,
-                          response: FinishRun.Response) -> FinishRun.Response:
-        try:
-            out, summary = await self._worker.call(lambda: self._close_run(request))
-        except Exception as error:
-            return fill_error(response, error)
-        response.out, response.summary_json = out, json.dumps(summary)
-        return response
-
     def _submit(self, job: Callable[[], None]) -> None:
         def guarded() -> None:
             try:
                 job()
-            except SightplanError as error:
-                self.get_logger().fatal(conversions.text(f'cannot record: {error}'))
-                self.exit_code = 1
             except Exception as error:
-                self.get_logger().fatal(
-                    conversions.text(f'cannot record: {type(error).__name__}: {error}'))
+                self.get_logger().fatal(f'cannot record: {error_text(error)}')
                 self.exit_code = 1
         self._worker.submit(guarded)
 
     # The run, in the worker's thread.
 
-    def _open_run(self, request: StartRun.Request) -> tuple[RunStore, set[str]]:
+    def _start_run(self, request: StartRun.Request, response: StartRun.Response,
+                   limit_s: float) -> None:
         if self._current is not None:
             raise InputError(f'episode {self._current.episode_id} is under way')
         if self._store is not None:
@@ -371,8 +355,11 @@ class MetricsRecorder(Node):
             raise InputError(f'identity or session of the run is not JSON: {error}') from error
         if 'graph' in session:  # which has a world, whose first picture shall not be missed
             self._wait_for_camera()
-        return self._open(request.out or self._settings.out, identity, session, request.resume,
-                          request.retry_errors)
+        store, done = self._open(request.out or self._settings.out, identity, session,
+                                 request.resume, request.retry_errors)
+        response.out, response.committed = str(store.folder), sorted(done)
+        assert self._spending is not None
+        response.spent = MESSAGES.usage_to_msg(self._spending.total)
 
     def _wait_for_camera(self) -> None:
         """Give camera and recorder time to find each other.
@@ -401,7 +388,8 @@ class MetricsRecorder(Node):
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
 
-    def _close_run(self, request: FinishRun.Request) -> tuple[str, dict[str, Any]]:
+    def _finish_run(self, request: FinishRun.Request, response: FinishRun.Response,
+                    limit_s: float) -> None:
         if self._store is None:
             raise InputError('no run is open')
         store, self._store = self._store, None
@@ -409,7 +397,7 @@ class MetricsRecorder(Node):
             summary = self._summarise(store, json.loads(request.notes_json or '{}'))
         finally:
             store.close()
-        return str(store.folder), summary
+        response.out, response.summary_json = str(store.folder), json.dumps(summary)
 
     def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
         assert self._spending is not None
@@ -453,7 +441,7 @@ class MetricsRecorder(Node):
         recording = self._current
         assert recording is not None
         if isinstance(arrival.message, msg.Observation) and self._settings.image_policy != NONE:
-            stamp_ns = conversions.time_from_msg(arrival.message.header.stamp)
+            stamp_ns = messages.time_from_msg(arrival.message.header.stamp)
             for topic in self._images if arrival.message.labelled else (names.CAMERA_IMAGE,):
                 self._record_image(topic, stamp_ns, self._settings.image_timeout_s)
         recording.take(arrival)
@@ -483,7 +471,7 @@ class MetricsRecorder(Node):
 
     def _cut_short(self, message: str) -> None:
         assert self._current is not None
-        self.get_logger().error(conversions.text(f'{self._current.episode_id}: {message}'))
+        self.get_logger().error(messages.text(f'{self._current.episode_id}: {message}'))
         self._reorder_buffer.finish(self._current.episode_id)
         self._current.cut_short(message)
         self._commit(keep=True)

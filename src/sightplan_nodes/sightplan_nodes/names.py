@@ -5,33 +5,20 @@ with a node's name is what other nodes call its private name (``sim_bridge/reset
 of the node ``sim_bridge``).
 """
 
-from sightplan.records.topics import (
-    AGENT,
-    AGENT_ANSWERS,
-    AGENT_BELIEF,
-    AGENT_EPISODE,
-    AGENT_OBSERVATION,
-    AGENT_PLAN,
-    AGENT_PROPOSAL,
-    AGENT_STEP,
-    CAMERA_IMAGE,
-    CAMERA_INFO,
-    CAMERA_LABELLED,
-    METRICS_RECORDER,
-    TRUTH,
-)
-
-__all__ = [  # what is recorded is named in the core, which reads and writes bags without ROS
-    'AGENT', 'AGENT_ANSWERS', 'AGENT_BELIEF', 'AGENT_EPISODE', 'AGENT_OBSERVATION', 'AGENT_PLAN',
-    'AGENT_PROPOSAL', 'AGENT_STEP', 'ARM', 'ARM_BRIDGE', 'AUTO', 'CAMERA_DEPTH', 'CAMERA_IMAGE',
-    'CAMERA_INFO', 'CAMERA_LABELLED', 'CLOCK', 'EPISODE_RESULT', 'EXECUTE_SKILL', 'EXPERIMENT',
-    'FINISH_RUN', 'GET_STATE', 'GROUND', 'GROUNDER', 'HARDWARE', 'HEARTBEAT', 'JOINT_STATES',
-    'METRICS_RECORDER', 'ONLY_SIMULATED', 'PLAN', 'PROPOSE_PLAN', 'REAL', 'RUN_EPISODE',
-    'PROVIDE_FACTS', 'SIMULATED', 'SIM_BRIDGE', 'SKILL_REPORT', 'SPENDING', 'START_RUN',
-    'SYMBOLIC', 'SYMBOLIC_PLANNER', 'TRUTH', 'VLM_PLANNER', 'WORLDS', 'arm_interface',
-    'arm_status', 'confirm', 'driver', 'get_view', 'load_problem', 'markers', 'rearm', 'reset',
-    'setup_service', 'stop', 'truth_service',
-]
+# What is recorded is named in the core, which reads and writes bags without ROS.
+from sightplan.records.topics import AGENT as AGENT
+from sightplan.records.topics import AGENT_ANSWERS as AGENT_ANSWERS
+from sightplan.records.topics import AGENT_BELIEF as AGENT_BELIEF
+from sightplan.records.topics import AGENT_EPISODE as AGENT_EPISODE
+from sightplan.records.topics import AGENT_OBSERVATION as AGENT_OBSERVATION
+from sightplan.records.topics import AGENT_PLAN as AGENT_PLAN
+from sightplan.records.topics import AGENT_PROPOSAL as AGENT_PROPOSAL
+from sightplan.records.topics import AGENT_STEP as AGENT_STEP
+from sightplan.records.topics import CAMERA_IMAGE as CAMERA_IMAGE
+from sightplan.records.topics import CAMERA_INFO as CAMERA_INFO
+from sightplan.records.topics import CAMERA_LABELLED as CAMERA_LABELLED
+from sightplan.records.topics import METRICS_RECORDER as METRICS_RECORDER
+from sightplan.records.topics import TRUTH as TRUTH
 
 CAMERA_DEPTH = 'camera/depth/image_raw'
 CLOCK = '/clock'

@@ -138,7 +138,7 @@ class OperatorConsole(Node):
         self._stop_sent: tuple[float, Future] | None = None
         self._stop_warned = False
         self._waiting: list[tuple[float, str, Any, Future]] = []
-        self._watched_since, self._present, self._crowd_told = clock(), False, False
+        self._watched_since, self._present, self._crowd_shown = clock(), False, False
 
         self._topic = names.arm_status(self._world)
         self.create_subscription(ArmStatus, self._topic, self._take, qos.LATCHED)
@@ -346,9 +346,9 @@ class OperatorConsole(Node):
         elif not arms and self._now() - self._watched_since > _DISCOVERY_S:
             self._watched_since = float('inf')
             self._say(self._nobody())
-        if arms > 1 and not self._crowd_told:
+        if arms > 1 and not self._crowd_shown:
             self._is_crowded('y and r')
-        self._crowd_told = arms > 1
+        self._crowd_shown = arms > 1
 
     def _is_crowded(self, keys: str) -> bool:
         """Whether several arms have the same name; then says that these keys do nothing."""

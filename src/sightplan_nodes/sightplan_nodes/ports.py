@@ -6,7 +6,6 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,11 +53,11 @@ from sightplan.model import (
     VisualTask,
     param,
 )
-from sightplan.records import topics
+from sightplan.records import messages, topics
 from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.calls import ActionCaller, ExecutorThread, ServiceCaller, never
-from sightplan_nodes.failures import raise_error
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, never, run_in_executor
+from sightplan_nodes.conversions import MESSAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class Camera:
 
     def __init__(self, node: Node, world: str = names.SIM_BRIDGE) -> None:
         """Subscribe to the raw image, which the node ``world`` publishes."""
-        self._node, self._executor = node, ExecutorThread(node)
+        self._node = node
         self._arrived = threading.Condition()
         self._world = world
         self._subscription: Subscription | None = None
@@ -101,7 +100,7 @@ class Camera:
             InfrastructureError: the node is not spinning; the topic is the one before.
         """
         if topic != self.topic:
-            self._executor.run(lambda: self._subscribe(topic), timeout_s)
+            run_in_executor(self._node, lambda: self._subscribe(topic), timeout_s)
 
     def _subscribe(self, topic: str) -> None:
         def take(data: bytes) -> None:
@@ -142,7 +141,7 @@ class Camera:
                         'or has died')
                 self._arrived.wait(min(left, 0.1))
             data = self._data
-        return conversions.observation_from_msg(deserialize_message(data, Image))
+        return messages.observation_from_msg(deserialize_message(data, Image))
 
 
 class RosWorld:
@@ -152,7 +151,7 @@ class RosWorld:
                  cancelled: Callable[[], bool] = never, world: str = names.SIM_BRIDGE) -> None:
         """Create the clients of the node ``world``."""
         self._camera = Camera(node, world)
-        self._deadlines, self._cancelled, self._world = deadlines, cancelled, world
+        self._deadlines, self._cancelled = deadlines, cancelled
         self._reset = ServiceCaller(node, ResetWorld, names.reset(world), world)
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, world)
         self._get_view = ServiceCaller(node, GetView, names.get_view(world), world,
@@ -179,10 +178,9 @@ class RosWorld:
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
-        reply = self._reset(ResetWorld.Request(episode_id=spec.episode_id),
-                            self._deadlines.reset_s, self._cancelled)
-        raise_error(reply, self._world)
-        self._not_before_ns = conversions.time_from_msg(reply.stamp)
+        reply = self._reset.checked(ResetWorld.Request(episode_id=spec.id),
+                                    self._deadlines.reset_s, self._cancelled)
+        self._not_before_ns = messages.time_from_msg(reply.stamp)
         self._has_view = reply.has_view
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
                            self._deadlines.observe_s)
@@ -196,29 +194,48 @@ class RosWorld:
         seen = self._camera.newest(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
         if not self._has_view:
             return seen
-        reply = self._get_view(GetView.Request(stamp=conversions.time_to_msg(seen.stamp_ns)),
-                               self._deadlines.observe_s, self._cancelled)
-        raise_error(reply, self._world)
-        return conversions.with_view(seen, reply.view)
+        reply = self._get_view.checked(GetView.Request(stamp=MESSAGES.time_to_msg(seen.stamp_ns)),
+                                       self._deadlines.observe_s, self._cancelled)
+        return messages.with_view(seen, reply.view)
 
     def execute(self, action: Action) -> Feedback:
         """Carry out an action; contract in the port."""
-        result = self._skill(ExecuteSkill.Goal(action=conversions.action_to_msg(action)),
-                             self._deadlines.act_s, self._cancelled)
-        raise_error(result, self._world)
+        result = self._skill.checked(ExecuteSkill.Goal(action=MESSAGES.action_to_msg(action)),
+                                     self._deadlines.act_s, self._cancelled)
         if result.status == 0:
             raise CancelledError(f'{action} was cancelled before it began')
-        self._not_before_ns = conversions.time_from_msg(result.stamp)
+        self._not_before_ns = messages.time_from_msg(result.stamp)
         return conversions.feedback_from_result(result)
 
 
-class _ModelClient:
+class _Client:
+    """A port over one service."""
+
+    def __init__(self, node: Node, srv_type: type, name: str, cancelled: Callable[[], bool],
+                 repeatable: bool = False) -> None:
+        """Create the client of a service, whose name begins with that of its node."""
+        self._service = ServiceCaller(node, srv_type, name, name.rpartition('/')[0], repeatable)
+        self._cancelled = cancelled
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the service (a model's appears when its node is active).
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        self._service.wait_until_there(timeout_s, self._cancelled)
+
+    def _call(self, request: Any, timeout_s: float) -> Any:
+        return self._service.checked(request, timeout_s, self._cancelled)
+
+
+class _ModelClient(_Client):
     """A client of a node that has a model: which one, what it cost, and for which episode."""
 
-    def __init__(self, node: Node, srv_type: type, name: str, server: str,
+    def __init__(self, node: Node, srv_type: type, name: str, limit_s: float,
                  cancelled: Callable[[], bool]) -> None:
-        self._service = ServiceCaller(node, srv_type, name, server)
-        self._cancelled = cancelled
+        super().__init__(node, srv_type, name, cancelled)
+        self._limit_s = limit_s
         self._model = ''
         self._usage: Usage | None = None
         self._episode_id = self._split = ''
@@ -237,20 +254,12 @@ class _ModelClient:
         """What all calls so far cost; None where nobody counts."""
         return self._usage
 
-    def wait_until_there(self, timeout_s: float) -> None:
-        """Wait until the node is active (its service appears then).
-
-        Raises:
-            DeadlineError: it is not there in time.
-        """
-        self._service.wait_until_there(timeout_s, self._cancelled)
-
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Name the episode in the requests to come."""
         self._episode_id, self._split, self._new_episode = episode_id, split, True
         self.capped = None
 
-    def _ask(self, request: Any, observation: Observation, limit_s: float) -> Any:
+    def _ask(self, request: Any, observation: Observation, timeout_s: float | None) -> Any:
         """Send a request about an image, and the image itself unless it was sent before.
 
         Raises:
@@ -261,33 +270,24 @@ class _ModelClient:
         conversions.fill_observation(request, observation, with_image=not sent)
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
-        request.timeout_s = limit_s
+        request.timeout_s = self._limit_s if timeout_s is None else timeout_s
         try:
-            reply = self._send(request, limit_s)
+            reply = self._send(request)
         except UnknownImageError:  # by another process than the one that it was sent to
             conversions.fill_observation(request, observation)
-            reply = self._send(request, limit_s)
+            reply = self._send(request)
         self._sent_image_id = observation.image_id
-        spent = conversions.usage_from_msg(reply.usage)
+        spent = messages.usage_from_msg(reply.usage)
         if spent is not None:
             self._usage = (self._usage or Usage()) + spent
         return reply
 
-    def _send(self, request: Any, limit_s: float) -> Any:
-        # The node keeps the limit itself; its reply, which says more, shall come first.
-        reply = self._service(request, limit_s + 2.0, self._cancelled)
-        try:
-            raise_error(reply, self._service.server)
+    def _send(self, request: Any) -> Any:
+        try:  # the node keeps the limit itself; its reply, which says more, shall come first
+            return self._call(request, request.timeout_s + 2.0)
         except SpendingCapError as error:
             self.capped = error
             raise
-        return reply
-
-
-@functools.lru_cache(4096)
-def _question_to_msg(question: Question) -> msg.Question:
-    """A question as a message; the same ones come with every observation of an episode."""
-    return conversions.question_to_msg(question)
 
 
 class RosGrounder(_ModelClient):
@@ -295,19 +295,15 @@ class RosGrounder(_ModelClient):
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
-        super().__init__(node, Ground, names.GROUND, names.GROUNDER, cancelled)
-        self._deadlines = deadlines
+        super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,
                prompt: GroundingPrompt | None = None) -> list[Answer]:
         """Answer all questions about one image; contract in the port."""
-        request = Ground.Request(
-            questions=[_question_to_msg(question) for question in questions],
-            prompt=conversions.prompt_to_msg(prompt or BARE))
-        reply = self._ask(request, observation,
-                          self._deadlines.ground_s if timeout_s is None else timeout_s)
+        request = conversions.fill_questions(
+            Ground.Request(prompt=conversions.prompt_to_msg(prompt or BARE)), questions)
+        reply = self._ask(request, observation, timeout_s)
         self._model = reply.model
         return conversions.answers_from_response(reply, questions)
 
@@ -317,9 +313,7 @@ class RosVisualPlanner(_ModelClient):
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
-        super().__init__(node, ProposePlan, names.PROPOSE_PLAN, names.VLM_PLANNER, cancelled)
-        self._deadlines = deadlines
+        super().__init__(node, ProposePlan, names.PROPOSE_PLAN, deadlines.propose_s, cancelled)
         self.domain: Domain | None = None
 
     def propose(self, observation: Observation, task: VisualTask,
@@ -328,38 +322,25 @@ class RosVisualPlanner(_ModelClient):
         assert self.domain is not None, "the episode's domain must be set first"
         request = conversions.fill_visual_task(
             ProposePlan.Request(), task, self.domain.write_problem(task.problem.for_agent()))
-        reply = self._ask(request, observation,
-                          self._deadlines.propose_s if timeout_s is None else timeout_s)
-        proposal = conversions.proposal_from_msg(reply.proposal)
+        reply = self._ask(request, observation, timeout_s)
+        proposal = messages.proposal_from_msg(reply.proposal)
         self._model = proposal.model
         return proposal
 
 
-class RosPlanner:
+class RosPlanner(_Client):
     """The port SymbolicPlanner over the node symbolic_planner."""
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
-        self._deadlines, self._cancelled = deadlines, cancelled
-        self._plan = ServiceCaller(node, Plan, names.PLAN, names.SYMBOLIC_PLANNER)
-
-    def wait_until_there(self, timeout_s: float) -> None:
-        """Wait for the planner's node.
-
-        Raises:
-            DeadlineError: it is not there in time.
-        """
-        self._plan.wait_until_there(timeout_s, self._cancelled)
+        super().__init__(node, Plan, names.PLAN, cancelled)
+        self._more_s = deadlines.plan_s
 
     def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
         """Search for a plan; contract in the port."""
-        reply = self._plan(
-            Plan.Request(domain_pddl=task.domain_pddl, problem_pddl=task.problem_pddl,
-                         search=task.search, timeout_s=timeout_s),
-            timeout_s + self._deadlines.plan_s, self._cancelled)
-        raise_error(reply, names.SYMBOLIC_PLANNER)
-        return conversions.planning_result(reply)
+        request = Plan.Request(domain_pddl=task.domain_pddl, problem_pddl=task.problem_pddl,
+                               search=task.search, timeout_s=timeout_s)
+        return messages.from_msg(PlanningResult, self._call(request, timeout_s + self._more_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,15 +359,13 @@ class TruthSettings:
         return names.truth_service(self.world, self.hardware, self.truth)
 
 
-class RosTruth:
+class RosTruth(_Client):
     """The port TruthSource over a simulator: for the oracle, noisy_oracle and metrics only."""
 
     def __init__(self, node: Node, timeout_s: float, cancelled: Callable[[], bool] = never,
                  service: str = names.GET_STATE) -> None:
-        """Create the client of a service, whose name begins with that of its node."""
-        self._timeout_s, self._cancelled = timeout_s, cancelled
-        self._server = service.rpartition('/')[0]
-        self._get_state = ServiceCaller(node, GetState, service, self._server, repeatable=True)
+        super().__init__(node, GetState, service, cancelled, repeatable=True)
+        self._timeout_s = timeout_s
         self._episode_id = ''
         self._outcome_stamp_ns = 0
 
@@ -404,41 +383,38 @@ class RosTruth:
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a world time; contract in the port."""
-        return conversions.state_from_msg(self._read(stamp_ns or 0).state)
+        return messages.state_from_msg(self._read(stamp_ns or 0).state)
 
     def last_outcome(self) -> str:
         """What really became of the last action; contract in the port."""
         return str(self._read(self._outcome_stamp_ns).last_outcome)
 
     def _read(self, stamp_ns: int) -> GetState.Response:
-        reply = self._get_state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)),
-                                self._timeout_s, self._cancelled)
-        raise_error(reply, self._server)
+        reply: GetState.Response = self._call(
+            GetState.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), self._timeout_s)
         self._episode_id = reply.episode_id
         return reply
 
 
-class RosPrivileged:
+class RosPrivileged(_Client):
     """The port PrivilegedSource over sim_bridge, which answers what the episode grants."""
 
     def __init__(self, node: Node, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> None:
-        """Create the client."""
-        self._timeout_s, self._cancelled = timeout_s, cancelled
-        self._provide = ServiceCaller(node, ProvideFacts, names.PROVIDE_FACTS, names.SIM_BRIDGE,
-                                      repeatable=True)
+        super().__init__(node, ProvideFacts, names.PROVIDE_FACTS, cancelled, repeatable=True)
+        self._timeout_s = timeout_s
 
-    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+    def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Facts about what is out of view; contract in the port."""
-        reply = self._provide(
-            ProvideFacts.Request(stamp=conversions.time_to_msg(observation.stamp_ns)),
-            self._timeout_s, self._cancelled)
-        raise_error(reply, names.SIM_BRIDGE)
-        return conversions.facts_from_msg(reply.privileged_facts)
+        request = ProvideFacts.Request(stamp=MESSAGES.time_to_msg(observation.stamp_ns))
+        return messages.facts_from_msg(self._call(request, self._timeout_s).privileged_facts)
 
 
 class RosRecorder:
-    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on."""
+    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on.
+
+    The domain of an episode must be set in ``messages`` before it starts.
+    """
 
     def __init__(self, node: Node, labelled: Callable[[], bool] = never) -> None:
         """Create the publishers of a node (the agent).
@@ -448,20 +424,11 @@ class RosRecorder:
             labelled: whether observations show pictures with labels, which have a topic of
                 their own.
         """
-        self.messages = EpisodeMessages(conversions.MESSAGES, labelled)
+        self.messages = EpisodeMessages(MESSAGES, labelled)
         self.publishers = {
             topic: node.create_publisher(getattr(msg, name.rpartition('/')[2]),
                                          f'~/{topic.rpartition("/")[2]}', qos.EVENTS)
             for topic, name in topics.EVENTS.items()}
-
-    @property
-    def domain(self) -> Domain | None:
-        """The domain of the next episode; must be set before it starts."""
-        return self.messages.domain
-
-    @domain.setter
-    def domain(self, domain: Domain) -> None:
-        self.messages.domain = domain
 
     def record(self, event: EpisodeEvent) -> None:
         """Publish one event."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +22,12 @@ from sightplan.model import (
     SightplanError,
     param,
 )
-from sightplan.records import topics
+from sightplan.records import messages
 from sightplan.records.messages import EventReader
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.report.rerun_log import TARGETS, RerunLog
-from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.metrics_recorder import Ring
+from sightplan_nodes import names, qos
+from sightplan_nodes.metrics_recorder import Ring, subscribe_to_events
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
@@ -56,7 +55,6 @@ class RerunViewer(Node):
     exit_code: int | None = None
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Open the viewer or the file, and subscribe; see the class."""
         super().__init__('rerun_viewer', **node_arguments)
         self._settings = declare_settings(self, RerunViewerSettings)
         if not self._settings.target:
@@ -68,12 +66,9 @@ class RerunViewer(Node):
         self._reader = EventReader()
         self._worker = Worker(self, 'rerun_viewer')
         group = ReentrantCallbackGroup()
-        for topic, name in topics.EVENTS.items():
-            kind = getattr(msg, name.rpartition('/')[2])
-            self.create_subscription(kind, topic, self._event_taker(topic, kind), qos.EVENTS,
-                                     raw=True, callback_group=group)
+        subscribe_to_events(self, self._worker.submit, self._take)
         for topic, ring in self._images.items():
-            self.create_subscription(Image, topic, self._image_taker(ring), qos.SENSOR, raw=True,
+            self.create_subscription(Image, topic, ring.add, qos.SENSOR, raw=True,
                                      callback_group=group)
 
     def close(self) -> None:
@@ -82,18 +77,6 @@ class RerunViewer(Node):
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().warning('the recording could not be finished in time')
 
-    # Callbacks, in the executor's thread.
-
-    def _event_taker(self, topic: str, kind: type) -> Callable[[bytes], None]:
-        def take(data: bytes) -> None:
-            arrival = Arrival(topic, deserialize_message(data, kind), data, time.time_ns())
-            self._worker.submit(lambda: self._take(arrival))
-        return take
-
-    @staticmethod
-    def _image_taker(ring: Ring) -> Callable[[bytes], None]:
-        return lambda data: ring.add(data, time.time_ns())
-
     # In the worker's thread.
 
     def _take(self, arrival: Arrival) -> None:
@@ -101,14 +84,14 @@ class RerunViewer(Node):
             for ready in self._reorder_buffer.add(arrival):
                 self._log.record(self._event(ready))
         except SightplanError as error:
-            self.get_logger().error(conversions.text(f'cannot be shown: {error}'))
+            self.get_logger().error(messages.text(f'cannot be shown: {error}'))
 
     def _event(self, arrival: Arrival) -> EpisodeEvent:
         message = arrival.message
         if arrival.starts:
             self._reader = EventReader()
-            _, problem = conversions.read_problem(message)
-            return EpisodeStarted(conversions.spec_from_msg(message, problem))
+            _, problem = messages.read_problem(message)
+            return EpisodeStarted(messages.spec_from_msg(message, problem))
         event = self._reader.event(arrival.topic, message)
         if isinstance(event, Observed):
             return Observed(self._seen(message, event.observation))
@@ -120,7 +103,7 @@ class RerunViewer(Node):
         found = self._images[topic].find(seen.stamp_ns, self._settings.image_timeout_s)
         if found is None:
             return seen
-        image = conversions.image_from_msg(deserialize_message(found[0], Image))
+        image = messages.image_from_msg(deserialize_message(found[0], Image))
         return dataclasses.replace(seen, image=image)
 
 

@@ -29,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from sightplan.model import DeadlineError, InputError, WorldError
+from sightplan.records import messages
 from sightplan.records.messages import raw_stamp_ns
 from sightplan_arm.camera_files import checked_distortion
 from sightplan_arm.config import CameraConfig, RobotConfig
@@ -122,16 +123,19 @@ class RosArm:
                                  callback_group=group)
         self._trajectories: _Channel
         if choose(arm.interface, 'arm', TOPIC) == ACTION:
-            self._trajectories = _TrajectoryAction(
-                node, names.driver(arm.trajectory_action, hardware),
+            self._trajectories = _Action(
+                node, 'FollowJointTrajectory', names.driver(arm.trajectory_action, hardware),
+                lambda goal, message, force_n: setattr(goal, 'trajectory', message),
                 lambda message: self.on_trouble(message))
         else:
             self._trajectories = _Topic(node, names.driver(arm.trajectory_topic, hardware))
         self._fingers: _Channel
         if choose(gripper.interface, 'gripper', ACTION) == ACTION:
-            self._fingers = _GripperAction(
-                node, names.driver(gripper.action, hardware),
-                lambda message: node.get_logger().warning(conversions.text(message)))
+            self._fingers = _Action(
+                node, 'GripperCommand', names.driver(gripper.action, hardware), _fill_grip,
+                lambda message: node.get_logger().warning(messages.text(message)),
+                # Fingers that close on a thing stall, which is no trouble.
+                reached=lambda result: bool(result.stalled))
         else:
             self._fingers = _Topic(node, names.driver(gripper.trajectory_topic, hardware))
 
@@ -231,7 +235,7 @@ class RosArm:
 
         One whose stamp is not new says nothing: who repeats himself does not measure any more.
         """
-        came, stamp_s = time.monotonic(), _seconds(message.header.stamp)
+        came, stamp_s = time.monotonic(), messages.time_from_msg(message.header.stamp) / 1e9
         stamp_s = stamp_s or came
         with self._lock:
             for k, name in enumerate(message.name[:len(message.position)]):
@@ -299,26 +303,30 @@ class _Topic:
 
 
 class _Action:
-    """A controller's action: what all kinds of goals have in common.
+    """A controller's action.
 
     A new goal takes the place of the one before. Goals are sent in the executor's thread (see
-    ExecutorThread), so that sending does not wait.
+    run_in_executor), so that sending does not wait.
+
+    Args:
+        node: the client's.
+        kind: type of the action, in control_msgs.
+        name: of the action.
+        fill: writes a trajectory and a force into a goal.
+        trouble: is told what went wrong with the newest goal.
+        reached: whether a result is as good as success, whatever its status.
     """
 
-    def __init__(self, node: Node, kind: str, name: str, trouble: Callable[[str], None]) -> None:
+    def __init__(self, node: Node, kind: str, name: str,
+                 fill: Callable[[Any, JointTrajectoryMsg, float], None],
+                 trouble: Callable[[str], None],
+                 reached: Callable[[Any], bool] = lambda result: False) -> None:
         self._node, self._name, self._trouble = node, name, trouble
+        self._fill, self._reached = fill, reached
         self._type = getattr(importlib.import_module('control_msgs.action'), kind)
         self._client = ActionClient(node, self._type, name,
                                     callback_group=ReentrantCallbackGroup())
         self._newest = 0
-
-    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
-        """The goal that stands for a trajectory."""
-        raise NotImplementedError
-
-    def reached(self, result: Any) -> bool:
-        """Whether a result is as good as success, whatever its status."""
-        return False
 
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
         if not self._client.server_is_ready():
@@ -327,7 +335,8 @@ class _Action:
         executor = self._node.executor
         if executor is None:
             raise WorldError(f'{self._node.get_name()} is not spinning')
-        goal = self.goal(message, force_n)
+        goal = self._type.Goal()
+        self._fill(goal, message, force_n)
         self._newest += 1
         number = self._newest
         executor.create_task(lambda: self._begin(goal, number))
@@ -359,37 +368,17 @@ class _Action:
 
     def _done(self, future: Any, number: int) -> None:
         reply = self._result(future, number)
-        if reply is None or self.reached(reply.result):
+        if reply is None or self._reached(reply.result):
             return
         if number == self._newest and reply.status != GoalStatus.STATUS_SUCCEEDED:
             said = getattr(reply.result, 'error_string', '') or 'it does not say why'
             self._trouble(f'the controller gave up a goal of {self._name}: {said}')
 
 
-class _TrajectoryAction(_Action):
-    """FollowJointTrajectory."""
-
-    def __init__(self, node: Node, name: str, trouble: Callable[[str], None]) -> None:
-        super().__init__(node, 'FollowJointTrajectory', name, trouble)
-
-    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
-        return self._type.Goal(trajectory=message)
-
-
-class _GripperAction(_Action):
-    """GripperCommand; fingers that close on a thing stall, which is no trouble."""
-
-    def __init__(self, node: Node, name: str, trouble: Callable[[str], None]) -> None:
-        super().__init__(node, 'GripperCommand', name, trouble)
-
-    def goal(self, message: JointTrajectoryMsg, force_n: float) -> Any:
-        goal = self._type.Goal()
-        goal.command.position = message.points[0].positions[0]
-        goal.command.max_effort = force_n
-        return goal
-
-    def reached(self, result: Any) -> bool:
-        return bool(result.stalled)
+def _fill_grip(goal: Any, message: JointTrajectoryMsg, force_n: float) -> None:
+    """Write the end of a gripper's trajectory into a goal of GripperCommand."""
+    goal.command.position = message.points[0].positions[0]
+    goal.command.max_effort = force_n
 
 
 def _offered(node: Node) -> str:
@@ -562,7 +551,7 @@ class RosCamera:
 
     def _decode(self, parts: tuple[int, bytes, list[bytes], bytes]) -> Rgbd:
         stamp_ns, image, infos, depth = parts
-        rgb = conversions.image_from_msg(deserialize_message(image, Image))
+        rgb = messages.image_from_msg(deserialize_message(image, Image))
         calibration = self._calibration(infos, rgb.shape[1], rgb.shape[0])
         depth_m = conversions.depth_from_msg(deserialize_message(depth, Image),
                                              self._config.depth_scale_m)
@@ -585,10 +574,6 @@ def _stamped(data: bytes, stamp_ns: int) -> bytes:
     return data[:4] + stamp + data[12:]
 
 
-def _seconds(stamp: Any) -> float:
-    return float(stamp.sec + stamp.nanosec * 1e-9)
-
-
 def _duration(seconds: float) -> Duration:
-    whole, part = divmod(round(float(seconds) * 1e9), 10**9)
-    return Duration(sec=int(whole), nanosec=int(part))
+    whole, part = divmod(round(1e9 * float(seconds)), 10**9)
+    return Duration(sec=whole, nanosec=part)

@@ -6,7 +6,7 @@ import bisect
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
@@ -31,10 +31,12 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.records import messages
 from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -104,16 +106,6 @@ class Moment:
     facts: Mapping[Atom, bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """What the world shows, and what is true in it, after a reset or action."""
-
-    observation: Observation
-    state: State
-    outcome: str
-    facts: Mapping[Atom, bool] | None
-
-
 class _Episode:
     """The episode that the world shows, and what it grants to the agent."""
 
@@ -124,8 +116,8 @@ class _Episode:
         self._facts = (PrivilegedFacts(world, spec, domain.worth_asking(spec.problem))
                        if granted else None)
 
-    def scene(self, outcome: str = '') -> _Scene:
-        """The world now.
+    def scene(self, outcome: str = '') -> tuple[Observation, Moment]:
+        """What the world shows now, and what is true in it; not stamped yet.
 
         Raises:
             WorldError: the world does not show itself, or otherwise than it says.
@@ -136,8 +128,11 @@ class _Episode:
         if seen.unlabelled is not None and not _labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
-        facts = self._facts.told(seen) if self._facts is not None and granted else None
-        return _Scene(seen, self.world.state(), outcome, facts)
+        facts = self._facts.provide(seen) if self._facts is not None and granted else None
+        return seen, Moment(
+            0, self.spec.id, self.world.state(), outcome,
+            Observation(visible_objects=seen.visible_objects, text=seen.text),
+            self.spec.privileged, facts)
 
 
 def _uncalibrated(shape: tuple[int, ...], frame_id: str) -> CameraInfo:
@@ -285,7 +280,7 @@ class SimBridge(WorldNode):
     # The callbacks, in the executor's thread.
 
     def _tick(self) -> None:
-        self._clock_pub.publish(Clock(clock=conversions.time_to_msg(self.now_ns())))
+        self._clock_pub.publish(Clock(clock=MESSAGES.time_to_msg(self.now_ns())))
 
     def _repeat(self) -> None:
         if self._frame is not None and not self._driven:
@@ -309,7 +304,7 @@ class SimBridge(WorldNode):
         """A callback for requests about the world at a ``stamp``; ``fill`` says what of it."""
         def answer(request: Any, response: Any) -> Any:
             try:
-                moment = self._history.at(conversions.time_from_msg(request.stamp), self.now_ns())
+                moment = self._history.at(messages.time_from_msg(request.stamp), self.now_ns())
                 fill(moment, response)
             except WorldError as error:
                 return fill_error(response, error)
@@ -317,24 +312,20 @@ class SimBridge(WorldNode):
             return response
         return answer
 
-    def _show(self, episode: _Episode, scene: _Scene) -> int:
+    def _show(self, world: SimWorld, seen: Observation, moment: Moment) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
-        seen, spec = scene.observation, episode.spec
         assert seen.image is not None
         stamp_ns = self.now_ns()
-        self._history.append(Moment(
-            stamp_ns, spec.episode_id, scene.state, scene.outcome,
-            Observation(visible_objects=seen.visible_objects, text=seen.text),
-            spec.privileged, scene.facts))
-        camera_info = getattr(episode.world, 'camera_info', None)
-        info = (conversions.camera_info_to_msg(camera_info()) if camera_info is not None
+        self._history.append(replace(moment, stamp_ns=stamp_ns))
+        camera_info = getattr(world, 'camera_info', None)
+        info = (MESSAGES.camera_info_to_msg(camera_info()) if camera_info is not None
                 else _uncalibrated(seen.image.shape, seen.frame_id))
         frame_id = info.header.frame_id
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         self._frame = _Frame(
-            info, conversions.image_to_msg(raw, stamp_ns, frame_id),
-            conversions.image_to_msg(seen.image, stamp_ns, frame_id)
-            if _labels(episode.world) else None,
+            info, MESSAGES.image_to_msg(raw, stamp_ns, frame_id),
+            MESSAGES.image_to_msg(seen.image, stamp_ns, frame_id)
+            if _labels(world) else None,
             None if seen.depth_m is None
             else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id))
         self._publish(stamp_ns)
@@ -343,7 +334,7 @@ class SimBridge(WorldNode):
     def _publish(self, stamp_ns: int) -> None:
         frame = self._frame
         assert frame is not None
-        frame.info.header = conversions.header(stamp_ns, frame.info.header.frame_id)
+        frame.info.header = MESSAGES.header(stamp_ns, frame.info.header.frame_id)
         self.info_pub.publish(frame.info)
         for publisher, image in ((self.image_pub, frame.raw),
                                  (self.labelled_pub, frame.labelled),
@@ -363,7 +354,7 @@ class SimBridge(WorldNode):
             return self._world(domain)
         except Exception as error:
             self.get_logger().error(
-                conversions.text(f'the world of {domain!r} cannot be made: {error}'))
+                messages.text(f'the world of {domain!r} cannot be made: {error}'))
             if self._side is not None and isinstance(error, InputError):
                 self.exit_code = 2
             return None
@@ -388,9 +379,8 @@ class SimBridge(WorldNode):
         if self._hardware is not None:
             raise InputError(f'the arm is in the world of {next(iter(self._worlds))}; start '
                              f'another {names.SIM_BRIDGE} for {domain}')
-        hardware = world.hardware
         world.gate, world.skills = self._side.attach(
-            domain, hardware.arm, hardware.camera, hardware.camera.image_age_s)
+            domain, world.arm, world.camera, world.camera.image_age_s)
         self._hardware = SimulatedHardware(
             self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
         if self._settings.driven:
@@ -400,26 +390,26 @@ class SimBridge(WorldNode):
         """Note what was true at a time, if it has changed."""
         episode = self._episode
         if episode is not None:
-            self._history.note(Moment(stamp_ns, episode.spec.episode_id, state, ''))
+            self._history.note(Moment(stamp_ns, episode.spec.id, state, ''))
 
     def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Reset the world to a problem; contract in the base class."""
-        domain, read = conversions.read_problem(problem)
+        domain, read = messages.read_problem(problem)
         spec = EpisodeSpec(problem.episode_id, read, '', seed=problem.seed,
                            failure_probability=problem.failure_probability,
-                           privileged=conversions.privileged_from_msg(problem.privileged))
+                           privileged=messages.privileged_from_msg(problem.privileged))
         world = self._world(problem.domain)
         if self._driven:
             return self._set_up(world, spec, domain)
         if self._side is None:
             world.reset(spec)
         else:
-            self._side.reset(spec.episode_id, lambda: world.reset(spec))
+            self._side.reset(spec.id, lambda: world.reset(spec))
         episode = self._episode = _Episode(world, spec, domain)
         scene = episode.scene()
 
         def show() -> None:
-            self._show(episode, scene)
+            self._show(world, *scene)
         return show
 
     def _set_up(self, world: SimWorld, spec: EpisodeSpec, domain: Domain) -> Callable[[], None]:
@@ -429,7 +419,7 @@ class SimBridge(WorldNode):
         world.reset(spec)
         self._episode = _Episode(world, spec, domain)
         stamp_ns = self.now_ns()
-        self._history.append(Moment(stamp_ns, spec.episode_id, world.state(), ''))
+        self._history.append(Moment(stamp_ns, spec.id, world.state(), ''))
         self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
         return lambda: None
 
@@ -442,7 +432,7 @@ class SimBridge(WorldNode):
             stamp_ns = self.now_ns()
             if not self._driven:
                 self._publish(stamp_ns)
-            response.stamp = conversions.time_to_msg(stamp_ns)
+            response.stamp = MESSAGES.time_to_msg(stamp_ns)
             response.labelled = _labels(episode.world)
             seen = self._history.at(0, stamp_ns).seen
             response.has_view = seen.visible_objects is not None or bool(seen.text)
@@ -464,7 +454,7 @@ class SimBridge(WorldNode):
                     else self._side.execute(action, episode.world.execute))
         episode.moved = episode.moved or feedback.status is FeedbackStatus.EXECUTED
         scene = episode.scene(episode.world.last_outcome())
-        return lambda: (feedback, self._show(episode, scene))
+        return lambda: (feedback, self._show(episode.world, *scene))
 
 
 _NOT_OPTIONS = {
@@ -494,13 +484,13 @@ def _refuse_settings_of_arms(node: WorldNode) -> None:
 
 
 def _fill_state(moment: Moment, response: GetState.Response) -> None:
-    response.state = conversions.state_to_msg(moment.state)
+    response.state = MESSAGES.state_to_msg(moment.state)
     response.last_outcome = moment.outcome
-    response.stamp = conversions.time_to_msg(moment.stamp_ns)
+    response.stamp = MESSAGES.time_to_msg(moment.stamp_ns)
 
 
 def _fill_view(moment: Moment, response: GetView.Response) -> None:
-    response.view = conversions.view_to_msg(moment.seen)
+    response.view = MESSAGES.view_to_msg(moment.seen)
 
 
 def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:
@@ -511,7 +501,7 @@ def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:
             f'episode {moment.episode_id!r} grants no facts about what is out of view'
             f'{" after its first action" if late else ""} '
             f'(privileged: {moment.privileged.value})')
-    response.privileged_facts = conversions.facts_to_msg(moment.facts)
+    response.privileged_facts = MESSAGES.facts_to_msg(moment.facts)
 
 
 def main(args: Sequence[str] | None = None) -> None:

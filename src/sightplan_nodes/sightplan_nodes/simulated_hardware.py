@@ -11,8 +11,10 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from sightplan.model import State, WorldError
+from sightplan.records import messages
 from sightplan_arm.hardware import JointTrajectory
 from sightplan_nodes import conversions, qos
+from sightplan_nodes.conversions import MESSAGES
 
 if TYPE_CHECKING:
     from sightplan_nodes.arm_side import ArmSide
@@ -84,7 +86,7 @@ class SimulatedHardware:
         self._node.get_logger().info('the arm is commanded from outside now')
         self._side.detach()
         self._world.skills = _NoSkills()
-        self._world.hardware.arm.run()
+        self._world.arm.run()
         self._threads.append(threading.Thread(target=self._film, name='live pictures',
                                               daemon=True))
         self._threads[-1].start()
@@ -102,8 +104,9 @@ class SimulatedHardware:
             points = message.points
             speeds = [[point.velocities[k] for k in order] for point in points
                       if len(point.velocities) == len(joints)]
-            self._world.hardware.command(JointTrajectory(
-                np.array([_seconds(point.time_from_start) for point in points]),
+            self._world.arm.command(JointTrajectory(
+                np.array([messages.time_from_msg(point.time_from_start) / 1e9
+                          for point in points]),
                 np.array([[point.positions[k] for k in order] for point in points]),
                 np.array(speeds if len(speeds) == len(points) else [])))
         except (WorldError, IndexError) as error:
@@ -116,12 +119,12 @@ class SimulatedHardware:
             where = float(np.mean([message.points[-1].positions[k] for k in order]))
             part = ((where - gripper.joint_at_closed)
                     / (gripper.joint_at_open - gripper.joint_at_closed))
-            self._world.hardware.grip(part * gripper.open_m, gripper.force_n)
+            self._world.arm.grip(part * gripper.open_m, gripper.force_n)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[1], error)
 
     def _refuse(self, topic: str, error: Exception) -> None:
-        self._node.get_logger().error(conversions.text(
+        self._node.get_logger().error(messages.text(
             f'a trajectory on {topic} is not followed: {error}'))
 
     # In threads of their own: a driver is late for nothing that the node does besides.
@@ -129,13 +132,13 @@ class SimulatedHardware:
     def _measure(self) -> None:
         while not self._closing.wait(1.0 / JOINTS_HZ):
             try:
-                self._side.publish_joints(self._world.hardware.state())
+                self._side.publish_joints(self._world.arm.state())
             except WorldError:  # the simulator was closed
                 return
 
     def _film(self) -> None:
         world, node = self._world, self._node
-        frame_id = conversions.camera_info_to_msg(world.camera_info()).header.frame_id
+        frame_id = MESSAGES.camera_info_to_msg(world.camera_info()).header.frame_id
         with world.camera_process() as live:
             sensor = threading.Thread(target=self._send, args=(live,), name='sensor', daemon=True)
             sensor.start()
@@ -144,19 +147,19 @@ class SimulatedHardware:
                 began, now_ns, picture = time.monotonic(), self._now_ns(), None
                 try:
                     self._look_back(now_ns, world.state())
-                    if live.request(world.hardware.poses(), world.hardware.camera.decor):
+                    if live.request(world.arm.poses(), world.camera.decor):
                         stamp_ns = now_ns
                     picture = live.wait(1.0)
                 except WorldError as error:  # between two episodes, or not drawn
-                    node.get_logger().debug(conversions.text(str(error)))
+                    node.get_logger().debug(messages.text(str(error)))
                 if picture is not None:
-                    info = conversions.camera_info_to_msg(world.camera_info())
-                    info.header = conversions.header(stamp_ns, frame_id)
+                    info = MESSAGES.camera_info_to_msg(world.camera_info())
+                    info.header = MESSAGES.header(stamp_ns, frame_id)
                     if node.depth_pub.get_subscription_count():
                         node.depth_pub.publish(conversions.depth_to_msg(
                             picture.depth_m, stamp_ns, frame_id))
                     self._picture = (
-                        conversions.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
+                        MESSAGES.image_to_msg(picture.rgb, stamp_ns, frame_id), info)
                     with self._drawn:
                         self._stamp_ns = stamp_ns
                         self._drawn.notify_all()
@@ -192,7 +195,3 @@ def _order(message: JointTrajectoryMsg, joints: list[str]) -> list[int]:
         raise WorldError(f'it has {len(message.points)} points of joints '
                          f'{", ".join(given) or "without names"}; there are {", ".join(joints)}')
     return [given.index(name) for name in joints]
-
-
-def _seconds(duration: Any) -> float:
-    return float(duration.sec + duration.nanosec * 1e-9)

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
 
 import rclpy
 from rclpy.action import ActionClient, ActionServer
@@ -26,7 +25,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sightplan.model import SightplanError
-from sightplan_nodes.conversions import text
+from sightplan.records.messages import text
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
@@ -40,20 +39,6 @@ SWITCH_S = 0.0005
 Python's own 5 ms at each turn would be most of what it costs."""
 
 
-class Closing(Protocol):
-    """What a node class may offer beyond rclpy's Node."""
-
-    exit_code: int | None
-    """The node stops by itself with this exit code as soon as it is not None."""
-
-    stop_signal: int
-    """Set before ``close``: SIGINT (somebody wants to stop), SIGTERM (the graph is going down,
-    or its launcher is gone), or 0."""
-
-    def close(self) -> None:
-        """Called once before the ROS context goes down, in a thread; the executor still spins."""
-
-
 class _Stop:
     """A stop request by signal."""
 
@@ -61,7 +46,6 @@ class _Stop:
         self.requested = False
         self.number = 0
         self.spinning = False
-        self.wake: Callable[[], None] = lambda: None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if not self.requested:
@@ -111,8 +95,11 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
     """Run one node until it is stopped or stops by itself.
 
     Args:
-        make_node: the node's class; it may have an attribute ``exit_code`` and a method
-            ``close`` (see Closing).
+        make_node: the node's class. With an attribute ``exit_code`` it stops by itself as soon
+            as that is not None. A method ``close`` is called once before the ROS context goes
+            down, in a thread, while the executor still spins; the attribute ``stop_signal`` is
+            then SIGINT (somebody wants to stop), SIGTERM (the graph is going down, or its
+            launcher is gone), or 0.
         args: command line without the program's name; None for the process's own.
 
     Returns:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sightplan_interfaces.srv import Plan
 
 from sightplan.model import PlanningTask, SymbolicPlanner, param
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
-from sightplan_nodes import conversions, names
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes import names
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
-from sightplan_nodes.work import Worker
+from sightplan_nodes.work import Worker, WorkerService
 
 _GRACE_S = 5.0  # for the planner to report its own timeout
 
@@ -55,28 +54,22 @@ class SymbolicPlannerNode(Node):
         self._planner = make_planner(declare_settings(self, PlannerSettings))
         self._worker = Worker(self, names.SYMBOLIC_PLANNER)
         self._heartbeats = Heartbeats(self)
-        self.create_service(Plan, '~/plan', guarded(self, Plan.Response, self._plan),
-                            callback_group=ReentrantCallbackGroup())
+        self._service = WorkerService(
+            self, Plan, '~/plan', self._worker, self._plan,
+            lambda request: (request.timeout_s or self._settings.timeout_s) + _GRACE_S)
 
     def close(self) -> None:
         """End a search that is under way."""
         close = getattr(self._planner, 'close', None)
         if close is not None:
             close()
+        self._service.close()
         self._worker.close(timeout_s=2.0)
         self._heartbeats.close()
 
-    async def _plan(self, request: Plan.Request, response: Plan.Response) -> Plan.Response:
-        limit_s = request.timeout_s or self._settings.timeout_s
+    def _plan(self, request: Plan.Request, response: Plan.Response, limit_s: float) -> None:
         task = PlanningTask(request.domain_pddl, request.problem_pddl, request.search)
-        try:
-            result = await self._worker.call(
-                lambda: self._planner.plan(task, limit_s), limit_s + _GRACE_S)
-        except Exception as error:
-            fill_error(response, error)
-            self.get_logger().error(response.error_msg)
-            return response
-        return conversions.fill_plan(response, result)
+        MESSAGES.fill_plan(response, self._planner.plan(task, limit_s - _GRACE_S))
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 from sightplan_interfaces.srv import ProposePlan
 
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.vlm.api import Backend, backend_generates, cannot_generate
+from sightplan.records import messages
+from sightplan.vlm.api import Backend, backend_class, cannot_generate
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.spin import main as run_main
 
 
@@ -23,13 +25,12 @@ class VlmPlannerNode(BackendNode):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Declare the parameters; see the class."""
         super().__init__(names.VLM_PLANNER, BackendSettings, ProposePlan, '~/plan',
                          **node_arguments)
 
     def check_backend(self, name: str) -> None:
         """Refuse a backend that cannot write text."""
-        if not backend_generates(name):
+        if not backend_class(name).generates:
             raise cannot_generate(name)
 
     def use(self, backend: Backend) -> BackendVisualPlanner:
@@ -39,12 +40,12 @@ class VlmPlannerNode(BackendNode):
     def work(self, user: BackendVisualPlanner, request: ProposePlan.Request,
              response: ProposePlan.Response, limit_s: float) -> None:
         """Propose a plan; contract in the base class."""
-        _, problem = conversions.read_problem(request)
+        _, problem = messages.read_problem(request)
         task = conversions.visual_task_from_msg(request, problem)
         observation = self.observations.read(request)
         started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
-        response.proposal = conversions.proposal_to_msg(proposal)
+        response.proposal = MESSAGES.to_msg(proposal)
         response.proposal.seconds = time.monotonic() - started
 
 

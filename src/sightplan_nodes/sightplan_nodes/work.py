@@ -1,19 +1,31 @@
-"""Blocking work beside the executor: a thread whose results can be awaited in callbacks."""
+"""Blocking work beside the executor: a thread whose results are awaited, or sent as replies."""
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
+from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.task import Future
 
 from sightplan.model import DeadlineError
+from sightplan.records.messages import text
+from sightplan_nodes.beside import Beside, take_request
+from sightplan_nodes.failures import fill_error
 
 T = TypeVar('T')
+
+_TURN_S = 0.5
+"""A thread that waits for requests looks after this time whether its node was destroyed [s]."""
 
 _WALL_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
@@ -33,7 +45,7 @@ class Worker:
             node: whose executor awaits the results.
             name: of the thread, and of the worker in error messages.
         """
-        self._node, self._name = node, name
+        self._node, self.name = node, name
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -78,7 +90,7 @@ class Worker:
 
         timer = None
         if timeout_s is not None:
-            late = DeadlineError(f'{self._name} was not done within {timeout_s:g} s')
+            late = DeadlineError(f'{self.name} was not done within {timeout_s:g} s')
             timer = self._node.create_timer(timeout_s, lambda: settle(late), clock=_WALL_CLOCK)
         self._jobs.put(job)
         try:
@@ -105,3 +117,102 @@ class Worker:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A request that has no reply yet, and when it is late, by the monotonic clock [s]."""
+
+    request: Any
+    header: Any
+    limit_s: float
+    end: float
+
+
+class WorkerService:
+    """A service that a worker answers, beside the executor: nothing goes through its turns.
+
+    A thread takes the requests and hands them to the worker, which sends the replies itself. A
+    request that is late is answered with DeadlineError by the thread: one that the worker has
+    begun goes on (threads cannot be stopped), one that it has not is dropped.
+    """
+
+    def __init__(self, node: Node, srv_type: Any, name: str, worker: Worker,
+                 answer: Callable[[Any, Any, float], None],
+                 limit_s: Callable[[Any], float] = lambda request: math.inf) -> None:
+        """Serve.
+
+        Args:
+            node: offers the service.
+            srv_type: its type; the responses have the error fields.
+            name: its name.
+            worker: answers.
+            answer: fills the response to a request within a wall-clock limit [s], in the worker's
+                thread; what it raises becomes the reply.
+            limit_s: wall-clock limit of a request [s], waiting for earlier jobs included.
+        """
+        self._node, self._worker, self._response = node, worker, srv_type.Response
+        self._answer, self._limit_s = answer, limit_s
+        self._lock = threading.Lock()
+        self._open: list[_Waiting] = []
+        self._closing = False
+        self._wake = GuardCondition(None, None, node.context)
+        self._service = node.create_service(
+            srv_type, name, lambda request, response: response, callback_group=Beside())
+        self._thread = threading.Thread(target=self._receive, name=name, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Serve no more; what is under way gets no reply."""
+        self._closing = True
+        self._wake.trigger()
+        self._thread.join()
+        self._node.destroy_service(self._service)
+        self._wake.destroy()
+
+    def _receive(self) -> None:
+        while not self._closing:
+            with self._lock:
+                end = min((waiting.end for waiting in self._open), default=math.inf)
+            left_s = min(_TURN_S, max(0.0, end - time.monotonic()))
+            try:
+                taken = take_request(self._node, self._service, self._wake, left_s)
+            except InvalidHandle:
+                return  # the node was destroyed
+            if taken is not None:
+                limit_s = self._limit_s(taken[0])
+                waiting = _Waiting(*taken, limit_s, time.monotonic() + limit_s)
+                with self._lock:
+                    self._open.append(waiting)
+                self._worker.submit(partial(self._work, waiting))
+            for waiting in list(self._open):
+                if time.monotonic() >= waiting.end:
+                    self._fail(waiting, DeadlineError(
+                        f'{self._worker.name} was not done within {waiting.limit_s:g} s'))
+
+    def _work(self, waiting: _Waiting) -> None:
+        if waiting not in self._open or self._closing:
+            return
+        response = self._response()
+        try:
+            self._answer(waiting.request, response, waiting.limit_s)
+            self._reply(waiting, response)
+        except Exception as error:
+            self._fail(waiting, error)
+
+    def _fail(self, waiting: _Waiting, error: Exception) -> None:
+        response = fill_error(self._response(), error)
+        try:
+            if self._reply(waiting, response):
+                self._node.get_logger().error(response.error_msg)
+        except Exception as lost:
+            self._node.get_logger().error(text(f'{response.error_msg} cannot be sent: {lost}'))
+
+    def _reply(self, waiting: _Waiting, response: Any) -> bool:
+        """Send the reply, unless there was one; returns whether it was sent."""
+        with self._lock:
+            if waiting not in self._open or self._closing:
+                return False
+            self._service.send_response(response, waiting.header)
+            self._open.remove(waiting)
+            return True

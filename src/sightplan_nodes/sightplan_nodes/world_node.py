@@ -15,9 +15,18 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import GetView, LoadProblem, ResetWorld
 
-from sightplan.model import Action, CancelledError, DeadlineError, Feedback, WorldError
-from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan.model import (
+    Action,
+    CancelledError,
+    DeadlineError,
+    Feedback,
+    FeedbackStatus,
+    WorldError,
+)
+from sightplan.records import messages
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import error_text, fill_error, guarded
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.work import Worker
 
@@ -44,7 +53,6 @@ class WorldNode(Node):
     """
 
     def __init__(self, name: str, **node_arguments: Any) -> None:
-        """Create the publishers."""
         super().__init__(name, **node_arguments)
         self.group = ReentrantCallbackGroup()
         self.worker = Worker(self, f'{name} world')
@@ -143,8 +151,8 @@ class WorldNode(Node):
             try:
                 callback(message)
             except Exception as error:
-                self.get_logger().error(conversions.text(
-                    f'a message on {topic} is dropped: {type(error).__name__}: {error}'),
+                self.get_logger().error(
+                    f'a message on {topic} is dropped: {error_text(error)}',
                     throttle_duration_sec=1.0)
         return super().create_subscription(msg_type, topic, take, qos_profile, **options)
 
@@ -172,7 +180,7 @@ class WorldNode(Node):
             if isinstance(error, DeadlineError) and self._given_up is given_up:
                 given_up.set()
                 self.cancelled(f'{what} took too long and was given up')
-            self.get_logger().error(conversions.text(f'{what} failed: {error}'))
+            self.get_logger().error(messages.text(f'{what} failed: {error}'))
             return fill_error(response, error)
         show()
         return response
@@ -216,7 +224,7 @@ class WorldNode(Node):
             if handle.is_cancel_requested:
                 handle.canceled()
                 return result
-            action = conversions.action_from_msg(handle.request.action)
+            action = messages.from_msg(Action, handle.request.action)
             show = await self.worker.call(lambda: self._act(action))
         except CancelledError as error:
             if handle.is_cancel_requested:
@@ -226,7 +234,7 @@ class WorldNode(Node):
             return fill_error(result, error)
         except Exception as error:
             self.get_logger().error(
-                conversions.text(f'{handle.request.action.name} failed: {error}'))
+                messages.text(f'{handle.request.action.name} failed: {error}'))
             handle.abort()
             return fill_error(result, error)
         finally:
@@ -234,9 +242,9 @@ class WorldNode(Node):
             self._goal.release()
         feedback, stamp_ns = show()
         handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
-        result.status = conversions.STATUSES[feedback.status]
-        result.message = conversions.text(feedback.message)
-        result.stamp = conversions.time_to_msg(stamp_ns)
+        result.status = messages.numbers(FeedbackStatus)[feedback.status]
+        result.message = messages.text(feedback.message)
+        result.stamp = MESSAGES.time_to_msg(stamp_ns)
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done
         return result
 

@@ -20,6 +20,7 @@ from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.skills import SkillReport, SkillResult
 from sightplan_arm.trajectories import sample
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.conversions import MESSAGES
 
 MOVE_S, MOVE_RAD = 1.0, 0.06
 """A skill turns the last joint so far, in so long, if a test says nothing else.
@@ -93,7 +94,7 @@ class Driver:
                     speed = np.zeros(len(self.posture))
             n = len(self.robot.gripper.joints)
             self._joints.publish(JointStateMsg(
-                header=conversions.header(round(now_s * 1e9)), name=self.names,
+                header=MESSAGES.header(round(now_s * 1e9)), name=self.names,
                 position=[*self.posture.tolist(), *[self.opening / n] * n],
                 velocity=[*speed.tolist(), *[0.0] * n]))
 
@@ -103,10 +104,10 @@ class Driver:
         stamp_ns = time.monotonic_ns()
         self.number += 1
         self._info.publish(CameraInfo(
-            header=conversions.header(stamp_ns, 'eye'), width=6, height=4,
+            header=MESSAGES.header(stamp_ns, 'eye'), width=6, height=4,
             k=[5.0, 0.0, 2.5, 0.0, 5.0, 1.5, 0.0, 0.0, 1.0]))
         self._depth.publish(conversions.depth_to_msg(np.ones((4, 6), np.float32), stamp_ns))
-        self._image.publish(conversions.image_to_msg(
+        self._image.publish(MESSAGES.image_to_msg(
             np.full((4, 6, 3), self.number % 256, np.uint8), stamp_ns, 'eye'))
 
     def _follow(self, message: JointTrajectoryMsg) -> None:

@@ -31,7 +31,7 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_sim.camera_info import CameraInfo
+from sightplan_sim.pinhole import CameraInfo
 
 LIMIT_S = 240.0
 """How long a test waits for what must happen; far more than it takes."""

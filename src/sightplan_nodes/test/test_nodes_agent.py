@@ -40,9 +40,11 @@ from sightplan.model import (
     Usage,
     WorldError,
 )
-from sightplan_nodes import agent, conversions, names, qos
+from sightplan.records import messages
+from sightplan_nodes import agent, names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import fill_error, raise_error
 from sightplan_nodes.ports import Camera, Deadlines, RosGrounder
 from sightplan_nodes.sim_bridge import SimBridge
@@ -117,11 +119,10 @@ class FakeGrounder(Node):
         if self.forgets:
             self.forgets -= 1
             return fill_error(response, UnknownImageError('gone'))
-        state = conversions.state_to_msg(self._world.state())
+        state = {str(atom) for atom in self._world.state()}
         response.model = 'fake'
-        for question in request.questions:
-            response.verdicts.append(
-                msg.Answer.YES if question.atom in state else msg.Answer.NO)
+        for atom in request.atoms:
+            response.verdicts.append(msg.Answer.YES if atom in state else msg.Answer.NO)
             response.texts.append('-')
         response.p_yes = response.p_no = [float('nan')] * len(request.questions)
         return response
@@ -146,9 +147,9 @@ class FakeVlmPlanner(Node):
         assert self.may_go_on.wait(LIMIT_S)
         if self.error is not None:
             return fill_error(response, self.error)
-        response.proposal = conversions.proposal_to_msg(
+        response.proposal = MESSAGES.to_msg(
             self.says.pop(0) if self.says else self._propose())
-        response.usage = conversions.usage_to_msg(Usage(1, 500, 20))
+        response.usage = MESSAGES.usage_to_msg(Usage(1, 500, 20))
         return response
 
     def _propose(self) -> Proposal:
@@ -190,7 +191,7 @@ class Recorder(Node):
         domain = load_domain('blocksworld')
         problem = domain.split_problems('simple')[number]
         spec = EpisodeSpec(f'e/{number}', problem, method, 'simple', 11, 20)
-        return conversions.fill_spec(RunEpisode.Goal(), spec,
+        return messages.fill_spec(RunEpisode.Goal(), spec,
                                      domain.write_problem(problem.for_agent()))
 
     def give(self, number: int = 0, privileged: str = '') -> None:
@@ -238,7 +239,10 @@ def bench(without: tuple[str, ...] = (), hanging: ScriptedPlanner | None = None,
     nodes = {name: getattr(made, name)
              for name in ('bridge', 'grounder', 'planner', 'vlm_planner', 'agent', 'listener')}
     for name in without:
-        nodes.pop(name).destroy_node()
+        node = nodes.pop(name)
+        if hasattr(node, 'close'):
+            node.close()
+        node.destroy_node()
     with spinning(*nodes.values()):
         yield made
 
@@ -303,23 +307,23 @@ def test_an_episode_is_solved_and_told() -> None:
         result = b.listener.episode()
         assert result.error_code == 0, result.error_msg
         assert result.stop_reason == 'plan_done'
-        messages = b.listener.ordered()
-    assert [m.sequence for m in messages] == list(range(len(messages)))
-    assert {m.episode_id for m in messages} == {'e/0'}
-    started, ended = messages[0], messages[-1]
+        ordered = b.listener.ordered()
+    assert [m.sequence for m in ordered] == list(range(len(ordered)))
+    assert {m.episode_id for m in ordered} == {'e/0'}
+    started, ended = ordered[0], ordered[-1]
     assert started.kind == msg.EpisodeEvent.STARTED
     assert 'problem' in started.problem_pddl
     assert (ended.stop_reason, ended.steps) == ('plan_done', result.steps)
-    kinds = [type(m).__name__ for m in messages]
+    kinds = [type(m).__name__ for m in ordered]
     assert kinds.count('Step') == result.steps
     assert 0 < kinds.count('AnswerArray') <= kinds.count('Observation')
     assert 'Belief' in kinds
     assert 'PlanStamped' in kinds
     assert b.listener.feedback[0] == 'waiting for the other nodes'
     assert {'reset', 'started', 'enumeration', 'plan', 'act', 'effect'} <= set(b.listener.feedback)
-    answers = [m for m in messages if isinstance(m, msg.AnswerArray)]
+    answers = [m for m in ordered if isinstance(m, msg.AnswerArray)]
     looks = {(m.header.stamp.sec, m.header.stamp.nanosec): m.image_id
-             for m in messages if isinstance(m, msg.Observation)}
+             for m in ordered if isinstance(m, msg.Observation)}
     for array in answers:
         stamp = (array.header.stamp.sec, array.header.stamp.nanosec)
         assert looks[stamp] == array.image_id
@@ -333,13 +337,13 @@ def test_an_episode_is_solved_and_told() -> None:
 def test_images_are_never_older_than_the_last_action() -> None:
     with bench() as b:
         b.listener.episode()
-        messages = b.listener.ordered()
+        ordered = b.listener.ordered()
     after = 0
-    for message in messages:
+    for message in ordered:
         if isinstance(message, msg.Step):
-            after = conversions.time_from_msg(message.after)
+            after = messages.time_from_msg(message.after)
         if isinstance(message, msg.Observation):
-            assert conversions.time_from_msg(message.header.stamp) >= after
+            assert messages.time_from_msg(message.header.stamp) >= after
 
 
 def test_the_oracle_needs_no_grounder() -> None:
@@ -386,11 +390,11 @@ def test_privileged_facts_reach_model_and_records(privileged: Privileged) -> Non
         b.world.visible = ('r',)
         result = b.listener.episode('plan', stop_at_goal=True, privileged=privileged.value)
         assert result.error_code == 0, result.error_msg
-        messages = b.listener.ordered()
+        ordered = b.listener.ordered()
         truth = b.world.problem.init
     hidden = [a for a in domain.model(b.world.problem).atoms if not {*a.args} <= {'r'}]
-    looks = [m for m in messages if isinstance(m, msg.Observation)]
-    facts = [conversions.facts_from_msg(m.privileged_facts) for m in looks]
+    looks = [m for m in ordered if isinstance(m, msg.Observation)]
+    facts = [messages.facts_from_msg(m.privileged_facts) for m in looks]
     assert len(facts) == result.steps > 1
     assert facts[0] == {atom: atom in truth for atom in hidden}
     assert all(bool(told) is (privileged is Privileged.ALWAYS) for told in facts[1:])
@@ -398,7 +402,7 @@ def test_privileged_facts_reach_model_and_records(privileged: Privileged) -> Non
     for request, look in zip(b.vlm_planner.requests, looks, strict=True):
         assert (request.privileged_facts, request.view) == (
                 look.privileged_facts, look.view)
-    starts = [m for m in messages if isinstance(m, msg.EpisodeEvent)]
+    starts = [m for m in ordered if isinstance(m, msg.EpisodeEvent)]
     assert {m.privileged for m in starts} == {privileged.value}
 
 
@@ -425,7 +429,7 @@ def test_models_are_shown_the_labelled_picture() -> None:
 
 
 def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
-    image = conversions.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
+    image = MESSAGES.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
     node = Node('viewer')
     with spinning(node):
         camera = Camera(node)
@@ -439,7 +443,7 @@ def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
 
 
 def test_a_topic_that_could_not_be_watched_is_tried_again() -> None:
-    image = conversions.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
+    image = MESSAGES.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)
     node = Node('viewer')
     camera = Camera(node)
     with pytest.raises(InfrastructureError, match='viewer is not spinning'):
@@ -475,19 +479,19 @@ def test_the_model_plans() -> None:
         result = b.listener.episode('plan_cot', stop_at_goal=True)
         assert result.error_code == 0, result.error_msg
         assert result.stop_reason == 'goal_reached'
-        messages = b.listener.ordered()
+        ordered = b.listener.ordered()
         assert b.world.problem.goal_met(b.world.state())
-    assert [m.sequence for m in messages] == list(range(len(messages)))
-    proposals = [m for m in messages if isinstance(m, msg.ProposalStamped)]
-    steps = [m for m in messages if isinstance(m, msg.Step)]
+    assert [m.sequence for m in ordered] == list(range(len(ordered)))
+    proposals = [m for m in ordered if isinstance(m, msg.ProposalStamped)]
+    steps = [m for m in ordered if isinstance(m, msg.Step)]
     assert len(proposals) == len(steps) == result.steps > 1
-    looks = {conversions.time_from_msg(m.header.stamp): m.image_id
-             for m in messages if isinstance(m, msg.Observation)}
+    looks = {messages.time_from_msg(m.header.stamp): m.image_id
+             for m in ordered if isinstance(m, msg.Observation)}
     for proposal, step in zip(proposals, steps, strict=True):
         assert step.action == proposal.proposal.actions[0]
-        assert looks[conversions.time_from_msg(proposal.header.stamp)] == proposal.image_id != ''
+        assert looks[messages.time_from_msg(proposal.header.stamp)] == proposal.image_id != ''
         assert proposal.prompt == 'plan_cot@abc'
-        assert conversions.usage_from_msg(proposal.usage) == Usage(1, 500, 20)
+        assert messages.usage_from_msg(proposal.usage) == Usage(1, 500, 20)
         assert proposal.proposal.seconds > 0.0
     assert 'propose' in b.listener.feedback
     requests = b.vlm_planner.requests
@@ -504,9 +508,9 @@ def test_what_cannot_be_sent_is_told_to_the_model_and_nobody_else() -> None:
     with bench() as b:
         b.vlm_planner.says = [unknown, unread]
         result = b.listener.episode('action', stop_at_goal=True)
-        messages = b.listener.ordered()
+        ordered = b.listener.ordered()
     assert result.stop_reason == 'goal_reached'
-    steps = [m for m in messages if isinstance(m, msg.Step)]
+    steps = [m for m in ordered if isinstance(m, msg.Step)]
     assert [m.status for m in steps[:3]] == [msg.Step.INVALID, msg.Step.INVALID, msg.Step.EXECUTED]
     assert [m.action.name for m in steps[:2]] == ['', '']
     third = b.vlm_planner.requests[2]

@@ -27,11 +27,13 @@ from sightplan.model import (
     StoppedError,
     WorldError,
 )
+from sightplan.records import messages
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.skills import load_skills
-from sightplan_nodes import arm_side, calls, conversions, names, qos
+from sightplan_nodes import arm_side, calls, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.latch import default_latch_file
@@ -182,11 +184,11 @@ def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
         report = b.client.reports[0]
         assert (report.cause, report.episode_id, list(report.phases)) == ('done', 'e', ['turn'])
         assert report.action == ACTION
-        stamp_ns = conversions.time_from_msg(result.stamp)
-        eventually(lambda: any(conversions.time_from_msg(i.header.stamp) >= stamp_ns
+        stamp_ns = messages.time_from_msg(result.stamp)
+        eventually(lambda: any(messages.time_from_msg(i.header.stamp) >= stamp_ns
                                for i in b.client.images), 'an image of it')
-        shown = {conversions.time_from_msg(i.header.stamp) for i in b.client.images}
-        assert {conversions.time_from_msg(i.header.stamp) for i in b.client.infos} & shown
+        shown = {messages.time_from_msg(i.header.stamp) for i in b.client.images}
+        assert {messages.time_from_msg(i.header.stamp) for i in b.client.infos} & shown
         assert b.client.images[-1].header.frame_id == 'eye', 'passed on as it came'
         eventually(lambda: len(b.client.joints) > 3)
         assert list(b.client.joints[-1].name) == b.driver.names
@@ -227,6 +229,7 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
             grounder.destroy_node()
 
 
+@pytest.mark.slow
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
     with bench({'heartbeat': 2.0}) as b:
         b.client.load()
@@ -364,7 +367,7 @@ def test_the_skills_hear_what_the_agent_believes_now(bench) -> None:
         b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
         for episode_id in ('another', 'e'):
-            message = conversions.belief_to_msg(BeliefUpdated(belief), episode_id, 1, 7)
+            message = MESSAGES.event_to_msg(BeliefUpdated(belief), episode_id, 7, 1)
             b.client.beliefs.publish(message)
         eventually(lambda: bool(b.skills.beliefs))
         assert b.skills.beliefs == [belief], 'beliefs of other episodes say nothing'
@@ -544,7 +547,7 @@ def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:
     with bench() as b:
         b.client.load()
         eventually(lambda: b.client.beliefs.get_subscription_count() == 1)
-        b.client.beliefs.publish(conversions.belief_to_msg(BeliefUpdated(known), 'e', 1, 7))
+        b.client.beliefs.publish(MESSAGES.event_to_msg(BeliefUpdated(known), 'e', 7, 1))
         eventually(lambda: b.skills.beliefs == [known])
         b.client.beliefs.publish(msg.Belief(episode_id='e', state=[msg.Atom()]))
         eventually(lambda: len(b.skills.beliefs) == 2)

@@ -27,6 +27,7 @@ from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import Arm, Camera, JointTrajectory
 from sightplan_arm.trajectories import stopping
 from sightplan_nodes import conversions, names, qos, ros_arm
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ros_arm import (
     ACTION,
     AUTO,
@@ -53,7 +54,7 @@ def arm():
 
 def states(stamp_s: float, joints=JOINTS, positions=None, velocities=None) -> JointStateMsg:
     positions = list(np.arange(len(joints)) * 0.01) if positions is None else positions
-    return JointStateMsg(header=conversions.header(round(stamp_s * 1e9)), name=list(joints),
+    return JointStateMsg(header=MESSAGES.header(round(stamp_s * 1e9)), name=list(joints),
                          position=positions, velocity=velocities or [])
 
 
@@ -362,9 +363,9 @@ class Eye:
         self.data = data
 
     def show(self, part: str, stamp_ns: int, value: int = 7, **fields: object) -> None:
-        head = conversions.header(stamp_ns, 'eye')
+        head = MESSAGES.header(stamp_ns, 'eye')
         if part == 'image':
-            message = conversions.image_to_msg(np.full((4, 6, 3), value, np.uint8), stamp_ns)
+            message = MESSAGES.image_to_msg(np.full((4, 6, 3), value, np.uint8), stamp_ns)
         elif part == 'info':
             message = CameraInfo(header=head, k=[5.0, 0.0, 2.5, 0.0, 5.0, 1.5, 0.0, 0.0, 1.0],
                                  d=[0.1, 0.2, 0.0, 0.0, 0.3])

@@ -54,10 +54,10 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
-from sightplan.records import messages as r
-from sightplan.records import topics
+from sightplan.records import messages, topics
 from sightplan_nodes import conversions as c
 from sightplan_nodes import qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import raw_stamp_ns
 
 NAMES = st.from_regex(r'[a-z0-9][a-z0-9_.-]{0,5}', fullmatch=True)
@@ -96,41 +96,41 @@ def sent(message):
 
 @given(STAMPS)
 def test_time(stamp_ns: int) -> None:
-    assert c.time_from_msg(sent(c.time_to_msg(stamp_ns))) == stamp_ns
+    assert messages.time_from_msg(sent(MESSAGES.time_to_msg(stamp_ns))) == stamp_ns
 
 
 @given(ATOMS)
 def test_atom(atom: Atom) -> None:
-    assert c.atom_from_msg(sent(c.atom_to_msg(atom))) == atom
+    assert messages.from_msg(Atom, sent(MESSAGES.to_msg(atom))) == atom
 
 
 @given(st.none() | ACTIONS)
 def test_action(action: Action | None) -> None:
-    assert c.maybe_action_from_msg(sent(c.action_to_msg(action))) == action
+    assert messages.maybe_action_from_msg(sent(MESSAGES.action_to_msg(action))) == action
 
 
 @given(STATES)
 def test_state(state: frozenset[Atom]) -> None:
-    assert c.state_from_msg(c.state_to_msg(state)) == state
+    assert messages.state_from_msg(MESSAGES.state_to_msg(state)) == state
 
 
 @given(ANSWERS)
 def test_answer(answer: Answer) -> None:
-    message = sent(c.answer_to_msg(answer))
-    assert c.answer_from_msg(message) == answer
+    message = sent(MESSAGES.to_msg(answer))
+    assert messages.from_msg(Answer, message) == answer
     assert math.isnan(message.p_yes) is (answer.p_yes is None)
 
 
 @given(QUESTIONS)
 def test_question(question: Question) -> None:
-    assert c.question_from_msg(sent(c.question_to_msg(question))) == question
+    assert messages.from_msg(Question, sent(MESSAGES.to_msg(question))) == question
 
 
 @given(RESULTS)
 def test_plan(result: PlanningResult) -> None:
     event = Planned(result)
-    message = sent(c.planned_to_msg(event, 'e', 5, 3))
-    assert c.planned_from_msg(message) == event
+    message = sent(MESSAGES.event_to_msg(event, 'e', 3, 5))
+    assert messages.event_from_msg(topics.AGENT_PLAN, message) == event
     assert (message.episode_id, message.sequence) == ('e', 3)
 
 
@@ -140,22 +140,23 @@ def test_step(index: int, action: Action, status: FeedbackStatus, message: str, 
               after: int, seconds: float) -> None:
     event = Stepped(index, None if status is FeedbackStatus.INVALID else action,
                     Feedback(status, message, after), before, seconds)
-    assert c.step_from_msg(sent(c.step_to_msg(event, 'e', 0))) == event
+    message = sent(MESSAGES.event_to_msg(event, 'e', 0))
+    assert messages.event_from_msg(topics.AGENT_STEP, message) == event
 
 
 def test_only_an_invalid_step_is_without_action() -> None:
     with pytest.raises(InputError):
-        c.step_from_msg(msg.Step(status=msg.Step.EXECUTED))
+        messages.event_from_msg(topics.AGENT_STEP, msg.Step(status=msg.Step.EXECUTED))
 
 
 @given(USAGES)
 def test_usage(usage: Usage | None) -> None:
-    assert c.usage_from_msg(sent(c.usage_to_msg(usage))) == usage
+    assert messages.usage_from_msg(sent(MESSAGES.usage_to_msg(usage))) == usage
 
 
 @given(PROMPTS)
 def test_prompt(prompt: GroundingPrompt) -> None:
-    assert c.prompt_from_msg(sent(c.prompt_to_msg(prompt))) == prompt
+    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
 
 
 def test_a_prompt_that_was_left_out_is_none() -> None:
@@ -169,9 +170,9 @@ PROPOSED = st.builds(Proposed, SEEN, PROPOSALS, TEXTS, USAGES,
 @given(PROPOSED)
 def test_proposed(event: Proposed) -> None:
     seen = event.observation
-    message = sent(c.proposed_to_msg(event, 'e', 7))
+    message = sent(MESSAGES.event_to_msg(event, 'e', 7))
     assert (message.image_id, message.episode_id, message.sequence) == (seen.image_id, 'e', 7)
-    back = c.proposed_from_msg(message)
+    back = messages.event_from_msg(topics.AGENT_PROPOSAL, message)
     for name in ('proposal', 'prompt', 'usage', 'history'):
         assert getattr(back, name) == getattr(event, name)
     assert known(back.observation) == known(seen)
@@ -191,22 +192,25 @@ def test_what_models_write_can_be_sent() -> None:
     odd = 'a\0b\ud800c\udfff\U0001f600'
     even = 'a\ufffdb\ufffdc\ufffd\U0001f600'
     proposal = Proposal(ProposalStatus.UNPARSED, (), odd, odd, odd, text=odd)
-    back = c.proposal_from_msg(sent(c.proposal_to_msg(proposal)))
+    back = messages.proposal_from_msg(sent(MESSAGES.to_msg(proposal)))
     assert {back.named, back.message, back.explanation, back.text} == {even}
     answer = Answer(Atom('p', ()), Verdict.UNPARSED, text=odd)
-    assert c.answer_from_msg(sent(c.answer_to_msg(answer))).text == even
-    step = c.past_step_from_msg(sent(c.past_step_to_msg(PastStep(odd, odd))))
+    assert messages.from_msg(Answer, sent(MESSAGES.to_msg(answer))).text == even
+    step = messages.from_msg(PastStep, sent(MESSAGES.to_msg(PastStep(odd, odd))))
     assert step == PastStep(even, even)
     stepped = Stepped(0, None, Feedback(FeedbackStatus.INVALID, odd))
-    assert c.step_from_msg(sent(c.step_to_msg(stepped, 'e', 0))).feedback.message == even
+    message = sent(MESSAGES.event_to_msg(stepped, 'e', 0))
+    again = messages.event_from_msg(topics.AGENT_STEP, message)
+    assert again.feedback.message == even
     prompt = GroundingPrompt('mem', after_image=odd)
-    assert c.prompt_from_msg(sent(c.prompt_to_msg(prompt))).after_image == even
+    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))).after_image == even
 
 
 @given(STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5))
 def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> None:
     event = BeliefUpdated(Belief(state, probabilities))
-    assert c.belief_from_msg(sent(c.belief_to_msg(event, 'e', 0, 0))) == event
+    assert messages.event_from_msg(
+        topics.AGENT_BELIEF, sent(MESSAGES.event_to_msg(event, 'e', 0))) == event
 
 
 @st.composite
@@ -221,8 +225,8 @@ def asked_events(draw: st.DrawFn) -> Asked:
 
 @given(asked_events())
 def test_asked(event: Asked) -> None:
-    message = sent(c.asked_to_msg(event, 'e', 1))
-    back = c.asked_from_msg(message)
+    message = sent(MESSAGES.event_to_msg(event, 'e', 1))
+    back = messages.event_from_msg(topics.AGENT_ANSWERS, message)
     assert known(back.observation) == known(event.observation)
     for field in dataclasses.fields(Asked):
         if field.name != 'observation':
@@ -231,26 +235,27 @@ def test_asked(event: Asked) -> None:
 
 def test_answers_without_their_questions_are_refused() -> None:
     with pytest.raises(InputError, match='0 questions with 1 answers'):
-        c.asked_from_msg(msg.AnswerArray(answers=[msg.Answer()], purpose=1))
+        messages.event_from_msg(topics.AGENT_ANSWERS,
+                                msg.AnswerArray(answers=[msg.Answer()], purpose=1))
 
 
 def known(seen: Observation) -> tuple[object, ...]:
     """All of a look but its picture; the order of facts counts, for prompts keep it."""
     return (seen.stamp_ns, seen.frame_id, seen.image_id, seen.visible_objects, seen.text,
-            list(seen.told.items()))
+            list(seen.privileged_facts.items()))
 
 
 LOOKS = st.builds(
     lambda stamp_ns, visible, words, told: Observation(
         image=np.ones((2, 2, 3), np.uint8), stamp_ns=stamp_ns, frame_id='f', text=words or None,
-        visible_objects=visible, told=told), STAMPS, VISIBLE, TEXTS, FACTS)
+        visible_objects=visible, privileged_facts=told), STAMPS, VISIBLE, TEXTS, FACTS)
 
 
 @given(LOOKS, st.booleans())
 def test_observation(seen: Observation, labelled: bool) -> None:
-    message = sent(c.observed_to_msg(Observed(seen), 'e', 4, labelled))
+    message = sent(MESSAGES.event_to_msg(Observed(seen), 'e', 4, labelled=labelled))
     assert (message.image_id, message.labelled) == (seen.image_id, labelled)
-    back = c.observed_from_msg(message).observation
+    back = messages.event_from_msg(topics.AGENT_OBSERVATION, message).observation
     assert known(back) == known(seen)
     assert back.image is None
 
@@ -270,8 +275,9 @@ def test_an_observation_without_a_picture_cannot_be_judged() -> None:
 def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:
     for visible in ((), None):
         seen = Observed(Observation(visible_objects=visible))
-        back = c.observed_from_msg(sent(c.observed_to_msg(seen, 'e', 0))).observation
-        assert back.visible_objects == visible
+        message = sent(MESSAGES.event_to_msg(seen, 'e', 0))
+        back = messages.event_from_msg(topics.AGENT_OBSERVATION, message)
+        assert back.observation.visible_objects == visible
 
 
 PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)
@@ -284,11 +290,11 @@ def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: flo
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
     spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
                        stop_at_goal, privileged)
-    started = sent(c.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
-    goal = sent(c.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
+    started = sent(MESSAGES.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
+    goal = sent(messages.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
     for message in (started, goal):
-        assert c.spec_from_msg(message, problem) == spec
-        assert c.optimal_length(message) == optimal
+        assert messages.spec_from_msg(message, problem) == spec
+        assert messages.optimal_length(message) == optimal
         assert message.domain_pddl == '(define ...)'
         assert message.problem_pddl == '(problem)'
 
@@ -299,8 +305,8 @@ def test_ended(reason: StopReason, message: str, steps: int, remaining: int, sta
                seconds: float, timings: dict[str, float]) -> None:
     event = EpisodeEnded(reason, message, steps, remaining, stamp_ns, seconds, timings)
     spec = EpisodeSpec('e', PROBLEM, 'ground')
-    got = sent(c.ended_to_msg(event, spec, 9))
-    assert c.ended_from_msg(got) == event
+    got = sent(MESSAGES.ended_to_msg(event, spec, 9))
+    assert messages.ended_from_msg(got) == event
     assert got.kind == msg.EpisodeEvent.ENDED
     assert not got.domain_pddl
 
@@ -308,8 +314,8 @@ def test_ended(reason: StopReason, message: str, steps: int, remaining: int, sta
 @settings(max_examples=30)
 @given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
 def test_image(image: np.ndarray, stamp_ns: int) -> None:
-    message = sent(c.image_to_msg(image, stamp_ns, 'cam'))
-    back = c.observation_from_msg(message)
+    message = sent(MESSAGES.image_to_msg(image, stamp_ns, 'cam'))
+    back = messages.observation_from_msg(message)
     np.testing.assert_array_equal(back.image, image)
     assert back.image_id == Observation(image=image).image_id
     assert (back.stamp_ns, back.frame_id) == (stamp_ns, 'cam')
@@ -319,7 +325,7 @@ def test_image(image: np.ndarray, stamp_ns: int) -> None:
 
 def test_image_that_is_a_slice() -> None:
     image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)[::2, ::-1]
-    np.testing.assert_array_equal(c.image_from_msg(c.image_to_msg(image, 0)), image)
+    np.testing.assert_array_equal(messages.image_from_msg(MESSAGES.image_to_msg(image, 0)), image)
 
 
 @pytest.mark.parametrize(('encoding', 'pixel'), [
@@ -329,12 +335,12 @@ def test_encodings_of_other_cameras(encoding: str, pixel: list[int]) -> None:
     row = bytes(pixel * 2) + b'\xff'
     data = row * 2
     message = Image(height=2, width=2, encoding=encoding, step=len(row), data=data)
-    np.testing.assert_array_equal(c.image_from_msg(message), np.tile([1, 2, 3], (2, 2, 1)))
+    np.testing.assert_array_equal(messages.image_from_msg(message), np.tile([1, 2, 3], (2, 2, 1)))
 
 
 def test_grey_image() -> None:
     message = Image(height=1, width=2, encoding='mono8', step=2, data=bytes([7, 8]))
-    np.testing.assert_array_equal(c.image_from_msg(message), [[[7] * 3, [8] * 3]])
+    np.testing.assert_array_equal(messages.image_from_msg(message), [[[7] * 3, [8] * 3]])
 
 
 @pytest.mark.parametrize(('message', 'words'), [
@@ -343,7 +349,7 @@ def test_grey_image() -> None:
     (Image(height=1, width=2, encoding='rgb8', step=3, data=bytes(6)), 'step 3')])
 def test_images_that_cannot_be_read(message: Image, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        c.image_from_msg(message)
+        messages.image_from_msg(message)
 
 
 @settings(max_examples=30)
@@ -365,39 +371,36 @@ def test_depth_in_millimetres(bigendian: bool) -> None:
 
 def test_numbers_of_another_version_are_named() -> None:
     with pytest.raises(InputError, match='verdict = 77'):
-        c.answer_from_msg(msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
+        messages.from_msg(Answer, msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
     with pytest.raises(InputError, match='lower-case'):
-        c.atom_from_msg(msg.Atom(predicate='On'))
+        messages.from_msg(Atom, msg.Atom(predicate='On'))
     with pytest.raises(InputError, match='planned with 0 actions'):
-        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
+        messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
     with pytest.raises(InputError, match='empty with 1 actions'):
-        c.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
+        messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
                                          actions=[msg.SymbolicAction(name='a')]))
     with pytest.raises(InputError, match="privileged = 'never' is not one of none, initial"):
-        c.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
+        messages.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
     with pytest.raises(InputError, match='end of episode x'):
-        c.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
+        messages.ended_from_msg(msg.EpisodeEvent(episode_id='x', stop_reason='bored'))
 
 
-TABLES = {
-    'Answer': (r.VERDICTS, Verdict), 'AnswerArray': (r.PURPOSES, AskPurpose),
-    'Step': (r.STATUSES, FeedbackStatus), 'PlanStamped': (r.PLANNING_STATUSES, PlanningStatus),
-    'Proposal': (r.PROPOSAL_STATUSES, ProposalStatus)}
-
-
-@pytest.mark.parametrize('name', TABLES)
-def test_every_enumeration_value_has_the_number_of_the_interface(name: str) -> None:
-    table, values = TABLES[name]
+@pytest.mark.parametrize(('name', 'values'), [
+    ('Answer', Verdict), ('AnswerArray', AskPurpose), ('Step', FeedbackStatus),
+    ('PlanStamped', PlanningStatus), ('Proposal', ProposalStatus)])
+def test_every_enumeration_value_has_the_number_of_the_interface(name: str, values: type,
+                                                                 ) -> None:
+    table = messages.numbers(values)
     assert set(table) == set(values)
     assert table == {value: getattr(getattr(msg, name), value.name) for value in values}
     assert 0 not in table.values(), 'zero is what an unset field holds'
 
 
 def test_other_numbers_are_those_of_the_interface() -> None:
-    assert r.EXPECTATIONS == {None: msg.AnswerArray.EXPECT_NOTHING,
+    assert messages.EXPECTATIONS == {None: msg.AnswerArray.EXPECT_NOTHING,
                               True: msg.AnswerArray.EXPECT_YES, False: msg.AnswerArray.EXPECT_NO}
-    assert (r.STARTED, r.ENDED) == (msg.EpisodeEvent.STARTED, msg.EpisodeEvent.ENDED)
-    assert (r.STATE, r.OUTCOME) == (msg.Truth.STATE, msg.Truth.OUTCOME)
+    assert (messages.STARTED, messages.ENDED) == (msg.EpisodeEvent.STARTED, msg.EpisodeEvent.ENDED)
+    assert (messages.STATE, messages.OUTCOME) == (msg.Truth.STATE, msg.Truth.OUTCOME)
 
 
 @pytest.mark.parametrize(('cls', 'kind'), [
@@ -412,7 +415,7 @@ def test_messages_have_every_field(cls: type, kind: type) -> None:
 
 # without ROS
 
-BAG = r.BagMessages()
+BAG = messages.BagMessages()
 EVENTS = st.one_of(
     LOOKS.map(Observed), asked_events(), PROPOSED, RESULTS.map(Planned),
     st.builds(Belief, STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5)).map(
@@ -422,8 +425,8 @@ EVENTS = st.one_of(
         TEXTS, STAMPS), STAMPS, SECONDS),
     st.builds(EpisodeEnded, st.sampled_from(StopReason), TEXTS, st.integers(0, 99),
               st.integers(0, 99), STAMPS, SECONDS, st.dictionaries(TEXTS, SECONDS, max_size=3)))
-TOLD = st.builds(r.TruthReply, STAMPS, STATES, st.none(), TEXTS) | st.builds(
-    r.TruthReply, STAMPS, st.none(), TEXTS, TEXTS)
+REPLIES = st.builds(messages.TruthReply, STAMPS, STATES, st.none(), TEXTS) | st.builds(
+    messages.TruthReply, STAMPS, st.none(), TEXTS, TEXTS)
 
 
 def check_bytes(of_ros: object, of_bag: object) -> None:
@@ -446,8 +449,8 @@ def sent_bytes(data: bytes, kind: type) -> bytes:
 @settings(max_examples=25)
 @given(st.lists(EVENTS, min_size=1, max_size=3), st.booleans())
 def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) -> None:
-    makers = [r.EpisodeMessages(make, lambda: labelled)
-              for make in (c.MESSAGES, r.Messages(BAG))]
+    makers = [messages.EpisodeMessages(make, lambda: labelled)
+              for make in (MESSAGES, messages.Messages(BAG))]
     domain = load_domain('blocksworld')
     for maker in makers:
         maker.domain = domain
@@ -458,7 +461,8 @@ def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) ->
         assert of_bag.__msgtype__ == topics.EVENTS[topic]
         check_bytes(of_ros, of_bag)
         if not isinstance(event, EpisodeStarted):
-            back = r.EventReader().event(topic, BAG.read(BAG.data(of_bag), topics.EVENTS[topic]))
+            again = BAG.read(BAG.data(of_bag), topics.EVENTS[topic])
+            back = messages.EventReader().event(topic, again)
             for field in dataclasses.fields(event):
                 ours, theirs = getattr(event, field.name), getattr(back, field.name)
                 if field.name == 'observation':
@@ -468,24 +472,24 @@ def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) ->
                 assert theirs == ours
 
 
-@given(TOLD)
-def test_truth(told: r.TruthReply) -> None:
-    of_ros, of_bag = (make.truth_to_msg(told, 'e') for make in (c.MESSAGES, r.Messages(BAG)))
+@given(REPLIES)
+def test_truth(reply: messages.TruthReply) -> None:
+    of_ros, of_bag = (make.truth_to_msg(reply, 'e') for make in (MESSAGES, messages.Messages(BAG)))
     check_bytes(of_ros, of_bag)
-    assert c.truth_from_msg(sent(of_ros)) == told
+    assert messages.truth_from_msg(sent(of_ros)) == reply
 
 
 @settings(max_examples=10)
 @given(npst.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3))), STAMPS)
 def test_pictures_have_the_same_bytes_without_ros(image: np.ndarray, stamp_ns: int) -> None:
     of_ros, of_bag = (make.image_to_msg(image, stamp_ns, 'cam')
-                      for make in (c.MESSAGES, r.Messages(BAG)))
+                      for make in (MESSAGES, messages.Messages(BAG)))
     check_bytes(of_ros, of_bag)
     back = BAG.read(BAG.data(of_bag), topics.IMAGE_TYPE)
-    np.testing.assert_array_equal(c.image_from_msg(back), image)
+    np.testing.assert_array_equal(messages.image_from_msg(back), image)
     camera = ScriptedWorld().camera_info()
     check_bytes(*(make.camera_info_to_msg(camera, stamp_ns)
-                  for make in (c.MESSAGES, r.Messages(BAG))))
+                  for make in (MESSAGES, messages.Messages(BAG))))
 
 
 def test_what_bags_note_of_quality_of_service_is_what_the_nodes_use() -> None:
@@ -496,6 +500,6 @@ def test_what_bags_note_of_quality_of_service_is_what_the_nodes_use() -> None:
 
 def test_definitions_of_the_core_are_those_of_the_interfaces() -> None:
     share = Path(get_package_share_directory('sightplan_interfaces')) / 'msg'
-    here = {path.name: path.read_text() for path in r.DEFINITIONS.glob('*.msg')}
+    here = {path.name: path.read_text() for path in messages.DEFINITIONS.glob('*.msg')}
     assert here == {path.name: path.read_text() for path in share.glob('*.msg')}
     assert here

@@ -26,8 +26,10 @@ from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
-from sightplan_nodes import conversions, names, qos
+from sightplan.records import messages
+from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.failures import fill_error, raise_error
 
@@ -68,7 +70,7 @@ class Others:
         for node in (self.grounder, self.vlm_planner):
             node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
                 self.carried.append((n.get_name(), request.out,
-                                     conversions.usage_from_msg(request.spent))),
+                                     messages.usage_from_msg(request.spent))),
                 response)[1])
         self.loaded: list[LoadProblem.Request] = []
         self.sim.create_service(LoadProblem, '~/load_problem', self._load)
@@ -91,7 +93,7 @@ class Others:
         if self.start_error is not None:
             return fill_error(response, self.start_error)
         response.out, response.committed = request.out, self.committed
-        response.spent = conversions.usage_to_msg(self.spent)
+        response.spent = MESSAGES.usage_to_msg(self.spent)
         return response
 
     def _finish(self, request: FinishRun.Request, response: FinishRun.Response):
@@ -303,7 +305,9 @@ def test_a_missing_node_is_named(made: Callable, missing: str, capsys) -> None:
 
 @pytest.mark.parametrize(('settings', 'words'), [
     ({'split': 'easy'}, 'easy'), ({'problems': '/nowhere'}, '/nowhere'),
-    ({'method': 'guess'}, 'guess'), ({'domain_file': '/d.pddl'}, 'domain_file')])
+    ({'method': 'guess'}, 'guess'), ({'domain_file': '/d.pddl'}, 'domain_file'),
+    ({'suite': 'viplam'}, 'viplam'), ({'suite': '/nowhere/mine'}, '/nowhere/mine/suite.yaml'),
+    ({'suite': 'predicates'}, 'start it by "sightplan run --suite predicates"')])
 def test_wrong_settings_end_with_code_two(made: Callable, settings: dict, words: str,
                                           capsys) -> None:
     with made(Others(), **settings) as (node, _):
@@ -352,6 +356,46 @@ def test_as_an_action(made: Callable, tmp_path: Path) -> None:
     assert [goal.privileged for goal in others.goals] == ['initial', 'initial']
     assert [f.done for f in seen] == [0, 1, 2]
     assert {f.total for f in seen} == {2}
+
+
+@pytest.fixture
+def own_suite(tmp_path: Path) -> Path:
+    """The folder of a suite that grants 7 actions in one split."""
+    folder = tmp_path / 'mine'
+    folder.mkdir()
+    (folder / 'suite.yaml').write_text(
+        'title: Mine\npaper: none\nkind: episodes\n'
+        'domains: {blocksworld: {splits: [hard], max_actions: 7}}\n')
+    return folder
+
+
+def test_a_suite_by_its_folder(made: Callable, own_suite: Path,
+                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own_suite.parent)
+    others = Others()
+    with made(others, suite='mine/', split='hard', episodes=1) as (node, _):
+        assert ended(node) == 0
+    assert [goal.max_actions for goal in others.goals] == [7]
+    (request,) = others.started
+    assert json.loads(request.identity_json)['suite'] == 'mine'
+    assert json.loads(request.session_json)['settings']['suite'] == str(own_suite)
+
+
+def test_a_suite_of_a_goal(made: Callable, own_suite: Path) -> None:
+    others = Others()
+    with made(others, autostart=False) as (_, client):
+        def run(suite: str, split: str) -> RunExperiment.Result:
+            return client.call(RunExperiment.Goal(
+                suite=suite, domain='blocksworld', split=split, method='ground', episodes=1),
+                LIMIT_S)
+        for suite in (str(own_suite), 'viplan', ''):
+            assert run(suite, 'hard').error_code == 0
+        for suite, words in ((str(own_suite), 'simple'), ('predicates', 'one of samples')):
+            with pytest.raises(InputError, match=words):
+                raise_error(run(suite, 'simple'), names.EXPERIMENT)
+    assert [goal.max_actions for goal in others.goals] == [7, 20, 20]
+    assert [json.loads(request.identity_json)['suite'] for request in others.started] == [
+        'mine', 'viplan', 'viplan']
 
 
 def test_a_model_made_for_another_domain_is_refused(made: Callable) -> None:

@@ -26,10 +26,12 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.records import messages
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.recording import read_recording
 from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)
@@ -82,11 +84,11 @@ class Client(Manager):
                prompt: GroundingPrompt | None = None, with_image: bool = True,
                ) -> Ground.Response:
         request = Ground.Request(
-            timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode,
-            questions=[conversions.question_to_msg(q) for q in self.questions(*blocks)])
+            timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode)
+        conversions.fill_questions(request, self.questions(*blocks))
         conversions.fill_observation(request, Observation(IMAGE, 7), with_image)
         if prompt is not None:
-            request.prompt = conversions.prompt_to_msg(prompt)
+            request.prompt = MESSAGES.to_msg(prompt)
         return self.ground_service(request, LIMIT_S)
 
 
@@ -103,7 +105,7 @@ def made(monkeypatch: pytest.MonkeyPatch):
             return backend
         monkeypatch.setattr(backend_node, 'make_backend', make_backend)
         values = {'backend': 'noisy_oracle', **settings}
-        monkeypatch.setattr(backend_node, 'backend_needs_truth', lambda name: False)
+        monkeypatch.setattr(backend_node, 'backend_class', lambda name: ScriptedBackend)
         node = GrounderNode(parameter_overrides=parameters(**values))
         client = Client(node, backend)
         with spinning(node, client.node):
@@ -158,9 +160,9 @@ def test_what_each_call_cost_is_told(made: Callable) -> None:
         first, second = client.ground('r', 'g'), client.ground('r')
         client.backend.usage = None
         uncounted = client.ground('r')
-    assert conversions.usage_from_msg(first.usage) == Usage(2, 100, 10, 0.5)
-    assert conversions.usage_from_msg(second.usage) == Usage(1, 100, 10, 0.5)
-    assert conversions.usage_from_msg(uncounted.usage) is None
+    assert messages.usage_from_msg(first.usage) == Usage(2, 100, 10, 0.5)
+    assert messages.usage_from_msg(second.usage) == Usage(1, 100, 10, 0.5)
+    assert messages.usage_from_msg(uncounted.usage) is None
 
 
 def test_a_limit_on_spending_keeps_its_kind(made: Callable) -> None:
@@ -177,7 +179,7 @@ def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None
         call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
         client.ground('r', 'g')
         for spent in (None, Usage(5, 150, 20, 2.0)):
-            assert call(CarryOver.Request(spent=conversions.usage_to_msg(spent)),
+            assert call(CarryOver.Request(spent=MESSAGES.usage_to_msg(spent)),
                         LIMIT_S).error_code == 0
         totals = [earlier + client.backend.usage for earlier in carried]
         del client.backend.carry_over
@@ -191,7 +193,7 @@ def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callab
     with made() as client:
         client.node.create_subscription(
             msg.Spending, names.SPENDING[names.GROUNDER], lambda m: told.append(
-                (m.out, conversions.usage_from_msg(m.usage))), qos.EVENTS)
+                (m.out, messages.usage_from_msg(m.usage))), qos.EVENTS)
         call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
         client.backend.carry_over = lambda spent: None
         client.ground('r')
@@ -281,12 +283,23 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        request = Ground.Request(questions=[conversions.question_to_msg(
-            Question(Atom('clear', ('r',)), '?'))])
+        request = conversions.fill_questions(Ground.Request(), client.questions('r'))
         request.image.encoding = 'bayer_rggb8'
         reply = client.ground_service(request, LIMIT_S)
     assert reply.error_code == InputError.code
     assert 'bayer_rggb8' in reply.error_msg
+
+
+@pytest.mark.parametrize(('atoms', 'what'), [
+    (['clear r', 'clear g'], '2 atoms have 1 wordings'), (['clear(r)'], "question '?': atom")])
+def test_questions_that_cannot_be_read_are_named(made: Callable, atoms: list[str],
+                                                 what: str) -> None:
+    with made() as client:
+        request = conversions.fill_observation(
+            Ground.Request(atoms=atoms, questions=['?']), Observation(IMAGE, 7))
+        reply = client.ground_service(request, LIMIT_S)
+        assert client.ground('r').error_code == 0
+    assert (reply.error_code, reply.error_msg[:len(what)]) == (InputError.code, what)
 
 
 def test_a_picture_is_known_by_its_id(made: Callable) -> None:

@@ -15,7 +15,8 @@ from sightplan.model import (
     PlanningStatus,
     PlanningTask,
 )
-from sightplan_nodes import conversions, names
+from sightplan.records import messages
+from sightplan_nodes import names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
@@ -47,7 +48,7 @@ def test_every_result_comes_through(call, planner: ScriptedPlanner,
     planner.result = result
     reply = call()
     assert reply.error_code == 0
-    assert conversions.planning_result(reply) == result
+    assert messages.from_msg(PlanningResult, reply) == result
 
 
 def test_task_and_limit(call, planner: ScriptedPlanner) -> None:
@@ -86,7 +87,7 @@ def test_the_real_planner() -> None:
     with spinning(node, client):
         reply = service(Plan.Request(domain_pddl=domain.pddl,
                                      problem_pddl=domain.write_problem(first)), 120.0)
-    result = conversions.planning_result(reply)
+    result = messages.from_msg(PlanningResult, reply)
     assert result.status is PlanningStatus.SOLVED
     model, state = domain.model(first), first.init
     for action in result.plan:

@@ -33,7 +33,8 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
-from sightplan_nodes import conversions, names, qos
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import RosRecorder
 from sightplan_nodes.rerun_viewer import RerunViewer
 
@@ -50,7 +51,7 @@ class Robot(Node):
     def __init__(self, labelled: bool) -> None:
         super().__init__(names.AGENT)
         self.recorder = RosRecorder(self, lambda: labelled)
-        self.recorder.domain = DOMAIN
+        self.recorder.messages.domain = DOMAIN
         self._cameras = [(self.create_publisher(Image, topic, qos.SENSOR), value)
                          for topic, value in ((names.CAMERA_IMAGE, 1), (names.CAMERA_LABELLED, 2))]
 
@@ -60,7 +61,7 @@ class Robot(Node):
     def look(self, stamp_ns: int, shown: bool = True) -> Observation:
         for publisher, value in self._cameras if shown else ():
             image = np.full((4, 6, 3), value, np.uint8)
-            publisher.publish(conversions.image_to_msg(image, stamp_ns, 'cam'))
+            publisher.publish(MESSAGES.image_to_msg(image, stamp_ns, 'cam'))
         return Observation.elsewhere(f'{stamp_ns:016x}', stamp_ns, 'cam')
 
     def episode(self, shown: bool = True) -> None:

@@ -18,8 +18,10 @@ from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFact
 
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
 from sightplan.model import EpisodeSpec, InputError, Observation, SightplanError, WorldError
+from sightplan.records import messages
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.sim_bridge import History, Moment, SimBridge
 from sightplan_nodes.spin import run
@@ -44,7 +46,7 @@ class Client:
                                   (Image, names.CAMERA_DEPTH, self.depths)):
             self.node.create_subscription(kind, topic, sink.append, qos.SENSOR)
         self.node.create_subscription(
-            Clock, names.CLOCK, lambda m: self.times.append(conversions.time_from_msg(m.clock)),
+            Clock, names.CLOCK, lambda m: self.times.append(messages.time_from_msg(m.clock)),
             qos.CLOCK)
         self._load = ServiceCaller(self.node, LoadProblem, names.load_problem(names.SIM_BRIDGE),
                                    names.SIM_BRIDGE)
@@ -78,13 +80,13 @@ class Client:
         return self.begin(episode_id)
 
     def state(self, stamp_ns: int = 0) -> GetState.Response:
-        return self._state(GetState.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+        return self._state(GetState.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), LIMIT_S)
 
     def view(self, stamp_ns: int = 0) -> GetView.Response:
-        return self._view(GetView.Request(stamp=conversions.time_to_msg(stamp_ns)), LIMIT_S)
+        return self._view(GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), LIMIT_S)
 
     def facts(self, stamp_ns: int = 0) -> ProvideFacts.Response:
-        return self._provide(ProvideFacts.Request(stamp=conversions.time_to_msg(stamp_ns)),
+        return self._provide(ProvideFacts.Request(stamp=MESSAGES.time_to_msg(stamp_ns)),
                              LIMIT_S)
 
     def execute(self) -> ExecuteSkill.Result:
@@ -93,7 +95,7 @@ class Client:
     def image_since(self, stamp_ns: int) -> Image:
         def fresh() -> list[Image]:
             return [image for image in self.images
-                    if conversions.time_from_msg(image.header.stamp) >= stamp_ns]
+                    if messages.time_from_msg(image.header.stamp) >= stamp_ns]
         eventually(lambda: bool(fresh()), 'a fresh image')
         return fresh()[0]
 
@@ -122,7 +124,7 @@ def made(**settings: object):
 
 
 def ns(time) -> int:
-    return conversions.time_from_msg(time)
+    return messages.time_from_msg(time)
 
 
 def test_reset_builds_the_problem_of_the_request(client: Client) -> None:
@@ -131,7 +133,7 @@ def test_reset_builds_the_problem_of_the_request(client: Client) -> None:
     _, first = problem()
     spec = client.world.log[0]
     assert spec.problem.init == first.init
-    assert (spec.episode_id, spec.seed, spec.failure_probability) == ('my/episode#0', 3, 0.25)
+    assert (spec.id, spec.seed, spec.failure_probability) == ('my/episode#0', 3, 0.25)
     assert client.options == [{'domain': 'blocksworld'}], 'made at the first reset'
 
 
@@ -198,7 +200,7 @@ def test_truth_at_any_world_time(client: Client) -> None:
     _, start = problem()
     init = frozenset(start.init)
     truth = {stamp: client.state(stamp) for stamp in (first, second - 1, second, third, 0)}
-    states = {k: conversions.state_from_msg(reply.state) for k, reply in truth.items()}
+    states = {k: messages.state_from_msg(reply.state) for k, reply in truth.items()}
     assert states[first] == states[second - 1] == states[third] == states[0] == init
     assert states[second] == init - {min(init)}
     assert [truth[k].episode_id for k in (first, second, third)] == ['one', 'one', 'two']
@@ -321,10 +323,10 @@ def test_labelled_pictures_have_a_topic_of_their_own(client: Client) -> None:
     eventually(lambda: any(i.header.stamp == raw.header.stamp for i in client.labelled),
                'the labelled picture of the same stamp')
     labelled = next(i for i in client.labelled if i.header.stamp == raw.header.stamp)
-    pixels = conversions.image_from_msg(raw)
+    pixels = messages.image_from_msg(raw)
     assert (pixels == 1).all()
-    assert (conversions.image_from_msg(labelled)[0] == 255).all()
-    np.testing.assert_array_equal(conversions.image_from_msg(labelled)[1:], pixels[1:])
+    assert (messages.image_from_msg(labelled)[0] == 255).all()
+    np.testing.assert_array_equal(messages.image_from_msg(labelled)[1:], pixels[1:])
     assert labelled.header == raw.header
 
 
@@ -367,7 +369,7 @@ def test_a_world_that_does_not_say_what_is_in_view(client: Client) -> None:
 
 def told(reply: ProvideFacts.Response) -> dict:
     raise_error(reply, 'sim_bridge')
-    return conversions.facts_from_msg(reply.privileged_facts)
+    return messages.facts_from_msg(reply.privileged_facts)
 
 
 def test_privileged_facts_are_those_out_of_view(client: Client) -> None:

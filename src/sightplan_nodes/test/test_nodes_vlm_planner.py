@@ -26,9 +26,11 @@ from sightplan.model import (
     Usage,
     VisualTask,
 )
+from sightplan.records import messages
 from sightplan.vlm.api import TextReply, TextRequest
 from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.vlm_planner import VlmPlannerNode
 
 DOMAIN, FIRST = problem()
@@ -77,7 +79,7 @@ class Client(Manager):
                 **changes: object) -> ProposePlan.Response:
         task = VisualTask(FIRST.for_agent(), prompt, history)
         request = conversions.fill_visual_task(
-            ProposePlan.Request(image=conversions.image_to_msg(IMAGE, 7)), task,
+            ProposePlan.Request(image=MESSAGES.image_to_msg(IMAGE, 7)), task,
             DOMAIN.write_problem(task.problem))
         for name, value in changes.items():
             setattr(request, name, value)
@@ -105,14 +107,14 @@ def test_a_plan_comes_back_with_everything_said(made: Callable) -> None:
         reply = client.propose()
         assert client.parameter('model') == 'scripted-2'
     assert reply.error_code == 0, reply.error_msg
-    proposal = conversions.proposal_from_msg(reply.proposal)
+    proposal = messages.proposal_from_msg(reply.proposal)
     assert proposal.status is ProposalStatus.PLANNED
     assert proposal.actions == (Action('moveblock', (BLOCK, 'c1')),)
     assert (proposal.model, proposal.repaired) == ('scripted-2', False)
     assert json.loads(proposal.text) == PLAN
     assert proposal.seconds > 0.0
     assert proposal.prompt_sha256 == load_domain('blocksworld').prompt_hash('plan')
-    assert conversions.usage_from_msg(reply.usage) == Usage(1, 700, 30)
+    assert messages.usage_from_msg(reply.usage) == Usage(1, 700, 30)
     request = client.backend.requests[0]
     images = [part for part in request.parts if not isinstance(part, str)]
     np.testing.assert_array_equal(images, [IMAGE])
@@ -145,10 +147,10 @@ def test_useless_replies_are_outcomes_not_errors(made: Callable, reply: str,
         client.backend.reply = reply
         answer = client.propose()
     assert answer.error_code == 0
-    proposal = conversions.proposal_from_msg(answer.proposal)
+    proposal = messages.proposal_from_msg(answer.proposal)
     assert (proposal.status, proposal.actions) == (status, ())
     assert proposal.message
-    assert conversions.usage_from_msg(answer.usage).requests == 1
+    assert messages.usage_from_msg(answer.usage).requests == 1
 
 
 @pytest.mark.parametrize(('changes', 'words'), [
@@ -166,7 +168,7 @@ def test_bad_requests_are_named_and_not_passed_on(made: Callable, changes: dict,
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        message = conversions.image_to_msg(IMAGE, 7)
+        message = MESSAGES.image_to_msg(IMAGE, 7)
         message.encoding = 'bayer_rggb8'
         reply = client.propose(image=message)
     assert reply.error_code == InputError.code
@@ -246,7 +248,7 @@ def test_a_recorded_plan_can_be_replayed(made: Callable, tmp_path: Path,
         assert again.parameter('model') == 'scripted-2'
     replayed.proposal.seconds = said.proposal.seconds
     assert replayed.proposal == said.proposal
-    assert (conversions.usage_from_msg(replayed.usage) == conversions.usage_from_msg(said.usage)
+    assert (messages.usage_from_msg(replayed.usage) == messages.usage_from_msg(said.usage)
             == Usage(1, 700, 30))
     assert other.error_code == BackendError.code
     assert 'holds no reply' in other.error_msg

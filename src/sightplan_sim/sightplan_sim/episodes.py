@@ -1,144 +1,19 @@
-"""What every simulated world keeps of its episode: truth over time, outcomes, chance."""
+"""What simulated worlds have in common besides their bookkeeping: poses, chance, settings."""
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import hashlib
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import EpisodeSpec, Feedback, FeedbackStatus, InputError, State, WorldError
-from sightplan_sim.clock import WorldClock
+from sightplan.model import EpisodeSpec, InputError
 
-RESET_S = 1.0
-OBSERVE_S = 1 / 30
-REJECT_S = 0.1
-"""Nominal durations by which simulated time advances."""
-
-
-@dataclasses.dataclass(kw_only=True)
-class Episode:
-    """What changes between one reset and the next; worlds add what is theirs.
-
-    Attributes:
-        spec: what was reset to.
-        stamps_ns: times from which on the states hold [ns], the reset's first.
-        states: as many; each differs from the one before.
-        outcome: what became of the last action, '' before the first.
-    """
-
-    spec: EpisodeSpec
-    stamps_ns: list[int] = dataclasses.field(default_factory=list)
-    states: list[State] = dataclasses.field(default_factory=list)
-    outcome: str = ''
-
-
-E = TypeVar('E', bound=Episode)
-
-
-class EpisodicWorld(ABC, Generic[E]):
-    """The port TruthSource, and the bookkeeping of the port World.
-
-    Args:
-        clock_ns: source of time [ns]; None simulates time.
-    """
-
-    def __init__(self, clock_ns: Callable[[], int] | None = None) -> None:
-        self._lock = threading.RLock()
-        self._clock = WorldClock(clock_ns)
-        self._episode: E | None = None
-
-    @abstractmethod
-    def close(self) -> None:
-        """Give the simulator back."""
-
-    @abstractmethod
-    def _read_state(self, episode: E) -> State:
-        """Everything that is true now, read from the bodies."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms now or at a time of this episode.
-
-        Args:
-            stamp_ns: a time on the world's clock [ns]; None is now.
-
-        Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
-        """
-        with self._lock:
-            episode = self._current()
-            if stamp_ns is None:
-                return episode.states[-1]
-            now_ns = self._clock.now_ns()
-            if not episode.stamps_ns[0] <= stamp_ns <= now_ns:
-                raise WorldError(
-                    f'no state at {stamp_ns} ns: episode {episode.spec.episode_id} has lasted '
-                    f'from {episode.stamps_ns[0]} to {now_ns} ns so far')
-            return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
-
-    def last_outcome(self) -> str:
-        """What really became of the last action of this episode, '' before the first.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        with self._lock:
-            return self._current().outcome
-
-    def now_ns(self) -> int:
-        """The world's time [ns]."""
-        with self._lock:
-            return self._clock.now_ns()
-
-    def _current(self) -> E:
-        if self._episode is None:
-            raise WorldError('no episode: reset the world first')
-        return self._episode
-
-    def _start(self, episode: E) -> None:
-        """Begin an episode whose initial state has been built."""
-        self._clock.advance(RESET_S)
-        episode.stamps_ns.append(self._clock.now_ns())
-        episode.states.append(self._read_state(episode))
-        self._episode = episode
-
-    def _reject(self, episode: E, message: str) -> Feedback:
-        """An action that is not carried out; nothing has moved."""
-        episode.outcome = 'illegal'
-        return Feedback(FeedbackStatus.REJECTED, message, self._clock.advance(REJECT_S))
-
-    def _finish(self, episode: E, outcome: str, duration_s: float) -> Feedback:
-        """An action that was carried out, whatever became of it."""
-        episode.outcome = outcome
-        stamp_ns = self._clock.advance(duration_s)
-        state = self._read_state(episode)
-        if state != episode.states[-1]:
-            episode.stamps_ns.append(stamp_ns)
-            episode.states.append(state)
-        return Feedback(FeedbackStatus.EXECUTED, '', stamp_ns)
-
-
-def check_probability(spec: EpisodeSpec) -> None:
-    """Check an episode's failure probability.
-
-    Raises:
-        WorldError: it is not in [0, 1].
-    """
-    if not 0.0 <= spec.failure_probability <= 1.0:
-        raise WorldError(f'episode {spec.episode_id}: failure probability '
-                         f'{spec.failure_probability} is not in [0, 1]')
+Pose7 = tuple[float, float, float, float, float, float, float]
+"""Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
 
 
 def generator(world: str, spec: EpisodeSpec, purpose: str) -> np.random.Generator:

@@ -1,17 +1,19 @@
 """A plain stroke font of our own for plates and labels: every OpenCV draws the same letters.
 
-(OpenCV 4 and 5 write in different fonts.) A glyph is some strokes on a grid: x to the right from
-0, y up from the baseline at 0; small letters are 4 high, capitals and digits 6.
+(OpenCV 4 and 5 write in different fonts.)
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from sightplan.model.reading import read_data
 
 Stroke = tuple[tuple[float, float], ...]
 
@@ -28,65 +30,27 @@ def _arc(x: float, y: float, rx: float, ry: float, start_deg: float, end_deg: fl
     return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
 
 
-def _line(*points: tuple[float, float]) -> Stroke:
-    return points
+def _stroke(pieces: list[list[float]]) -> Stroke:
+    """A stroke of points (two numbers each) and arcs (six)."""
+    found: list[tuple[float, float]] = []
+    for piece in pieces:
+        found += _arc(*piece) if len(piece) == 6 else [(piece[0], piece[1])]
+    return tuple(found)
 
 
-def _dot(x: float, y: float) -> Stroke:
-    return ((x, y), (x, y + 0.01))
+@functools.cache
+def _glyphs() -> dict[str, tuple[Stroke, ...]]:
+    """Strokes of every letter, from ``lettering.yaml``, which explains them."""
+    data = read_data(Path(__file__).with_suffix('.yaml'))
+    return {letter: tuple(map(_stroke, strokes)) for letter, strokes in data.items()}
 
 
-_ROUND = _arc(2, 2, 2, 2, 0, 360)
-_ARCH = (*_arc(2, 2, 2, 2, 180, 0), (4.0, 0.0))
-
-_GLYPHS: dict[str, tuple[Stroke, ...]] = {
-    'a': (_ROUND, _line((4, 4), (4, 0))),
-    'b': (_line((0, 6), (0, 0)), _ROUND),
-    'c': (_arc(2, 2, 2, 2, 48, 312),),
-    'd': (_ROUND, _line((4, 6), (4, 0))),
-    'e': ((*_line((0, 2.1), (4, 2.1)), *_arc(2, 2, 2, 2, 3, 310)),),
-    'f': ((*_line((1.2, 0),), *_arc(2.6, 4.6, 1.4, 1.4, 180, 75)), _line((0, 4), (2.7, 4))),
-    'g': (_ROUND, (*_line((4, 4),), *_arc(2, -0.4, 2, 1.6, 0, -150))),
-    'h': (_line((0, 6), (0, 0)), _ARCH),
-    'i': (_line((0.5, 4), (0.5, 0)), _dot(0.5, 5.7)),
-    'j': ((*_line((1.4, 4),), *_arc(0.2, -0.8, 1.2, 1.2, 0, -100)), _dot(1.4, 5.7)),
-    'k': (_line((0, 6), (0, 0)), _line((3.5, 4), (0, 1.3)), _line((1.3, 2.3), (3.7, 0))),
-    'l': ((*_line((0.3, 6),), *_arc(1.4, 1.1, 1.1, 1.1, 180, 280)),),
-    'm': (_line((0, 4), (0, 0)), (*_arc(1.6, 2.4, 1.6, 1.6, 180, 0), (3.2, 0.0)),
-          (*_arc(4.8, 2.4, 1.6, 1.6, 180, 0), (6.4, 0.0))),
-    'n': (_line((0, 4), (0, 0)), _ARCH),
-    'o': (_ROUND,),
-    'p': (_line((0, 4), (0, -2)), _ROUND),
-    'q': (_ROUND, _line((4, 4), (4, -2))),
-    'r': (_line((0, 4), (0, 0)), _arc(1.9, 2.1, 1.9, 1.9, 180, 60)),
-    's': ((*_arc(1.9, 3, 1.8, 1, 25, 270), *_arc(1.9, 1, 1.9, 1, 90, -155)),),
-    't': ((*_line((1.2, 5.6),), *_arc(2.3, 1.1, 1.1, 1.1, 180, 290)), _line((0, 4), (2.8, 4))),
-    'u': (((0.0, 4.0), *_arc(2, 2, 2, 2, 180, 360)), _line((4, 4), (4, 0))),
-    'v': (_line((0, 4), (1.9, 0), (3.8, 4)),),
-    'w': (_line((0, 4), (1.5, 0), (3, 4), (4.5, 0), (6, 4)),),
-    'x': (_line((0, 4), (3.6, 0)), _line((3.6, 4), (0, 0))),
-    'y': (_line((0, 4), (1.9, 0)), _line((3.8, 4), (1.0, -2))),
-    'z': (_line((0, 4), (3.6, 4), (0, 0), (3.6, 0)),),
-    '0': (_arc(2, 3, 2, 3, 0, 360),),
-    '1': (_line((0.4, 4.6), (2.1, 6), (2.1, 0)), _line((0.5, 0), (3.7, 0))),
-    '2': ((*_arc(2, 4.1, 1.9, 1.9, 165, -35), (0.0, 0.0), (4.0, 0.0)),),
-    '3': ((*_arc(1.8, 4.5, 1.8, 1.5, 150, -90), *_arc(1.8, 1.5, 2.1, 1.5, 90, -150)),),
-    '4': (_line((3, 0), (3, 6), (0, 1.7), (4.2, 1.7)),),
-    '5': ((*_line((3.6, 6), (0.6, 6), (0.4, 3.2)), *_arc(1.9, 1.9, 2.1, 1.9, 135, -150)),),
-    '6': (_arc(2, 1.9, 2, 1.9, 0, 360), _arc(3.4, 1.9, 3.4, 4.1, 92, 180)),
-    '7': (_line((0, 6), (4, 6), (1.4, 0)),),
-    '8': (_arc(2, 4.5, 1.7, 1.5, 0, 360), _arc(2, 1.5, 2.1, 1.5, 0, 360)),
-    '9': (_arc(2, 4.1, 2, 1.9, 0, 360), _arc(0.6, 4.1, 3.4, 4.1, -88, 0)),
-    '_': (_line((0, -0.6), (3.6, -0.6)),),
-    '-': (_line((0.2, 2.3), (2.8, 2.3)),),
-    '.': (_dot(0.4, 0.2),),
-}
-_UNKNOWN: tuple[Stroke, ...] = (_line((0, 0), (4, 0), (4, 6), (0, 6), (0, 0)),)
+_UNKNOWN: tuple[Stroke, ...] = (((0, 0), (4, 0), (4, 6), (0, 6), (0, 0)),)
 
 
 def glyph(letter: str) -> tuple[Stroke, ...]:
     """The strokes of a letter; capitals are drawn small, unknown ones as a box."""
-    return _GLYPHS.get(letter.lower(), _UNKNOWN)
+    return _glyphs().get(letter.lower(), _UNKNOWN)
 
 
 def text_aspect(text: str) -> float:

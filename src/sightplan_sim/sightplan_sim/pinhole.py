@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CameraInfo:
+    """Calibration of the camera that takes the pictures: an ideal pinhole.
+
+    Attributes:
+        width, height: size of the picture [px].
+        matrix: (3, 3) K; pixel (0, 0) is the centre of the top-left pixel.
+        distortion: (5,) zeros (plumb_bob).
+        frame_id: optical frame (REP 103: x right, y down, z forward).
+    """
+
+    width: int
+    height: int
+    matrix: Floats
+    distortion: Floats
+    frame_id: str
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,10 @@ class Pinhole:
                          [0.0, f, (self.height - 1) / 2],
                          [0.0, 0.0, 1.0]])
 
+    def info(self, frame_id: str) -> CameraInfo:
+        """Its calibration, for an optical frame of this name."""
+        return CameraInfo(self.width, self.height, self.matrix(), np.zeros(5), frame_id)
+
     def pixels(self, local_m: Floats) -> Floats:
         """(N, 2) pixels of points (N, 3) of the optical frame [m]; NaN behind the camera.
 
@@ -47,3 +70,40 @@ class Pinhole:
         k = self.matrix()
         return np.asarray(local_m[:, :2] / depth[:, None] * (k[0, 0], k[1, 1])
                           + (k[0, 2], k[1, 2]))
+
+
+P = TypeVar('P', bound=Pinhole, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class View(Generic[P]):
+    """A camera somewhere.
+
+    Attributes:
+        optics: its optics.
+        position_m: (3,) optical centre in the world.
+        axes: (3, 3) its x (right), y (down) and z (forward) axes as columns (REP 103).
+    """
+
+    optics: P
+    position_m: Floats
+    axes: Floats
+
+    def sized(self, width: int, height: int) -> Self:
+        """The same view in another number of pixels."""
+        return replace(self, optics=replace(self.optics, width=width, height=height))
+
+    def to_optical(self, points_m: Floats) -> Floats:
+        """(..., 3) points of the world in the optical frame [m]."""
+        return np.asarray((np.asarray(points_m, dtype=np.float64) - self.position_m) @ self.axes)
+
+    def project(self, points_m: Floats) -> Floats:
+        """Pixels (N, 2) of points (N, 3) of the world [m]; see ``Pinhole.pixels``."""
+        return self.optics.pixels(self.to_optical(points_m))
+
+    def view_matrix(self) -> list[float]:
+        """PyBullet's view matrix (OpenGL: x right, y up, z backward), column by column."""
+        view = np.eye(4)
+        view[:3, :3] = (self.axes * (1.0, -1.0, -1.0)).T
+        view[:3, 3] = -view[:3, :3] @ self.position_m
+        return [float(v) for v in view.T.ravel()]

@@ -88,7 +88,7 @@ def test_pictures_are_taken_from_another_pose_if_the_file_has_another_one(tmp_pa
         world.execute(Action('moveblock', ('g', 'c3')))
         assert world.last_outcome() == 'success', world.skill_reports[-1]
         with world.camera_process() as live:  # which has a camera of its own
-            assert live.request(world.hardware.poses(), world.hardware.camera.decor)
+            assert live.request(world.arm.poses(), world.camera.decor)
             assert np.array_equal(live.wait(240.0).rgb, world.observe().image)
 
 
@@ -113,8 +113,8 @@ def test_it_hangs_still_and_shows_every_problem(world, n_columns):
     stacks = {name: [] for name in names} | {names[-1]: list(COLOURS)}
     world.reset(episode(stacks))
     assert np.array_equal(world.camera_pose(), before)
-    ids = world.hardware.camera.scene.shoot(world.hardware.poses(),
-                                            world.hardware.camera.decor).segmentation
+    ids = world.camera.scene.shoot(world.arm.poses(),
+                                            world.camera.decor).segmentation
     assert set(np.unique(ids)) == set(range(len(COLOURS) + 1))  # all blocks; nothing of the arm
     assert not ids[:2].any() and not ids[:, :2].any() and not ids[:, -2:].any()
 
@@ -122,9 +122,9 @@ def test_it_hangs_still_and_shows_every_problem(world, n_columns):
 def test_with_the_arm_out_of_view_the_picture_is_drawn_as_in_the_symbolic_world(world, scene):
     """Same table, same look, same camera: only the stacks' poses come from elsewhere."""
     world.reset(episode(STACKS, seed=5))
-    decor = world.hardware.camera.decor
+    decor = world.camera.decor
     decor = dataclasses.replace(decor, look=dataclasses.replace(decor.look, noise=0.0))
-    ours = scene.shoot(world.hardware.poses(), decor)
+    ours = scene.shoot(world.arm.poses(), decor)
     symbolic = scene.render([list(pile) for pile in STACKS.values()], decor.column_names,
                             decor.look)
     same = ours.segmentation == symbolic.segmentation
@@ -147,7 +147,7 @@ def test_a_tipped_block_is_drawn_as_it_lies(scene):
 def test_the_arm_hides_what_is_behind_it_and_has_depth(world):
     world.reset(episode(STACKS))
     still = world.observe()
-    arm, config = world.hardware.arm, world.robot.arm
+    arm, config = world.arm, world.robot.arm
     over = Kinematics(world.robot).ik(
         world.robot.table.pose @ hand_down([0.0, 0.0, 0.15]), config.ready)
     motion = timed(joint_line(arm.state().positions, over), config.max_velocity,
@@ -155,13 +155,13 @@ def test_the_arm_hides_what_is_behind_it_and_has_depth(world):
     arm.command(motion)
     arm.wait(motion.duration_s + 0.5)
     shown = world.observe()
-    frame = world.hardware.camera.scene.shoot(world.hardware.poses(), world.hardware.camera.decor)
+    frame = world.camera.scene.shoot(world.arm.poses(), world.camera.decor)
     hand = frame.segmentation == ARM_ID
     assert hand.sum() > 1000
     assert np.abs(shown.image.astype(int) - still.image)[hand].max(axis=1).mean() > 20
     in_front = shown.depth_m[hand] < still.depth_m[hand] - 0.01
     assert in_front.mean() > 0.95
-    tip = world.hardware.poses().links['panda_grasptarget'][:3]
+    tip = world.arm.poses().links['panda_grasptarget'][:3]
     pixel = frame.camera.project(np.array([tip]))[0]
     v, u = np.nonzero(hand)
     assert u.min() - 5 < pixel[0] < u.max() + 5 and abs(v.max() - pixel[1]) < 40
@@ -169,14 +169,14 @@ def test_the_arm_hides_what_is_behind_it_and_has_depth(world):
 
 def test_a_look_is_an_rgbd_with_the_cameras_calibration(world):
     world.reset(episode(STACKS))
-    camera = world.hardware.camera
+    camera = world.camera
     assert isinstance(camera, Camera) and camera.image_age_s() == 0.0
     rgbd = camera.observe()
     seen = world.observe()
     assert np.array_equal(rgbd.rgb, seen.image) and np.array_equal(rgbd.depth_m, seen.depth_m)
     assert np.array_equal(rgbd.matrix, world.camera_info().matrix)
-    assert rgbd.stamp_ns == round(world.hardware.arm.now_s() * 1e9)
-    top = world.hardware.poses().blocks['o']
+    assert rgbd.stamp_ns == round(world.arm.now_s() * 1e9)
+    top = world.arm.poses().blocks['o']
     centre = inverse(world.camera_pose()) @ [*top[:3], 1.0]
     u, v = (rgbd.matrix @ (centre[:3] / centre[2]))[:2]
     assert 0.0 < centre[2] - rgbd.depth_m[round(v), round(u)] < BLOCK_M  # its front face
@@ -206,7 +206,7 @@ def test_the_calibrations_error_is_as_large_as_it_is_set():
         with ArmScene(load_robot('panda'), HardwareSettings(**settings),
                       supersampling=1) as made:
             camera = made.camera(0, 0, Look())
-            return pose_matrix(camera.rotation.T, camera.position_m)
+            return pose_matrix(camera.axes, camera.position_m)
 
     file = load_robot('panda').camera.pose
     off = pose(calibration_error_mm=4.0, calibration_error_deg=1.5)
@@ -278,9 +278,9 @@ def test_a_killed_camera_process_ends_pictures_and_nothing_else():
 
 def test_the_worlds_camera_process_gives_the_worlds_pictures(world):
     world.reset(episode(STACKS))
-    hardware = world.hardware
+    hardware = world.arm
     with world.camera_process() as live:
-        assert live.request(hardware.poses(), hardware.camera.decor)
+        assert live.request(hardware.poses(), world.camera.decor)
         picture = live.wait(240.0)
     seen = world.observe()
     assert np.array_equal(picture.rgb, seen.image)

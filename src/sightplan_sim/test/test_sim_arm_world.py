@@ -25,8 +25,9 @@ from sightplan_arm.trajectories import joint_line, timed
 from sightplan_sim.arm.simulator import SimulatedArm
 from sightplan_sim.blocksworld import Settings, make_world, world_identity
 from sightplan_sim.blocksworld.arm_scene import ArmScene
-from sightplan_sim.blocksworld.arm_world import ArmWorld, outcome_of, true_atoms
+from sightplan_sim.blocksworld.arm_world import ArmWorld
 from sightplan_sim.blocksworld.camera import BLOCK_M
+from sightplan_sim.blocksworld.truth import outcome_of, true_atoms
 from sim_cases import atoms, episode, move
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
@@ -185,13 +186,13 @@ def test_an_episode_is_the_same_after_another_one(world):
     def play():
         world.reset(episode(STACKS, seed=3))
         world.execute(Action('moveblock', ('b', 'c1')))
-        return world.hardware.poses(), world.observe().image
+        return world.arm.poses(), world.observe().image
 
     one, two = play(), play()
     assert one[0].blocks == two[0].blocks and one[0].joints == two[0].joints
     assert np.array_equal(one[1], two[1])
     world.reset(episode(STACKS, seed=4))
-    assert world.hardware.poses().blocks != one[0].blocks
+    assert world.arm.poses().blocks != one[0].blocks
 
 
 def test_a_motion_that_is_stopped_ends_the_action_and_the_next_reset_rearms(world):
@@ -218,7 +219,7 @@ def test_where_somebody_watches_a_reset_does_not_rearm():
 
 def test_what_moves_from_outside_is_true_at_once(world):
     world.reset(episode(STACKS))
-    hardware = world.hardware
+    hardware = world.arm
     arm = world.robot.arm
     over = Kinematics(world.robot).ik(
         world.robot.table.pose @ hand_down([0.0, 0.0, 0.025]), arm.ready)
@@ -234,7 +235,7 @@ def test_what_moves_from_outside_is_true_at_once(world):
     hardware.command(motion)
     hardware.advance(motion.duration_s)
     assert about('incolumn', 'r', 'c1') in world.state()
-    assert world.hardware.poses().blocks['b'][2] > 0.1  # in the hand
+    assert world.arm.poses().blocks['b'][2] > 0.1  # in the hand
     assert not any('b' in atom.args for atom in world.state())
 
 

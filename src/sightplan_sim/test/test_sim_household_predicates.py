@@ -8,10 +8,11 @@ import pytest
 from household_cases import block, box, cabinet, chest, home, problem, robot, shelf, table
 from sightplan.model import Atom
 from sightplan_sim.household import predicates
-from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.catalog import MOVABLES, make_model
 from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import Link, Model, Placed
+from sightplan_sim.pinhole import View
 
 TABLE = Placed('table_1', table(), (1.2, 0.0, 0.0))
 CABINET = Placed('cabinet_1', cabinet(), (0.0, 2.2, 0.0))

@@ -14,10 +14,11 @@ import pytest
 from sightplan.model import WorldError
 from sightplan_sim.bullet import one_thread
 from sightplan_sim.household import catalog, render
-from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.render import Painter, poses_of
 from sightplan_sim.household.robot import Robot, RobotBody
 from sightplan_sim.household.shapes import Home, Placed, Room, Station
+from sightplan_sim.pinhole import View
 
 
 def small_home(opening=0.0):
@@ -68,7 +69,7 @@ def test_ids_name_what_is_seen_and_depth_is_true(painter):
     assert nothing.any() and np.isnan(frame.depth_m[nothing]).all()
     assert np.isfinite(frame.depth_m[~nothing]).all()
     # floor, well away from anything: the ray of the lowest middle pixel
-    k = view.camera.matrix()
+    k = view.optics.matrix()
     ray = view.axes @ [(120 - k[0, 2]) / k[0, 0], (238 - k[1, 2]) / k[1, 1], 1.0]
     assert frame.depth_m[238, 120] == pytest.approx(-1.2 / ray[2], rel=0.01)
     assert (painter.segment(view) == frame.ids).all()
@@ -84,7 +85,7 @@ def test_projection_meets_the_mask(painter, size):
     r = orange.model.size[0] / 2
     turns = np.linspace(0, 2 * math.pi, 60)
     centre = np.array(orange.position) + np.array([0, 0, r])
-    rays = centre - view.position
+    rays = centre - view.position_m
     side = np.cross(rays, (0, 0, 1.0))
     side /= np.linalg.norm(side)
     up = np.cross(side, rays) / np.linalg.norm(rays)

@@ -205,7 +205,7 @@ def test_injected_failures_of_both_kinds(world):
         world.execute(Action('navigate-to', ('sink_1',)))
         outcomes.add(world.last_outcome())
         assert world.state() == before  # nothing is in reach, either way
-    assert outcomes == {'no_op', 'bungled:went astray'}
+    assert outcomes == {'no_op', 'execution_failure:went astray'}
 
 
 def test_the_nth_action_has_the_same_luck_at_every_probability():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sightplan.domains.episodic_world import START_NS
 from sightplan.model import (
     Action,
     EpisodeSpec,
@@ -24,7 +25,6 @@ from sightplan.model import (
 )
 from sightplan_sim.blocksworld import Settings, make_world
 from sightplan_sim.blocksworld.scene import COLOURS, BlocksScene
-from sightplan_sim.clock import START_NS
 from sim_cases import atoms, episode, move
 
 STACKS = {'c1': ['r', 'g'], 'c2': [], 'c3': ['b']}
@@ -75,7 +75,7 @@ def test_observation(world):
     assert seen.image.shape == (120, 160, 3)
     assert seen.depth_m.shape == (120, 160)
     assert seen.frame_id == 'camera_optical_frame'
-    assert seen.told == {}
+    assert seen.privileged_facts == {}
     assert seen.text is None
     with pytest.raises(ValueError, match='read-only'):
         seen.image[0, 0] = 0

@@ -89,11 +89,11 @@ class _Session:
                  recorder: Recorder, domain: Domain, prompt: str,
                  goal_reached: Callable[[], bool] | None, privileged: PrivilegedSource | None,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
-        # The world's luck is a function of its seed: the policy is told neither.
+        # The world's luck is a function of its seed: the policy learns neither.
         self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
                             failure_probability=0.0)
         self.domain = domain
-        self.rng = random.Random(f'policy/{spec.seed}/{spec.episode_id}')
+        self.rng = random.Random(f'policy/{spec.seed}/{spec.id}')
         self.steps = 0
         self.stamp_ns = 0
         self.timings_s = dict.fromkeys(
@@ -141,24 +141,25 @@ class _Session:
                 for model in (self._grounder, self._visual_planner):
                     start = getattr(model, 'start_episode', None)
                     if start is not None:
-                        start(self.spec.episode_id, self.spec.split)
+                        start(self.spec.id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 
     def observe(self) -> Observation:
         with self._stage('observe'):
-            observation = self._with_told(self._world.observe())
+            observation = self._with_facts(self._world.observe())
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
         self.record(Observed(observation))
         return observation
 
-    def _with_told(self, observation: Observation) -> Observation:
-        """A look, with the facts that the spec grants with it and no others."""
+    def _with_facts(self, observation: Observation) -> Observation:
+        """An observation, with the facts that the spec grants with it and no others."""
         granted = self._full_spec.privileged.grants(self._moved)
-        told = (dict(self._privileged.told(observation))
-                if granted and self._privileged is not None else {})
-        return observation if not told and not observation.told else replace(
-            observation, told=told)
+        facts = (dict(self._privileged.provide(observation))
+                 if granted and self._privileged is not None else {})
+        if facts == observation.privileged_facts == {}:
+            return observation
+        return replace(observation, privileged_facts=facts)
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
@@ -240,11 +241,11 @@ class _Session:
         self.steps += 1
 
     def check_privileged(self) -> None:
-        """Refuse an episode that promises its policy facts which nobody can tell."""
+        """Refuse an episode that promises its policy facts that nobody can provide."""
         if self._full_spec.privileged is not Privileged.NONE and self._privileged is None:
             raise InputError(f'the episode grants its policy facts about what is out of view '
                              f'(privileged: {self._full_spec.privileged.value}), but nobody can '
-                             f'tell them (give run_episode privileged, or choose '
+                             f'provide them (give run_episode privileged, or choose '
                              f'{Privileged.NONE.value})')
 
     def at_goal(self) -> Stop | None:
@@ -296,7 +297,7 @@ def _drive(policy: Policy, session: _Session) -> Stop:
 
 
 def _is_true(cancelled: Callable[[], bool]) -> bool:
-    """Whether the episode was cancelled; False if that cannot be told any more."""
+    """Whether the episode was cancelled; False if nobody can say any more."""
     try:
         return cancelled()
     except SightplanError:
@@ -328,8 +329,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         goal_reached: whether the goal holds in the true state now. Asked by the loop alone, after
             the reset and after each step, and only if the spec says ``stop_at_goal``: all that
             a policy learns from it is that its episode goes on.
-        privileged: tells what is out of view. Asked by the loop alone, for a look, where the spec
-            says so (``Privileged``): then the look brings the facts as ``told``.
+        privileged: knows what is out of view. Asked by the loop alone, where the spec
+            says so (``Privileged``): then an observation has ``privileged_facts``.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
@@ -356,7 +357,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         stop = Stop(StopReason.CANCELLED if _is_true(cancelled) else StopReason.ERROR,
                     f'{type(error).__name__}: {error}')
     except Exception as error:  # a defect must not end a sweep of hours
-        _LOG.exception('episode %s ended by an unexpected exception', spec.episode_id)
+        _LOG.exception('episode %s ended by an unexpected exception', spec.id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
     ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,
                          session.stamp_ns, session.seconds, dict(session.timings_s))

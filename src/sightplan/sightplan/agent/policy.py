@@ -24,6 +24,7 @@ from sightplan.model import (
     Observation,
     PastStep,
     PlanningResult,
+    PlanningStatus,
     Problem,
     Proposal,
     State,
@@ -99,7 +100,7 @@ class Context(Protocol):
         """Random numbers of this episode, seeded by its spec."""
 
     def observe(self) -> Observation:
-        """Take a look at the world as it is now."""
+        """Observe the world as it is now."""
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
@@ -112,7 +113,7 @@ class Context(Protocol):
             purpose: why (metrics keep the purposes apart).
             expected: what the policy expects, one per atom; None: nothing.
             action: whose preconditions or effects they are.
-            observation: the look to ask about; a fresh one when None.
+            observation: what to ask about; a fresh one when None.
             memory: text about an earlier attempt that is put before the questions.
 
         Returns:
@@ -139,7 +140,7 @@ class Context(Protocol):
 
         Args:
             history: earlier steps, as the prompt shall tell them.
-            observation: the look to show it; a fresh one when None.
+            observation: what to show it; a fresh one when None.
         """
 
     def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:
@@ -179,3 +180,30 @@ class Policy(Protocol):
 
         It is not called after a Forfeit, of which the policy knows all itself.
         """
+
+
+def without_plan(result: PlanningResult) -> Stop | None:
+    """The end of an episode for which no plan was found; None if there is one."""
+    if result.status is PlanningStatus.SOLVED:
+        return None
+    return Stop(StopReason.PLANNER_TIMEOUT if result.status is PlanningStatus.TIMEOUT
+                else StopReason.NO_PLAN, result.message)
+
+
+class Planless:
+    """What policies without plan, questions and memory have in common."""
+
+    needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
+    prompt = ''
+    remaining = 0
+
+    def __init__(self, settings: object) -> None:
+        """Take no settings."""
+
+    def begin(self, context: Context) -> Stop | None:
+        """Nothing to prepare."""
+        return None
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Learn nothing."""
+        return None

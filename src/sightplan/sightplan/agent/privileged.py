@@ -8,7 +8,7 @@ from sightplan.model import Atom, EpisodeSpec, Observation, Privileged, TruthSou
 
 
 class PrivilegedFacts:
-    """Tells all that is true and false of things out of view, in one episode.
+    """Provides all that is true and false of things out of view, in one episode.
 
     It stands where the ground truth is: in the process of the world. Who asks it, and when, is
     decided by the episode loop (``run_episode``).
@@ -22,10 +22,10 @@ class PrivilegedFacts:
     def __init__(self, truth: TruthSource, spec: EpisodeSpec, atoms: Sequence[Atom]) -> None:
         self._truth, self._spec, self._atoms = truth, spec, tuple(atoms)
 
-    def told(self, observation: Observation) -> Mapping[Atom, bool]:
-        """See ``PrivilegedSource``; an atom whose objects are all in view is never told."""
+    def provide(self, observation: Observation) -> Mapping[Atom, bool]:
+        """See ``PrivilegedSource``; an atom whose objects are all in view is never provided."""
         if self._spec.privileged is Privileged.NONE:
-            raise WorldError(f'episode {self._spec.episode_id} grants no facts (its privileged '
+            raise WorldError(f'episode {self._spec.id} grants no facts (its privileged '
                              f'level is {Privileged.NONE.value})')
         if observation.visible_objects is None:
             return {}

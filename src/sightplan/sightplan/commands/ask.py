@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, read_options
+from sightplan.commands.frame import DONE, Result, add_command, print_table, read_options
 from sightplan.model import Answer, InputError, Question, user_path
 
 if TYPE_CHECKING:
@@ -139,21 +139,13 @@ def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
 
 def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
     """Print answers and belief as a table; what is not shown is counted."""
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    table = Table(title=seen.model, title_justify='left')
-    table.add_column('question', overflow='fold')
-    for heading in ('answer', 'P(yes)', 'belief'):
-        table.add_column(heading, justify='right')
     believed, marginals = seen.estimate.state, seen.estimate.marginals
-    for question, answer in shown:
-        belief = marginals[question.atom]
-        table.add_row(question.text, answer.verdict.value,
-                      '-' if answer.p_yes is None else f'{answer.p_yes:.3f}', f'{belief:.3f}',
-                      style='bold' if question.atom in believed else '')
-    console.print(table)
+    print_table(('question', 'answer', 'P(yes)', 'belief'), [
+        (question.text, answer.verdict.value,
+         '-' if answer.p_yes is None else f'{answer.p_yes:.3f}',
+         f'{marginals[question.atom]:.3f}') for question, answer in shown], seen.model,
+        bold={n for n, (question, _) in enumerate(shown) if question.atom in believed})
     if len(shown) < len(seen.questions):
-        console.print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of '
-                      f'at most {_FAINT} (--all shows them)')
-    console.print('most probable state: ' + ', '.join(map(str, sorted(believed))), soft_wrap=True)
+        print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of at most '
+              f'{_FAINT} (--all shows them)')
+    print('most probable state: ' + ', '.join(map(str, sorted(believed))))

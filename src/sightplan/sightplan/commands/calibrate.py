@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note
+from sightplan.commands.frame import DONE, Result, add_command, note, print_table
 from sightplan.model import InputError, Problem, user_path
 
 if TYPE_CHECKING:
@@ -284,35 +284,25 @@ def _errors(predictions: Sequence[Any]) -> dict[str, Any]:
 
 
 def _show(report: Mapping[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    how = {'labels': 'from labelled answers', 'em': 'without labels'}[report['learned']]
-    console.print(f'{report["model"]}, {report["domain"]}: {report["answers"]} answers about '
-                  f'{report["problems"]} problems, {how}', soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for heading in ('predicate', 'yes|true', 'yes|false', 'repeat', 'true', 'false', 'gain', 'ECE',
-                    ''):
-        table.add_column(heading, no_wrap=True,
-                         justify='left' if heading in ('predicate', '') else 'right')
-    for name, row in report['predicates'].items():
-        note = 'probabilities help' if row['platt'] else '' if row['kept'] else 'default kept'
-        table.add_row(name, *(f'{row[key]:.3f}' for key in (
-            'yes_true', 'yes_false', 'repeat')), f'{row["n_true"]:.0f}',
-            f'{row["n_false"]:.0f}', '-' if row['gain'] is None else f'{row["gain"]:.1f}',
-            _ece(row), note)
-    table.add_row('all', *[''] * 6, _ece(report['all']), '')
-    console.print(table)
+    learned = {'labels': 'from labelled answers', 'em': 'without labels'}[report['learned']]
+    print(f'{report["model"]}, {report["domain"]}: {report["answers"]} answers about '
+          f'{report["problems"]} problems, {learned}')
+    rows = [(name, 'probabilities help' if row['platt'] else '' if row['kept'] else 'default kept',
+             *(f'{row[key]:.3f}' for key in ('yes_true', 'yes_false', 'repeat')),
+             f'{row["n_true"]:.0f}', f'{row["n_false"]:.0f}',
+             '-' if row['gain'] is None else f'{row["gain"]:.1f}', _ece(row))
+            for name, row in report['predicates'].items()]
+    print_table(('predicate', '', 'yes|true', 'yes|false', 'repeat', 'true', 'false', 'gain',
+                 'ECE'), [*rows, ('all', *[''] * 7, _ece(report['all']))], left=2)
     for name, action in report['actions'].items():
-        console.print(f'{name}: {action["n"]:.0f} executions: success {action["success"]:.3f}, '
-                      f'nothing happens {action["no_op"]:.3f}, slip {action["slip"]:.3f}'
-                      + ''.join(f', {effect} {share:.3f}'
-                                for effect, share in action['effects'].items()), soft_wrap=True)
+        print(f'{name}: {action["n"]:.0f} executions: success {action["success"]:.3f}, '
+              f'nothing happens {action["no_op"]:.3f}, slip {action["slip"]:.3f}'
+              + ''.join(f', {effect} {rate:.3f}' for effect, rate in action['effects'].items()))
     if report['iterations']:
         first, last = report['log_evidence'][0], report['log_evidence'][-1]
-        console.print(f'{report["iterations"]} iterations, log evidence per image {first:.2f} to '
-                      f'{last:.2f}', soft_wrap=True)
-    console.print(f'written: {report["out"]}', soft_wrap=True)
+        print(f'{report["iterations"]} iterations, log evidence per image {first:.2f} to '
+              f'{last:.2f}')
+    print(f'written: {report["out"]}')
 
 
 def _ece(row: Mapping[str, Any]) -> str:

@@ -6,13 +6,21 @@ import argparse
 import dataclasses
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.domain_argument import add_domain
-from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, note
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    add_group,
+    note,
+    print_table,
+)
 from sightplan.commands.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.rollouts import (
@@ -190,8 +198,8 @@ def check_rules(arguments: argparse.Namespace) -> Result:
     report = {
         'domain': domain.name, 'constraints': constraints.source, 'sha256': constraints.sha256,
         'settings': {**dataclasses.asdict(settings), 'splits': splits},
-        'states': {'model': sum(len(s.values) for s in model),
-                   'world': None if world is None else sum(len(s.values) for s in world)},
+        'states': {'model': sum(len(s.states) for s in model),
+                   'world': None if world is None else sum(len(s.states) for s in world)},
         'rules': rows,
         'completeness': {**dataclasses.asdict(complete), 'exact': complete.exact},
         'ok': good, 'seconds': time.monotonic() - start}
@@ -252,41 +260,27 @@ def _counted(count: Count) -> dict[str, Any]:
 
 
 def _show(report: dict[str, Any], constraints: Constraints) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-    console = Console()
-    states = ', '.join(f'{number} states of the {where}'
-                       for where, number in report['states'].items() if number is not None)
-    table = Table(title=f'{constraints.source}\n{states}', title_justify='left', box=SIMPLE,
-                  pad_edge=False)
-    table.add_column('rule', overflow='fold')
-    table.add_column('declared', justify='right', no_wrap=True)
     places = [where for where, number in report['states'].items() if number is not None]
-    for where in places:
-        table.add_column(where, justify='right', no_wrap=True)
-    table.add_column('95 %', no_wrap=True)
-    table.add_column('verdict', no_wrap=True)
-    for row in report['rules']:
-        cells = [row['name'], f'{row["violation_rate"]:g}' if row['violation_rate'] else 'never']
-        cells += [f'{row[where]["broken"]}/{row[where]["cases"]}' for where in places]
+    states = ', '.join(f'{report["states"][where]} states of the {where}' for where in places)
+
+    def bounds(row: Mapping[str, Any]) -> str:
         low, high = row[places[-1]]['low'], row[places[-1]]['high']
-        cells.append(f'{low:.4f}-{high:.4f}' if low else f'< {high:.4f}')
-        cells.append(row['verdict'] if row['ok'] else row['verdict'].upper())
-        table.add_row(*map(escape, cells))
-    console.print(table)
+        return f'{low:.4f}-{high:.4f}' if low else f'< {high:.4f}'
+
+    print_table(('rule', 'declared', *places, '95 %', 'verdict'), [
+        (row['name'], f'{row["violation_rate"]:g}' if row['violation_rate'] else 'never',
+         *(f'{row[where]["broken"]}/{row[where]["cases"]}' for where in places), bounds(row),
+         row['verdict'] if row['ok'] else row['verdict'].upper()) for row in report['rules']],
+        f'{constraints.source}\n{states}')
     for row in report['rules']:
         if row['example'] is not None:
             atoms = ', '.join(f'{"" if true else "not "}{atom}'
                               for atom, true in row['example']['atoms'].items())
-            console.print(f'"{row["name"]}" is broken in {row["example"]["problem"]}: {atoms}',
-                          markup=False, highlight=False)
+            print(f'"{row["name"]}" is broken in {row["example"]["problem"]}: {atoms}')
     complete = report['completeness']
     allowed, reachable = (
         f'{"at least " if complete[key] >= complete["limit"] else ""}{complete[key]}'
         for key in ('allowed', 'reachable'))
     forbidden = f'; they forbid {complete["forbidden"]} of these' if complete['forbidden'] else ''
-    console.print(f'{complete["problem"]}: the rules allow {allowed} states, {reachable} can '
-                  f'be reached from its start{forbidden}',
-                  markup=False, highlight=False)
+    print(f'{complete["problem"]}: the rules allow {allowed} states, {reachable} can be reached '
+          f'from its start{forbidden}')

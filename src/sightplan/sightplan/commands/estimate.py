@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sightplan.commands.frame import DONE, FAILED, Result, add_command, emit, note
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    emit,
+    note,
+    print_table,
+)
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import Atom, DomainError, InputError, Problem, check_settings, user_path
 
@@ -346,15 +354,9 @@ def as_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def _show(estimate: Estimate) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for heading in ('atom', 'state', 'P(true)'):
-        table.add_column(heading, justify='right' if heading == 'P(true)' else 'left')
-    for atom, p in sorted(estimate.marginals.items()):
-        if atom in estimate.state or p > 0.01:
-            table.add_row(str(atom), 'true' if atom in estimate.state else '', f'{p:.4f}')
-    console.print(table)
-    console.print(f'all other atoms are false with P > 0.99; log evidence '
-                  f'{estimate.log_evidence:.2f}, {estimate.seconds:.3f} s', soft_wrap=True)
+    print_table(('atom', 'state', 'P(true)'), [
+        (atom, 'true' if atom in estimate.state else '', f'{p:.4f}')
+        for atom, p in sorted(estimate.marginals.items())
+        if atom in estimate.state or p > 0.01], left=2)
+    print(f'all other atoms are false with P > 0.99; log evidence {estimate.log_evidence:.2f}, '
+          f'{estimate.seconds:.3f} s')

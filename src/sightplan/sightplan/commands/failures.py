@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note
+from sightplan.commands.frame import DONE, Result, add_command, note, print_table
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
@@ -110,19 +110,10 @@ def _order(counts: Sequence[dict[str, int]]) -> list[str]:
 
 
 def _show_table(columns: Sequence[Column]) -> None:
-    from rich.console import Console
-    from rich.table import Table
     head, *rows = causes_table(columns)
-    table = Table(title='failed episodes by cause: count, share and 95 % interval of the failed',
-                  title_justify='left')
-    for number, (name, run) in enumerate(zip(head, ['', *(c.run for c in columns)], strict=True)):
-        table.add_column(f'{run}\n{name}'.strip(), justify='right' if number else 'left',
-                         overflow='fold', no_wrap=not number)
-    for row in rows[:-1]:
-        table.add_row(*row)
-    table.add_section()
-    table.add_row(*rows[-1])
-    Console().print(table)
+    print_table([f'{run}\n{name}'.strip() for name, run in zip(
+        head, ['', *(c.run for c in columns)], strict=True)], rows,
+        'failed episodes by cause: count, share and 95 % interval of the failed')
 
 
 def _show(column: Column, failed: FailedEpisode) -> None:

@@ -15,7 +15,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, TextIO
@@ -30,6 +30,7 @@ Result = tuple[Mapping[str, Any] | None, int]
 
 Main = Callable[[argparse.Namespace], Result]
 
+_WIDE = 200  # columns of a table where there is no terminal
 _log = logging.getLogger(__name__)
 _stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command', default=None)
 
@@ -115,6 +116,33 @@ def emit(result: Mapping[str, Any]) -> None:
 def note(text: str) -> None:
     """Print a line on standard error."""
     print(text, file=sys.stderr, flush=True)
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title: str = '', *,
+                left: int = 1, bold: Collection[int] = ()) -> None:
+    """Print a table.
+
+    Args:
+        headings: of the columns.
+        rows: their cells.
+        title: above it.
+        left: number of columns that are flush left; the others are flush right.
+        bold: numbers of the rows that are printed so.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify='left' if place < left else 'right', overflow='fold')
+    for number, row in enumerate(rows):
+        table.add_row(*(Text(str(cell)) for cell in row), style='bold' if number in bold else '')
+    if title:
+        console.print(Text(title, 'italic'))
+    console.print(table)
 
 
 def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:

@@ -10,7 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note, stop_flag
+from sightplan.commands.frame import (
+    DONE,
+    Result,
+    add_command,
+    note,
+    print_table,
+    stop_flag,
+)
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import AskPurpose, InputError
 
@@ -105,31 +112,17 @@ def _summarise(arguments: argparse.Namespace) -> Result:
 
 
 def _show_summary(summary: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-    console = Console()
-    console.print(f'{summary["labels"]} labels on {summary["questions"]} questions about '
-                  f'{summary["images"]} pictures; {summary["decided"]} questions are decided')
+    print(f'{summary["labels"]} labels on {summary["questions"]} questions about '
+          f'{summary["images"]} pictures; {summary["decided"]} questions are decided')
     for title, key in (('labels by predicate', 'predicates'), ('labels by person', 'people')):
-        table = Table(title=title, title_justify='left')
-        table.add_column('')
-        for heading in ('yes', 'no', 'unclear'):
-            table.add_column(heading, justify='right')
-        for name, counts in summary[key].items():
-            table.add_row(Text(name or '(not named)'), *map(str, counts.values()))
-        console.print(table)
+        print_table(('', 'yes', 'no', 'unclear'), [
+            (name or '(not named)', *counts.values()) for name, counts in summary[key].items()],
+            title)
     if summary['agreement']:
-        table = Table(title="agreement of people; kappa: Cohen's", title_justify='left')
-        table.add_column('')
-        for heading in ('n', 'alike', 'kappa'):
-            table.add_column(heading, justify='right')
-        for pair in summary['agreement']:
-            kappa = '-' if pair['kappa'] is None else f'{pair["kappa"]:.3f}'
-            table.add_row(Text(f'{pair["first"] or "(not named)"}, '
-                               f'{pair["second"] or "(not named)"}'),
-                          str(pair['n']), str(pair['agreed']), kappa)
-        console.print(table)
+        print_table(('', 'n', 'alike', 'kappa'), [
+            (f'{pair["first"] or "(not named)"}, {pair["second"] or "(not named)"}', pair['n'],
+             pair['agreed'], '-' if pair['kappa'] is None else f'{pair["kappa"]:.3f}')
+            for pair in summary['agreement']], "agreement of people; kappa: Cohen's")
 
 
 def _label(arguments: argparse.Namespace) -> Result:

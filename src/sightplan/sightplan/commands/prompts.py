@@ -17,7 +17,7 @@ examples:
   sightplan prompts --method plan_cot
   sightplan prompts blocksworld --method ground_mem --split hard
   sightplan prompts --method action --problem mine.pddl --stop-at-goal
-  sightplan prompts household --method plan --split medium --told
+  sightplan prompts household --method plan --split medium --privileged-facts
 
 Lines that begin with "#### " are not part of a prompt. The files that a prompt is made from, and
 how a domain replaces them: sightplan/domains/templates/README.md.
@@ -40,9 +40,9 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--split', help='first problem of this split (default: the first split)')
     parser.add_argument('--stop-at-goal', action='store_true',
                         help='as in episodes that end by themselves at the goal')
-    parser.add_argument('--told', action='store_true',
+    parser.add_argument('--privileged-facts', action='store_true',
                         help='with facts that an episode may grant to a method whose model plans: '
-                        'here all that are told where nothing is in view')
+                        'here all that there are where nothing is in view')
 
 
 def show_prompt(arguments: argparse.Namespace) -> Result:
@@ -63,21 +63,21 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
     yield (f'#### method {arguments.method}, problem {problem.name}, '
            f'prompt {name}@{domain.prompt_hash(name)}')
     if needs_visual_planner(arguments.method):
-        told = ({atom: atom in whole.init for atom in domain.worth_asking(whole)}
-                if arguments.told else {})
-        yield from _planning(domain, problem, name, arguments.stop_at_goal, told)
-    elif arguments.told:
-        raise InputError(f'--told: no prompt of {arguments.method} tells any facts (choose a '
+        facts = ({atom: atom in whole.init for atom in domain.worth_asking(whole)}
+                 if arguments.privileged_facts else {})
+        yield from _planning(domain, problem, name, arguments.stop_at_goal, facts)
+    elif arguments.privileged_facts:
+        raise InputError(f'--privileged-facts: no prompt of {arguments.method} has any (choose a '
                          f'method whose model plans, for example plan)')
     else:
         yield from _questions(domain, problem, name)
 
 
 def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool,
-              told: Mapping[Atom, bool]) -> Iterator[str]:
+              facts: Mapping[Atom, bool]) -> Iterator[str]:
     from sightplan.domains import Became
     step = PastStep('NAME(OBJECT, ...)', domain.became(name, Became.EXECUTED))
-    first, later = (domain.planning_prompt(name, problem, history, told, stops_at_goal)
+    first, later = (domain.planning_prompt(name, problem, history, facts, stops_at_goal)
                     for history in ((), (step,)))
     yield from ('#### system', first.system, '#### user', *first.parts(_IMAGE))
     yield f'#### (at most {first.max_tokens} tokens of reply)'

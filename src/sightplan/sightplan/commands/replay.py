@@ -15,6 +15,7 @@ from sightplan.commands.frame import (
     Result,
     add_command,
     note,
+    print_table,
     read_options,
     stop_flag,
 )
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from sightplan.runs import Suite
 
 _MOST_SHOWN = 20
-_WIDE = 200  # columns of text where there is no terminal
 
 _EXAMPLES = """\
 examples:
@@ -273,7 +273,7 @@ class _Command:
         from sightplan.replay.comparison import Pair
         event = batch.event
         for place, (question, old) in enumerate(zip(event.questions, event.answers, strict=True)):
-            yield Pair(batch.source.episode.spec.episode_id, question.atom.predicate,
+            yield Pair(batch.source.episode.spec.id, question.atom.predicate,
                        event.purpose.value, old.verdict,
                        None if answers is None else answers[place].verdict,
                        self._truth.holds(batch.source, event.observation, question.atom))
@@ -442,7 +442,7 @@ class _Command:
             _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
                                        'yes recorded', 'yes new'), [
                 (row['predicate'], row['agreement_readable'], row['agreement_same'],
-                 _number(row.get('agreement_share')), _number(row.get('agreement_kappa')),
+                 _number(row.get('agreement_fraction')), _number(row.get('agreement_kappa')),
                  _number(row.get('yes_recorded')), _number(row.get('yes_new')))
                 for row in rows if row['agreement_same'] is not None])
         known, asked = comparison['with_truth'], comparison['questions']
@@ -543,21 +543,8 @@ class _Progress(EpisodeBar):
 
 def _print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]],
                  below: str = '') -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDE
-    table = Table(title=title, title_justify='left', box=None, pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify='left' if place < 2 else 'right', overflow='fold')
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console.print(table)
-    if below:
-        console.print(below, markup=False)
-    console.print()
+    print_table(headings, rows, title, left=2)
+    print(f'{below}\n' if below else '')
 
 
 def _one(suites: Sequence[Suite | None]) -> Suite | None:

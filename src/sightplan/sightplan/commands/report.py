@@ -70,11 +70,11 @@ def write_report(arguments: argparse.Namespace) -> Result:
     if not arguments.most_mb > 0:
         raise InputError(f'--most-mb {arguments.most_mb:g}: must be more than 0')
     results = only(gather(arguments.runs), arguments.only)
-    for complaint in results.complaints:
-        note(f'sightplan report: {complaint}')
+    for warning in results.warnings:
+        note(f'sightplan report: {warning}')
     done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
     done |= {'runs': len(results.runs), 'episodes': sum(len(r.lines) for r in results.runs),
-             'complaints': len(results.complaints), 'bytes': Path(done['html']).stat().st_size,
+             'warnings': len(results.warnings), 'bytes': Path(done['html']).stat().st_size,
              'seconds': round(time.monotonic() - began, 3)}
     print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {done["pages"]} of {done["episodes"]} '
           f'episodes have a page; {len(done["tables"])} files of tables; '

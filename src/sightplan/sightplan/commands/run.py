@@ -215,6 +215,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def measure_text(found: Mapping[str, Any]) -> str:
     """An aggregated measure in words: value and 95 % interval."""
+    if found['value'] is None:
+        return '-'
     text = f'{found["value"]:.4g}'
     if found['interval95'] is not None:
         low, high = found['interval95']

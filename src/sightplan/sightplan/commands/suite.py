@@ -6,11 +6,11 @@ import argparse
 import dataclasses
 import functools
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command
+from sightplan.commands.run import measure_text
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
@@ -163,15 +163,6 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
         print(f'sightplan suite: {len(found["missing"])} items have no answer and are not '
               f'scored, such as {found["missing"][0]}', file=sys.stderr)
     return {'suite': suite.name, **found}, DONE
-
-
-def measure_text(measure: Mapping[str, Any]) -> str:
-    """A measure's value and interval in words."""
-    if measure['value'] is None:
-        return '-'
-    interval = measure['interval95']
-    return f'{measure["value"]:.4f}' + (
-        f', 95 % interval {interval[0]:.4f} to {interval[1]:.4f}' if interval else '')
 
 
 def _part(suite: Suite, function: str) -> Any:

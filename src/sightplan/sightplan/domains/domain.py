@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -21,20 +21,16 @@ from sightplan.domains.problem_files import (
     read_text,
     write,
 )
-from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt, Prompts
+from sightplan.domains.prompts import Prompts
 from sightplan.domains.schema import OBJECT, Schema, read_schema
 from sightplan.domains.wording import Wording, check_names, read_record
 from sightplan.model import (
     BARE,
-    Action,
     Atom,
     DomainError,
-    GroundingPrompt,
     InputError,
-    PastStep,
     Problem,
     ProblemError,
-    Question,
     State,
     plugins,
     prompt_id,
@@ -47,11 +43,6 @@ GROUP = 'sightplan.domains'
 
 _ROOT = Path(__file__).resolve().parent
 _MARKER = 'domain.pddl'
-
-
-class _Closure(Record):
-    transitive: tuple[str, ...] = ()
-    inverse: dict[str, str] = pydantic.Field(default={})
 
 
 class _Asked(Record):
@@ -68,7 +59,7 @@ class _Settings(Record):
     world: str = ''
     instances: bool = False
     views: tuple[str, ...] = ()
-    closure: _Closure = _Closure()
+    closure: Closure = Closure()
     asked: dict[str, _Asked] = pydantic.Field(default={})
 
     def check(self, path: Path, schema: Schema) -> None:
@@ -128,6 +119,9 @@ class Domain:
             differ in what the facts do not say, which is made from a problem's name.
         pddl: text of the domain file.
         settings_hash: SHA-256 of ``domain.yaml``, first 12 hex digits.
+        question, goal_text, identify, question_hash: see ``Wording``.
+        grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
+            ``Prompts``.
 
     Raises:
         DomainError: a file is missing or wrong; names file, line and remedy.
@@ -146,13 +140,18 @@ class Domain:
         if domain_file is not None or domain_pddl is not None:
             check_same_vocabulary(read_schema(read_text(own, DomainError), str(own)), self.schema,
                                   source)
-        self.wording = Wording(folder, self.schema)
-        self.prompts = Prompts(folder, self.schema, self.wording)
+        self.wording = words = Wording(folder, self.schema)
+        self.question_hash: str = words.question_hash
+        self.question, self.goal_text = words.question, words.goal_text
+        self.identify = words.identify
+        self.prompts = prompts = Prompts(folder, self.schema, words)
+        self.prompt_names, self.prompt_hash = prompts.names, prompts.sha256
+        self.grounding_prompt, self.planning_prompt = prompts.grounding, prompts.planning
+        self.memory, self.became = prompts.memory, prompts.became
         path = folder / 'domain.yaml'
         settings = read_record(_Settings, path) if path.is_file() else _Settings()
         settings.check(path, self.schema)
-        self._closure = Closure(settings.closure.transitive,
-                                tuple(settings.closure.inverse.items()))
+        self._closure = settings.closure
         self.splits: tuple[str, ...] = settings.splits or tuple(sorted(
             place.name for place in folder.glob('problems/*') if place.is_dir()))
         self.views: tuple[str, ...] = settings.views
@@ -162,16 +161,6 @@ class Domain:
             path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
         self.instances: bool = settings.instances
         self._cache: dict[str, tuple[Problem, ...]] = {}
-
-    @property
-    def question_hash(self) -> str:
-        """SHA-256 of ``questions.yaml``, first 12 hex digits."""
-        return self.wording.question_hash
-
-    @property
-    def static_predicates(self) -> frozenset[str]:
-        """Names of the predicates that no action changes."""
-        return self.schema.static
 
     def split_folder(self, split: str) -> Path:
         """Where a split's problem files are.
@@ -233,102 +222,9 @@ class Domain:
         """
         return write(self.schema, problem, init)
 
-    def question(self, atom: Atom) -> Question:
-        """The yes/no question about an atom.
-
-        Raises:
-            InputError: the atom does not fit the vocabulary.
-        """
-        return self.wording.question(atom)
-
-    @property
-    def prompt_names(self) -> tuple[str, ...]:
-        """Names of the prompts that vision-language models are given."""
-        return self.prompts.names
-
-    def prompt_hash(self, name: str) -> str:
-        """SHA-256 of all files that a prompt is made from, first 12 hex digits.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
-        return self.prompts.sha256(name)
-
     def prompt_id(self, name: str) -> str:
         """Name and hash of a prompt, as events have it: ``ground@0123456789ab``; '': bare."""
         return prompt_id(name, self.prompt_hash(name)) if name else BARE.name
-
-    def grounding_prompt(self, name: str, memory: str = '') -> GroundingPrompt:
-        """The words around yes/no questions.
-
-        Args:
-            name: of the prompt, for example ``ground`` or ``ground_cot``.
-            memory: text about an earlier attempt, put before the questions; '' for none.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
-        return self.prompts.grounding(name, memory)
-
-    def memory(self, name: str, outcome: MemoryOf, action: Action,
-               pairs: Sequence[tuple[str, str]]) -> str:
-        """What is said about an earlier attempt, for ``grounding_prompt``.
-
-        Args:
-            name: of the prompt, for example ``ground_mem``.
-            outcome: what became of the attempt.
-            action: what was attempted.
-            pairs: questions that were asked before it, and the answers.
-
-        Raises:
-            InputError: there is no such prompt, or it has no words for a memory.
-        """
-        return self.prompts.memory(name, outcome, action, pairs)
-
-    def became(self, name: str, what: Became) -> str:
-        """What became of a proposal, in words for ``PastStep.outcome``.
-
-        Args:
-            name: of the prompt, for example ``plan``.
-            what: it is, ``EXECUTED`` or ``REJECTED``: the words of the others have placeholders,
-                which ``PlanningPrompt.became`` fills.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
-        return self.prompts.became(name, what)
-
-    def planning_prompt(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
-                        told: Mapping[Atom, bool] | None = None,
-                        stops_at_goal: bool = False) -> PlanningPrompt:
-        """What a vision-language model is given to plan from, but for the picture.
-
-        Nothing of the problem's initial state is in it.
-
-        Args:
-            name: of the prompt, for example ``plan`` or ``action_cot``.
-            problem: objects and goal.
-            history: earlier steps, in order.
-            told: facts that a suite grants as privileged information.
-            stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
-                asked to say when it is reached.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
-        return self.prompts.planning(name, problem, history, told or {}, stops_at_goal)
-
-    def goal_text(self, problem: Problem) -> str:
-        """The goal in words: one sentence (line) for each object with goal facts."""
-        return self.wording.goal_text(problem)
-
-    def identify(self, problem: Problem, kind: str) -> dict[str, str]:
-        """Each object of a type and what it stands for: in blocksworld ``red_block``: ``r``.
-
-        Raises:
-            ProblemError: an object stands for nothing, or two for the same.
-        """
-        return self.wording.identify(problem, kind)
 
     def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
         """The ground atoms that may hold, in the model's order; no other ever does.

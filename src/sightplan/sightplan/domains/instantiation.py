@@ -60,6 +60,8 @@ class Misfit:
 class InstantiatedModel:
     """The transition model of one problem, by PDDL's rules and nothing else.
 
+    Methods that take an action raise an InputError, as ``check`` does, if there is none such.
+
     Args:
         problem: whose ``domain_pddl`` gives the actions.
 
@@ -85,11 +87,6 @@ class InstantiatedModel:
         self._known = frozenset(self.actions)
         self._grounded: dict[Action, _GroundAction] = {}
         self._conditions: frozenset[Atom] | None = None
-
-    @property
-    def static_predicates(self) -> frozenset[str]:
-        """Names of the predicates that no action changes."""
-        return self._schema.static
 
     def check(self, action: Action) -> None:
         """Check that an action is one of ``actions``.
@@ -129,26 +126,15 @@ class InstantiatedModel:
 
         Quantifiers are expanded and equalities decided. What no single literal can say (a
         disjunction with several open parts) is left out here but heeded by ``applicable``.
-
-        Raises:
-            InputError: see ``check``.
         """
         return tuple(dict.fromkeys(_literals(self._ground(action).precondition)))
 
     def obstacles(self, action: Action) -> tuple[tuple[Literal, ...], ...]:
-        """What keeps an action from being applicable: any of these conjunctions, nothing else.
-
-        Raises:
-            InputError: see ``check``.
-        """
+        """What keeps an action from being applicable: any of these conjunctions, nothing else."""
         return tuple(dict.fromkeys(_denials(self._ground(action).precondition)))
 
     def applicable(self, action: Action, state: State) -> bool:
-        """Whether the action's precondition holds in a state.
-
-        Raises:
-            InputError: see ``check``.
-        """
+        """Whether the action's precondition holds in a state."""
         return _holds(self._ground(action).precondition, state)
 
     def effects(self, action: Action, state: State) -> dict[Atom, bool]:
@@ -156,9 +142,6 @@ class InstantiatedModel:
 
         All conditions are evaluated in ``state``, before the action; where an atom is both
         added and deleted it is added (PDDL's rule). Atoms that already have the value count.
-
-        Raises:
-            InputError: see ``check``.
         """
         values: dict[Atom, bool] = {}
         for atom, value, condition in self._ground(action).effects:
@@ -194,11 +177,7 @@ class InstantiatedModel:
         return self._conditions
 
     def involved(self, action: Action) -> frozenset[Atom]:
-        """The atoms that an action's conditions are about, or that it may set.
-
-        Raises:
-            InputError: see ``check``.
-        """
+        """The atoms that an action's conditions are about, or that it may set."""
         grounded = self._ground(action)
         found = set(_atoms(grounded.precondition))
         for atom, _, condition in grounded.effects:

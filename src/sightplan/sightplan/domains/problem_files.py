@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import pydantic
 
 from sightplan.domains.schema import OBJECT, Schema
 from sightplan.domains.sexpr import Group, Node, Source, check_name
@@ -19,27 +20,27 @@ from sightplan.model import (
     SightplanError,
     State,
 )
+from sightplan.model.reading import Record
 
 MAX_BYTES = 1 << 20
 """Largest file that is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(Record):
     """Facts that follow from those of a problem file.
 
     Attributes:
         transitive: predicates p for which p(x, y) and p(y, z) give p(x, z).
-        inverse: pairs p, q for which p(x, y) gives q(y, x) and the other way round.
+        inverse: p: q for which p(x, y) gives q(y, x) and the other way round.
     """
 
     transitive: tuple[str, ...] = ()
-    inverse: tuple[tuple[str, str], ...] = ()
+    inverse: dict[str, str] = pydantic.Field(default={})
 
     def close(self, facts: State) -> State:
         """The facts and all that follow from them."""
         closed = set(facts)
-        for first, second in self.inverse:
+        for first, second in self.inverse.items():
             for source, target in ((first, second), (second, first)):
                 closed |= {Atom(target, atom.args[::-1])
                            for atom in closed if atom.predicate == source}

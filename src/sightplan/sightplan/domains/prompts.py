@@ -48,7 +48,7 @@ class MemoryOf(enum.Enum):
 
     FAILED: the action was sent and refused.
     WITHHELD: it was called off, because a precondition was judged not to hold.
-    UNOBSERVED: it was sent and refused, and of what it needs not all could be seen, or was told.
+    UNOBSERVED: it was sent and refused, and of what it needs not all was in view or provided.
     """
 
     FAILED = 'failed'
@@ -57,7 +57,7 @@ class MemoryOf(enum.Enum):
 
 
 class Became(enum.Enum):
-    """What became of a proposal, told with the next prompt; the values are keys of templates.
+    """What became of a proposal, said with the next prompt; the values are keys of templates.
 
     EXECUTED: it was carried out.
     REJECTED: it was sent and refused.
@@ -169,8 +169,8 @@ class ActionWords(Record):
         return text
 
 
-class ToldFacts(Record):
-    """Which of the privileged facts are put in words for a model that plans.
+class FactsInWords(Record):
+    """Which privileged facts are put in words for a model that plans.
 
     Attributes:
         predicates: their predicates; None: all.
@@ -193,7 +193,7 @@ class _Words(Record):
     actions: dict[str, ActionWords]
     facts: dict[str, str] = pydantic.Field(default={})
     negated_facts: dict[str, str] = pydantic.Field(default={})
-    told: ToldFacts = ToldFacts()
+    privileged_facts: FactsInWords = FactsInWords()
 
     def check(self, path: Path, schema: Schema) -> None:
         """Check that it fits the vocabulary.
@@ -202,7 +202,8 @@ class _Words(Record):
             DomainError: it does not; names file, field and what is known.
         """
         check_names(path, 'actions', self.actions, schema.actions)
-        check_names(path, 'told.predicates', self.told.predicates or (), schema.predicates)
+        check_names(path, 'privileged_facts.predicates', self.privileged_facts.predicates or (),
+                    schema.predicates)
         for name, action in schema.actions.items():
             if name not in self.actions:
                 raise DomainError(f'{path}:1: actions: nothing about {name} (describe it)')
@@ -215,7 +216,7 @@ class _Words(Record):
 
 
 class Prompts:
-    """The prompts of a domain.
+    """The prompts of a domain; methods raise an InputError if there is none of a name.
 
     Args:
         folder: the domain's folder; its ``prompts.yaml`` is read.
@@ -224,6 +225,7 @@ class Prompts:
 
     Attributes:
         actions: what a model is told about each action, in the order of the domain file.
+        names: of the prompts.
 
     Raises:
         DomainError: a file is missing or wrong; names file and key.
@@ -246,23 +248,20 @@ class Prompts:
             if template is not None:
                 self._templates[name] = template
                 self._sha256[name] = _digest({*files, *words})
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the prompts."""
-        return tuple(self._templates)
+        self.names = tuple(self._templates)
 
     def sha256(self, name: str) -> str:
-        """Hash of the files a prompt is made from, first 12 hex digits.
-
-        Raises:
-            InputError: there is no such prompt.
-        """
+        """Hash of the files a prompt is made from, first 12 hex digits."""
         self._template(name, _Template)
         return self._sha256[name]
 
     def grounding(self, name: str, memory: str = '') -> GroundingPrompt:
-        """The words around yes/no questions; see ``Domain.grounding_prompt``."""
+        """The words around yes/no questions.
+
+        Args:
+            name: of the prompt, for example ``ground`` or ``ground_cot``.
+            memory: text about an earlier attempt, put before the questions; '' for none.
+        """
         template = self._template(name, _QuestionTemplate)
         values = {'environment': self._words.environment, 'memory': memory}
         system, before, after = (_compose(text, values) for text in template.around)
@@ -275,7 +274,17 @@ class Prompts:
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
-        """What is said about an earlier attempt; see ``Domain.memory``."""
+        """What is said about an earlier attempt, for ``grounding``.
+
+        Args:
+            name: of the prompt, for example ``ground_mem``.
+            outcome: what became of the attempt.
+            action: what was attempted.
+            pairs: questions that were asked before it, and the answers.
+
+        Raises:
+            InputError: there is no such prompt, or it has no words for a memory.
+        """
         memory = self._template(name, _QuestionTemplate).memory
         if memory is None:
             raise InputError(f'prompt {name!r} has no words for a memory')
@@ -292,20 +301,35 @@ class Prompts:
         return _fill(words.phrase, names)
 
     def became(self, name: str, what: Became) -> str:
-        """What became of a proposal; see ``Domain.became``."""
+        """What became of a proposal that was ``EXECUTED`` or ``REJECTED``, for ``PastStep``.
+
+        The words of the others have placeholders, which ``PlanningPrompt.became`` fills.
+        """
         return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
 
-    def planning(self, name: str, problem: Problem, history: Sequence[PastStep],
-                 told: Mapping[Atom, bool], stops_at_goal: bool) -> PlanningPrompt:
-        """What a model is given to plan from; see ``Domain.planning_prompt``."""
+    def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
+                 privileged_facts: Mapping[Atom, bool] | None = None,
+                 stops_at_goal: bool = False) -> PlanningPrompt:
+        """What a model is given to plan from, but for the picture.
+
+        Nothing of the problem's initial state is in it.
+
+        Args:
+            name: of the prompt, for example ``plan`` or ``action_cot``.
+            problem: objects and goal.
+            history: earlier steps, in order.
+            privileged_facts: those that a suite grants.
+            stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
+                asked to say when it is reached.
+        """
         template = self._template(name, _PlanningTemplate)
 
         def listed(items: Sequence[str]) -> str:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
         objects = {**problem.objects, **self._schema.constants}
-        known = [self._fact(atom, holds) for atom, holds in told.items()
-                 if self._words.told.covers(atom, holds)]
+        known = [self._fact(atom, holds) for atom, holds in (privileged_facts or {}).items()
+                 if self._words.privileged_facts.covers(atom, holds)]
         values = {
             'environment': self._words.environment,
             'actions': '\n\n'.join(_fill(template.action, {
@@ -319,7 +343,8 @@ class Prompts:
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]),
             'goal': self._wording.goal_text(problem),
-            'told': _fill(template.told, {'facts': listed(known)}) if known else '',
+            'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
+                                 if known else ''),
             'history': '\n'.join(
                 _fill(template.step, {'number': str(number),
                                       'action': step.action or template.no_action,
@@ -403,7 +428,8 @@ class _QuestionTemplate(_Template):
         return text
 
 
-_SCENE = ('environment', 'actions', 'objects', 'goal', 'told', 'history', 'done')
+_SCENE = ('environment', 'actions', 'objects', 'goal', 'privileged_facts',
+          'history', 'done')
 _Scene = Annotated[_Free, _known(*_SCENE)]
 _Allowed = Annotated[_Free, _known('known')]
 _Misfit = Annotated[_Free, _known('name', 'type', 'known')]
@@ -433,7 +459,7 @@ class _PlanningTemplate(_Template):
                                     'effects')]
     object: Annotated[_Free, _known('name', 'words')]
     item: Annotated[_Free, _known('text')]
-    told: Annotated[_Free, _known('facts')]
+    privileged_facts: Annotated[_Free, _known('facts')]
     step: Annotated[_Free, _known('number', 'action', 'outcome')]
     no_history: _Text
     no_action: _Text
@@ -449,11 +475,7 @@ _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
 def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
-    """A template with all it takes over, and its files; None for a mere part of others.
-
-    Raises:
-        DomainError: a file is missing or wrong; names file and key.
-    """
+    """A template with all it takes over, and its files; None for a mere part of others."""
     files: list[Path] = []
     path = _place(name, own)
     data = _merged(path, own, files)

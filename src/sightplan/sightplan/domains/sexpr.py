@@ -53,7 +53,7 @@ Node = Word | Group
 
 
 class Source:
-    """A text with a name, which knows how to complain about one of its lines.
+    """A text with a name, which reports what is wrong with a line of it.
 
     Args:
         text: the PDDL text.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import bisect
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.domains.episodic_world import Episode, EpisodicWorld, check_probability
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.model import (
     Action,
     EpisodeSpec,
     Feedback,
-    FeedbackStatus,
     InputError,
     Observation,
     Problem,
@@ -20,14 +20,20 @@ from sightplan.model import (
     WorldError,
 )
 
-START_NS = 1_000_000_000
-"""First time of a simulated clock [ns]: zero means "no time" in ROS."""
-
-STEP_NS = 100_000_000
-"""What an observation, an action or a reset takes in a symbolic world [ns]."""
+STEP_S = 0.1
+"""What an observation, an action or a reset takes in a symbolic world [s]."""
 
 
-class SymbolicWorld:
+@dataclass(kw_only=True)
+class _Episode(Episode):
+    """What is kept of an episode besides."""
+
+    model: InstantiatedModel
+    chance: np.random.Generator
+    state: State
+
+
+class SymbolicWorld(EpisodicWorld[_Episode]):
     """A world without bodies: its state is a set of atoms, and actions do what the PDDL says.
 
     It implements the ports World and TruthSource over simulated time, which passes only when it
@@ -39,10 +45,10 @@ class SymbolicWorld:
     """
 
     frame_id = 'camera'
+    reset_s = observe_s = reject_s = STEP_S
 
-    def __init__(self) -> None:
-        self._now_ns = START_NS
-        self._problem: Problem | None = None
+    def close(self) -> None:
+        """Nothing is held."""
 
     @property
     def pictures(self) -> bool:
@@ -71,73 +77,37 @@ class SymbolicWorld:
         Raises:
             WorldError: the failure probability is not in [0, 1].
         """
-        if not 0.0 <= spec.failure_probability <= 1.0:
-            raise WorldError(f'episode {spec.episode_id}: failure probability '
-                             f'{spec.failure_probability} is not in [0, 1]')
-        self._problem, self._spec = spec.problem, spec
-        self._model = InstantiatedModel(spec.problem)
-        self._chance = np.random.default_rng(spec.seed)
-        self._stamps_ns, self._states, self._outcome = [self._pass()], [spec.problem.init], ''
-
-    def observe(self) -> Observation:
-        """The picture of the present state.
-
-        Raises:
-            WorldError: there was no reset, or ``picture`` drew no picture.
-        """
-        problem, state = self._started(), self._states[-1]
-        image = self.picture(problem, state)
-        if (not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim != 3
-                or image.shape[2] != 3):
-            raise WorldError(f'{type(self).__name__}.picture must return an array of shape '
-                             f'(H, W, 3) of type uint8')
-        return Observation(image, self._pass(), self.frame_id,
-                           visible_objects=self.visible(problem, state))
+        check_probability(spec)
+        with self._lock:
+            self._start(_Episode(
+                spec=spec, model=InstantiatedModel(spec.problem),
+                chance=np.random.default_rng(spec.seed), state=spec.problem.init))
 
     def execute(self, action: Action) -> Feedback:
         """Do what the PDDL says; what it does not allow is rejected.
 
-        Raises:
-            WorldError: there was no reset.
+        It comes to ``success``, ``no_op`` (it failed) or ``illegal``.
         """
-        self._started()
-        stamp_ns, state = self._pass(), self._states[-1]
-        try:
-            after = self._model.apply(action, state)
-        except InputError as error:
-            self._outcome = 'illegal'
-            return Feedback(FeedbackStatus.REJECTED, str(error), stamp_ns)
-        fails = self._chance.random() < self._spec.failure_probability
-        self._outcome = 'no_op' if fails else 'success'
-        if not fails:
-            self._stamps_ns.append(stamp_ns)
-            self._states.append(after)
-        return Feedback(FeedbackStatus.EXECUTED, '', stamp_ns)
+        with self._lock:
+            episode = self._current()
+            try:
+                after = episode.model.apply(action, episode.state)
+            except InputError as error:
+                return self._reject(episode, str(error))
+            fails = episode.chance.random() < episode.spec.failure_probability
+            if not fails:
+                episode.state = after
+            return self._finish(episode, 'no_op' if fails else 'success', STEP_S)
 
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms now, or at a time of this episode [ns].
+    def _read_state(self, episode: _Episode) -> State:
+        return episode.state
 
-        Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
-        """
-        self._started()
-        if stamp_ns is None:
-            return self._states[-1]
-        if not self._stamps_ns[0] <= stamp_ns <= self._now_ns:
-            raise WorldError(f'no state at {stamp_ns} ns: episode {self._spec.episode_id} has '
-                             f'lasted from {self._stamps_ns[0]} to {self._now_ns} ns so far')
-        return self._states[bisect.bisect_right(self._stamps_ns, stamp_ns) - 1]
-
-    def last_outcome(self) -> str:
-        """``success``, ``no_op`` (it failed) or ``illegal``; '' before the first action."""
-        self._started()
-        return self._outcome
-
-    def _started(self) -> Problem:
-        if self._problem is None:
-            raise WorldError('no episode: reset the world first')
-        return self._problem
-
-    def _pass(self) -> int:
-        self._now_ns += STEP_NS
-        return self._now_ns
+    def _picture(self, episode: _Episode) -> Observation:
+        problem = episode.spec.problem
+        image = self.picture(problem, episode.state)
+        if (not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim != 3
+                or image.shape[2] != 3):
+            raise WorldError(f'{type(self).__name__}.picture must return an array of shape '
+                             f'(H, W, 3) of type uint8')
+        return Observation(image.copy(), 0, self.frame_id,
+                           visible_objects=self.visible(problem, episode.state))

@@ -134,6 +134,9 @@ class Wording:
         folder: the domain folder.
         schema: its vocabulary.
 
+    Attributes:
+        question_hash: SHA-256 of ``questions.yaml``, first 12 hex digits.
+
     Raises:
         DomainError: a file is missing, or does not cover every predicate.
     """
@@ -161,7 +164,7 @@ class Wording:
         return self._names[kind].text(name) if kind in self._names else name
 
     def identify(self, problem: Problem, kind: str) -> dict[str, str]:
-        """Each object of a type and the key it stands for (``red_block``: ``r``).
+        """Each object of a type and the key it stands for: in blocksworld ``red_block``: ``r``.
 
         Raises:
             ProblemError: an object stands for no key, or two for the same.

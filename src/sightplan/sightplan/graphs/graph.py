@@ -26,8 +26,12 @@ _VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
 _CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
 _NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
+               'suites': ('sightplan.runs', 'suite_names'),
                'methods': ('sightplan.agent', 'method_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
+_FOLDERS = {'domains': ('sightplan.domains', 'domain_reference'),
+            'suites': ('sightplan.runs', 'suite_reference')}
+"""What may be given by the path of its folder, too, and what makes that an absolute one."""
 _METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
@@ -41,8 +45,8 @@ class Argument(Record):
         default: of that type.
         description: for people.
         choices: allowed values; None: all.
-        choices_of: of what is installed the names are allowed, and of domains also the path of a
-            folder; None: see ``choices``.
+        choices_of: of what is installed the names are allowed, and of domains and suites also the
+            path of a folder; None: see ``choices``.
     """
 
     name: str
@@ -50,7 +54,7 @@ class Argument(Record):
     default: Value
     description: str
     choices: tuple[str, ...] | None = None
-    choices_of: Literal['domains', 'methods', 'backends'] | None = None
+    choices_of: Literal['domains', 'suites', 'methods', 'backends'] | None = None
 
     @pydantic.model_validator(mode='after')
     def _consistent(self) -> Self:
@@ -68,8 +72,8 @@ class Argument(Record):
 
     @property
     def folders(self) -> bool:
-        """Whether the path of a domain's folder is allowed, too."""
-        return self.choices_of == 'domains'
+        """Whether the path of a folder is allowed, too."""
+        return self.choices_of in _FOLDERS
 
     @property
     def allowed(self) -> tuple[str, ...] | None:
@@ -97,10 +101,11 @@ class Argument(Record):
         if value is None:
             raise InputError(f'{self.name}:={text} must be a {self.type} '
                              f'({self.description})')
-        if self.folders and '/' in text:
-            return str(importlib.import_module('sightplan.domains').domain_reference(text))
+        if self.choices_of in _FOLDERS and '/' in text:
+            module, reference = _FOLDERS[self.choices_of]
+            return str(getattr(importlib.import_module(module), reference)(text))
         allowed = self.allowed
-        if allowed is not None and text not in allowed:
+        if allowed is not None and text not in (*allowed, self.default):
             folder = ', or the path of a folder' if self.folders else ''
             raise InputError(f'{self.name}:={text} must be one of {", ".join(allowed)}'
                              f'{folder} ({self.description}){did_you_mean(text, allowed)}')

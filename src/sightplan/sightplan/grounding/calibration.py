@@ -23,6 +23,7 @@ from sightplan.grounding.observation_model import (
     LOW,
     ActionReliability,
     AnswerRates,
+    Learned,
     ObservationModel,
     Platt,
     clip,
@@ -213,7 +214,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
         most_images: of these, learn from so many at most, those with the most answers.
         most_iterations: limit.
         tolerance: see above [nats per image].
-        progress: is told image, number of images and, after an iteration, the log evidence.
+        progress: called with image, number of images and, after an iteration, the log evidence.
 
     Raises:
         InputError: there are no answers, or an atom does not fit the domain.
@@ -399,7 +400,7 @@ def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
     return counts
 
 
-def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: str,
+def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: Learned,
            separate: bool = False) -> AnswerRates:
     """Smoothed rates; ``separate``: unreadable answers depend on the truth."""
     counts, default = _counts(answers, weights), AnswerRates()
@@ -423,7 +424,7 @@ def _log_likelihood(rates: AnswerRates, answers: Sequence[LoggedAnswer], weights
 
 
 def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
-                      learned: str) -> list[PredicateReport]:
+                      learned: Learned) -> list[PredicateReport]:
     rows_of = _by_predicate(answers)
     pairs = {predicate: _pairs([answers[i] for i in rows], weights[rows])
              for predicate, rows in rows_of.items()}
@@ -440,7 +441,7 @@ def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
 
 
 def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: Floats,
-                     learned: str, repeat: float, pairs: int) -> PredicateReport:
+                     learned: Learned, repeat: float, pairs: int) -> PredicateReport:
     """Choose between the defaults, rates, and rates with truth-dependent unreadability."""
     folds = _folds(answers)
     n_folds = int(folds.max()) + 1
@@ -622,7 +623,7 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
         fractions = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
                   for kind in ('success', 'no_op', 'slip')}
         learned[name] = ActionReliability(**fractions, n=n, effects={
-            (predicate, value): clip(_smooth(held, total, 0.95, 2.0))
+            f'{predicate} {"+" if value else "-"}': clip(_smooth(held, total, 0.95, 2.0))
             for (action, predicate, value), (held, total) in sorted(effects.items())
             if action == name and held < total})
     return dataclasses.replace(

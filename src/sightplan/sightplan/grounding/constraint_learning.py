@@ -15,16 +15,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightplan.domains import Domain
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.domains.schema import Pattern, Same, Schema
 from sightplan.grounding.constraints import (
     AcyclicRule,
     CardinalityRule,
-    Case,
     Constraints,
     ImplicationRule,
     Rule,
@@ -37,13 +33,12 @@ from sightplan.grounding.constraints import (
 )
 from sightplan.grounding.possible_states import Consequences, possible_states
 from sightplan.grounding.rollouts import RolloutSettings, draw_problems, model_states
-from sightplan.grounding.theory import Acyclic, Group
+from sightplan.grounding.theory import Acyclic, GroundLiteral, Group
 from sightplan.model import Atom, DomainError, Problem, State, check_settings
 
 Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it, and how much there is."""
+"""Called with what is done, how much of it, and how much there is."""
 
-_CHUNK = 4_000_000
 _MAX_ATOMS = 700
 _MAX_PATTERNS = 4
 
@@ -61,32 +56,28 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """States of one problem.
+    """States of one problem, each once.
 
     Attributes:
         problem: its name.
         vocabulary: its atoms.
-        values: (states, 2 n + 2) for n atoms: which are true, which are false, and two columns
-            that are always true and always false.
+        states: the states.
+        true: of each atom a set of states, those in which it is true: bit k is state k.
     """
 
     problem: str
     vocabulary: Vocabulary
-    values: NDArray[np.bool_]
+    states: tuple[State, ...]
+    true: tuple[int, ...]
 
     @classmethod
     def of(cls, problem: Problem, schema: Schema, states: Iterable[State]) -> Sample:
-        """The sample of a problem's states, each counted once."""
+        """The sample of a problem's states."""
         vocabulary = Vocabulary(schema, problem.objects)
-        distinct = list(dict.fromkeys(states))
-        n = len(vocabulary.atoms)
-        values = np.zeros((len(distinct), 2 * n + 2), np.bool_)
-        for row, state in enumerate(distinct):
-            for atom in state:
-                values[row, vocabulary.number[atom.predicate, atom.args]] = True
-        values[:, n:2 * n] = ~values[:, :n]
-        values[:, 2 * n] = True
-        return cls(problem.name, vocabulary, values)
+        distinct = tuple(dict.fromkeys(states))
+        return cls(problem.name, vocabulary, distinct, tuple(
+            sum((atom in state) << k for k, state in enumerate(distinct))
+            for atom in vocabulary.atoms))
 
     def count(self, rule: Rule) -> Count:
         """Count a rule's cases and violations.
@@ -94,70 +85,38 @@ class Sample:
         A case is a state with an instance of the rule whose premise holds there, or any
         instance of a rule that forbids its premise.
         """
+        cases = broken = 0
         if isinstance(rule, AcyclicRule):
-            return self._count_cycles(rule)
-        if isinstance(rule, CardinalityRule):
-            return self._count_cardinality(rule)
-        return self._count_implication(list(self.vocabulary.cases(rule)), not rule.conclusion)
-
-    def _count_cycles(self, rule: AcyclicRule) -> Count:
-        theory = instantiate(Constraints((rule,)), self.vocabulary.schema,
-                             self.vocabulary.objects)
-        cases = broken = 0
-        for edges in theory.acyclic:
-            columns = [variable for variable, _, _ in edges.edges]
-            for row in self.values[:, columns]:
-                state = frozenset(self.vocabulary.atoms[i]
-                                  for i, true in zip(columns, row, strict=True) if true)
-                cases += bool(state)
-                broken += not theory.possible(state)
+            theory = instantiate(Constraints((rule,)), self.vocabulary.schema,
+                                 self.vocabulary.objects)
+            for graph in theory.acyclic:
+                edges = {self.vocabulary.atoms[i] for i, _, _ in graph.edges}
+                for state in self.states:
+                    cases += not edges.isdisjoint(state)
+                    broken += not theory.possible(state & edges)
+        elif isinstance(rule, CardinalityRule):
+            for group in self.vocabulary.groups(rule):
+                once = twice = 0
+                for i in group:
+                    twice |= once & self.true[i]
+                    once |= self.true[i]
+                cases += len(self.states)
+                broken += (twice | (self._hold(()) & ~once if rule.required else 0)).bit_count()
+        else:
+            for case in self.vocabulary.cases(rule):
+                open_ = self._hold(case.premise)
+                cases += open_.bit_count() if rule.conclusion else len(self.states)
+                for option in case.options:
+                    open_ &= ~self._hold(option)
+                broken += open_.bit_count()
         return Count(cases, broken)
 
-    def _count_cardinality(self, rule: CardinalityRule) -> Count:
-        groups = list(self.vocabulary.groups(rule))
-        never = self.values.shape[1] - 1
-        table = _table(groups, never)
-        cases = broken = 0
-        for values in self._chunks(table.size):
-            true = values[:, table].sum(2)
-            cases += true.size
-            broken += int(((true > 1) | ((true == 0) & rule.required)).sum())
-        return Count(cases, broken)
-
-    def _count_implication(self, cases: Sequence[Case], never: bool) -> Count:
-        if not cases:
-            return Count()
-        n, always = len(self.vocabulary.atoms), self.values.shape[1] - 2
-        premise = _table([[i if value else n + i for i, value in case.premise]
-                          for case in cases], always)
-        options = [[[i if value else n + i for i, value in option] for option in case.options]
-                   for case in cases]
-        width = max((len(option) for case in options for option in case), default=0)
-        conclusion = np.full((len(cases), max(map(len, options)), width), always)
-        for row, case in enumerate(options):
-            conclusion[row, len(case):] = always + 1
-            for place, option in enumerate(case):
-                conclusion[row, place, :len(option)] = option
-        certain = np.array([() in case.options for case in cases])
-        applied = broken = 0
-        for values in self._chunks(premise.size + conclusion.size):
-            given = values[:, premise].all(2)
-            holds = np.any(np.all(values[:, conclusion], 3), 2) if width else certain
-            applied += given.size if never else int(given.sum())
-            broken += int((given & ~holds).sum())
-        return Count(applied, broken)
-
-    def _chunks(self, size: int) -> Iterator[NDArray[np.bool_]]:
-        rows = max(1, _CHUNK // max(size, 1))
-        return (self.values[i:i + rows] for i in range(0, len(self.values), rows))
-
-
-def _table(rows: Sequence[Sequence[int]], filler: int) -> NDArray[np.intp]:
-    """Rows of equal length."""
-    table = np.full((len(rows), max(map(len, rows), default=0)), filler, np.intp)
-    for number, row in enumerate(rows):
-        table[number, :len(row)] = row
-    return table
+    def _hold(self, literals: Iterable[GroundLiteral]) -> int:
+        """The set of states in which all literals hold."""
+        found = (1 << len(self.states)) - 1
+        for i, positive in literals:
+            found &= self.true[i] if positive else ~self.true[i]
+        return found
 
 
 def count_all(rule: Rule, samples: Iterable[Sample]) -> Count:
@@ -375,7 +334,7 @@ def learn(domain: Domain, splits: Sequence[str], settings: RolloutSettings | Non
         domain: whose model and problems are used.
         splits: whose problems are drawn.
         settings: how states are drawn.
-        progress: is told how it goes.
+        progress: see ``Progress``.
 
     Raises:
         InputError: a setting is out of bounds, or a split is unknown.
@@ -411,8 +370,8 @@ def learn(domain: Domain, splits: Sequence[str], settings: RolloutSettings | Non
         rules=tuple(item for item in good if item.rule in kept),
         rejected=tuple(item for item in counted if item.held_out.broken),
         candidates=search.tried, unbroken=len(valid), redundant=len(good) - len(kept),
-        training_states=sum(len(s.values) for s in training),
-        held_out_states=sum(len(s.values) for s in held_out),
+        training_states=sum(len(s.states) for s in training),
+        held_out_states=sum(len(s.states) for s in held_out),
         seconds=time.monotonic() - start)
 
 
@@ -633,20 +592,19 @@ def find_violation(rule: Rule, samples: Iterable[Sample]) -> Violation | None:
         atoms = sample.vocabulary.atoms
         theory = instantiate(Constraints((rule,)), sample.vocabulary.schema,
                              sample.vocabulary.objects)
-        for row in sample.values:
-            state = frozenset(atom for atom, true in zip(atoms, row, strict=False) if true)
+        for state in sample.states:
             for item in theory.broken(state):
                 if isinstance(item, Acyclic):
-                    involved = [i for i, _, _ in item.edges if row[i]]
+                    involved = [i for i, _, _ in item.edges if atoms[i] in state]
                 elif isinstance(item, Group):
-                    involved = [i for i in item.variables if row[i] or item.required]
+                    involved = [i for i in item.variables if atoms[i] in state or item.required]
                 else:
                     involved = []
                     for i, _ in item.literals:
                         involved += [i] if i < len(atoms) else [
                             part for part, _ in theory.definitions[i - len(atoms)]]
                 return Violation(sample.problem, {
-                    atoms[i]: bool(row[i]) for i in dict.fromkeys(involved)})
+                    atoms[i]: atoms[i] in state for i in dict.fromkeys(involved)})
     return None
 
 

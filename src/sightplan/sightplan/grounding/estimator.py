@@ -40,7 +40,7 @@ from sightplan.model import (
 FAINT = 1e-4
 """Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
 
-TOLD = 60.0
+CERTAIN = 60.0
 """Weight of a fact that the world itself grants [nats]: as good as certain."""
 
 
@@ -164,7 +164,7 @@ class Estimator:
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
 
-    def estimate(self, evidence: Sequence[Evidence], told: Mapping[Atom, bool] | None = None,
+    def estimate(self, evidence: Sequence[Evidence], facts: Mapping[Atom, bool] | None = None,
                  ) -> Estimate:
         """The state, marginals and best joint states given all answers.
 
@@ -174,17 +174,17 @@ class Estimator:
 
         Args:
             evidence: in the order in which it came; may contradict itself, may be empty.
-            told: facts that are as good as certain; those that it is not about are left out.
+            facts: those that are as good as certain; those that it is not about are left out.
 
         Raises:
             InputError: an atom of the evidence is none of this problem's.
         """
         start = time.perf_counter()
         scores, base = self.scores(evidence)
-        for atom, value in (told or {}).items():
+        for atom, value in (facts or {}).items():
             if atom in self.number:
-                scores[self.number[atom]] = TOLD if value else -TOLD
-                base -= TOLD if value else 0.0  # where it is so it adds nothing
+                scores[self.number[atom]] = CERTAIN if value else -CERTAIN
+                base -= CERTAIN if value else 0.0  # where it is so it adds nothing
         posterior = self.solve(scores)
         weights = np.exp(posterior.scores - posterior.scores[0])
         solutions = tuple((self.state(row), float(w)) for row, w in zip(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import FAINT, TOLD, Estimator, Evidence, Reasons
+from sightplan.grounding.estimator import CERTAIN, FAINT, Estimator, Evidence, Reasons
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -31,7 +31,7 @@ from sightplan.model import (
     param,
 )
 
-_MOST_BRANCHES = 128  # courses of a batch of answers
+_MOST_BRANCHES = 128  # of the answers of a batch
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
 
 
@@ -90,7 +90,7 @@ class BeliefFilter:
         self._values: Bools
         self._last_values: Bools  # values when each atom was last asked about
         self._scores: Floats
-        self._told = np.zeros(n)
+        self._provided = np.zeros(n)
         self._hidden = np.zeros(n)
         self._first: list[Evidence] = []  # answers before the first action
         self._rejected: list[Action] = []  # since the last action that was executed
@@ -160,14 +160,14 @@ class BeliefFilter:
 
     # --- learning -------------------------------------------------------------------------------
 
-    def tell(self, facts: Mapping[Atom, bool]) -> None:
+    def provide(self, facts: Mapping[Atom, bool]) -> None:
         """Take in facts that the world itself grants; they are as good as certain."""
         for atom, value in facts.items():
             column = self._estimator.number.get(atom)
             if column is not None:
-                weight = TOLD if value else -TOLD
-                if self._told[column] != weight:
-                    self._told[column] = weight
+                weight = CERTAIN if value else -CERTAIN
+                if self._provided[column] != weight:
+                    self._provided[column] = weight
                     self._scores = self._scores + weight * self._values[:, column]
         if facts and not self._moved:
             self._resolve()
@@ -183,7 +183,7 @@ class BeliefFilter:
         if self._hidden.any() and not self._moved:
             self._resolve()
 
-    def look(self, image: str) -> None:
+    def observe(self, image: str) -> None:
         """Say which image the answers to come are about.
 
         A picture seen before (nothing has changed since) says the same as before: what was asked
@@ -191,7 +191,7 @@ class BeliefFilter:
         its old answer speaks about the new value.
 
         Args:
-            image: id of the image; '': none is known, every look counts as a new image.
+            image: id of the image; '': none is known, every observation counts as a new image.
         """
         if image and image == self._image:
             for column, weights in self._answered.items():
@@ -276,7 +276,7 @@ class BeliefFilter:
         self._scores = self._scores + np.where(
             applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
         self._moved = True
-        self._told[:] = 0.0
+        self._provided[:] = 0.0
         self._first.clear()
         self._rejected.clear()
         self._move(action, applicable)
@@ -308,7 +308,7 @@ class BeliefFilter:
     def _resolve(self) -> None:
         """Before the first action took place, all is about one state: find the best ones anew."""
         reasons = self._reasons()
-        posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._told
+        posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._provided
                                           + self._hidden, reasons)
         self._values, self._scores = posterior.values, posterior.scores
         for action, (obstacles, _) in zip(self._rejected, reasons, strict=True):
@@ -402,15 +402,15 @@ class BeliefFilter:
     def escape(self) -> bool:
         """Take in states outside of the belief that the present speaks for.
 
-        That is: what was answered about the current image, what was told, and what was refused
-        since the last action.
+        That is: what was answered about the current image, provided, and refused since the last
+        action.
 
         Returns:
             whether any was added.
         """
         if not self._moved:
             return False  # before the first action all states have been looked at
-        scores = self._image_scores + self._told
+        scores = self._image_scores + self._provided
         inside = self._evidence(self._values, scores)
         if scores[scores > 0.0].sum() - inside.max() <= self.settings.escape_nats:
             return False  # not even a state that agrees with everything would be much better
@@ -430,7 +430,7 @@ class BeliefFilter:
             return np.asarray(np.any(fits, axis=0))
         if float(self.weights @ contradicted(self._values)) <= self.settings.refusal:
             return
-        scores = self._image_scores + self._told + self._inclination()
+        scores = self._image_scores + self._provided + self._inclination()
         rows = self._estimator.solve(scores, self._reasons()).values
         self._add(rows, self._evidence(rows, scores) - self._evidence(self._values, scores).max(),
                   ~contradicted(rows))
@@ -510,7 +510,7 @@ class BeliefFilter:
             chosen.append((self.atoms[columns[best]], float(gain[best])))
             yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
             branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
-            if len(branches) > _MOST_BRANCHES:  # the likeliest courses of the answers will do
+            if len(branches) > _MOST_BRANCHES:  # the likeliest answers will do
                 kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
                 branches = branches[kept]
         return chosen
@@ -552,7 +552,7 @@ class FactorisedFilter(BeliefFilter):
         self._project()
 
     def _project(self) -> None:
-        posterior = self._estimator.solve(self._log_odds + self._told)
+        posterior = self._estimator.solve(self._log_odds + self._provided)
         self._values = posterior.values[:self.settings.k]
         self._scores = posterior.scores[:self.settings.k] - posterior.scores[0]
         for action in self._rejected:

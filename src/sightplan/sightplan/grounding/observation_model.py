@@ -21,10 +21,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, TypeAdapter
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
@@ -41,7 +40,10 @@ Learned = Literal['default', 'labels', 'em']
 """Where rates come from: nobody, answers with their truth, answers alone."""
 
 _RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'repeat')
-_SHARES = ('success', 'no_op', 'slip')
+_Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 _MAX_LOGIT = math.log(HIGH / LOW)
 _SEED = re.compile(r',? ?\bseed \d+')
 
@@ -54,8 +56,10 @@ class Platt:
     x = logit(p_yes / (p_yes + p_no)).
     """
 
-    slope: float
-    intercept: float
+    __pydantic_config__: ClassVar = Record.model_config
+
+    slope: _Finite
+    intercept: _Finite
 
     def log_ratio(self, p_yes: float, p_no: float) -> float:
         """Log P(answer | true) / P(answer | false) [nats], bounded as all rates are."""
@@ -80,15 +84,17 @@ class AnswerRates:
         learned: see ``Learned``.
     """
 
-    yes_true: float = 0.9
-    yes_false: float = 0.1
-    unread_true: float = 0.01
-    unread_false: float = 0.01
-    repeat: float = 0.5
+    __pydantic_config__: ClassVar = Record.model_config
+
+    yes_true: _Rate = 0.9
+    yes_false: _Rate = 0.1
+    unread_true: _Rate = 0.01
+    unread_false: _Rate = 0.01
+    repeat: _Rate = 0.5
     platt: Platt | None = None
-    n_true: float = 0.0
-    n_false: float = 0.0
-    learned: str = 'default'
+    n_true: _Count = 0.0
+    n_false: _Count = 0.0
+    learned: Learned = 'default'
 
     def __post_init__(self) -> None:
         for name in _RATES:
@@ -131,22 +137,27 @@ class ActionReliability:
         success: its effects happen, each as reliably as ``effect`` says.
         no_op: nothing happens.
         slip: it does what the same schema with one other argument would do.
-        effects: P(effect holds | success) by predicate and sign, where it is not 1.
+        effects: P(effect holds | success), where it is not 1, by predicate and sign: ``on +``.
         n: executions behind the fractions.
     """
 
-    success: float = 0.95
-    no_op: float = 0.025
-    slip: float = 0.025
-    effects: Mapping[tuple[str, bool], float] = field(default_factory=dict)
-    n: float = 0.0
+    __pydantic_config__: ClassVar = Record.model_config
+
+    success: _Fraction = 0.95
+    no_op: _Fraction = 0.025
+    slip: _Fraction = 0.025
+    effects: Mapping[Annotated[str, Field(pattern=r'^.+ [+-]$')], _Rate] = field(
+        default_factory=dict)
+    n: _Count = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, 'effects', MappingProxyType(dict(self.effects)))
+        total = self.success + self.no_op + self.slip
+        if abs(total - 1.0) > 1e-6:
+            raise ValueError(f'success + no_op + slip is {total:g}, not 1')
 
     def effect(self, predicate: str, positive: bool) -> float:
         """P(an effect on the predicate holds | the action succeeded)."""
-        return self.effects.get((predicate, positive), 1.0)
+        return self.effects.get(f'{predicate} {"+" if positive else "-"}', 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,25 +180,25 @@ class ObservationModel:
         answers: number of answers that were learned from.
         problems: keys (see ``problem_key``) of the problems they were about: results on these
             are not results on unseen problems.
+        format: of the file.
     """
+
+    __pydantic_config__: ClassVar = Record.model_config
 
     predicates: Mapping[str, AnswerRates] = field(default_factory=dict)
     other: AnswerRates = AnswerRates()
     actions: Mapping[str, ActionReliability] = field(default_factory=dict)
     other_action: ActionReliability = ActionReliability()
-    rejection: float = 0.03
-    execution_if_inapplicable: float = 0.001
+    rejection: _Rate = 0.03
+    execution_if_inapplicable: _Rate = 0.001
     model: str = ''
     questions_sha256: str = ''
     prompt: str | None = ''
     domain: str = ''
-    learned: str = 'default'
-    answers: int = 0
+    learned: Learned = 'default'
+    answers: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'predicates', MappingProxyType(dict(self.predicates)))
-        object.__setattr__(self, 'actions', MappingProxyType(dict(self.actions)))
+    format: Literal[1] = 1
 
     @classmethod
     def default(cls) -> ObservationModel:
@@ -294,15 +305,7 @@ class ObservationModel:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data: see ``read_observation_model``."""
-        return {
-            'format': 1, 'model': self.model, 'questions_sha256': self.questions_sha256,
-            'prompt': self.prompt, 'domain': self.domain, 'learned': self.learned,
-            'answers': self.answers, 'problems': list(self.problems), 'rejection': self.rejection,
-            'execution_if_inapplicable': self.execution_if_inapplicable,
-            'other': _rates_json(self.other),
-            'predicates': {k: _rates_json(v) for k, v in sorted(self.predicates.items())},
-            'other_action': _action_json(self.other_action),
-            'actions': {k: _action_json(v) for k, v in sorted(self.actions.items())}}
+        return _FILE.dump_python(self, mode='json')  # type: ignore[no-any-return]
 
     def write(self, path: Path | str) -> None:
         """Write a calibration file; a crash leaves the old one, or none, never a part.
@@ -327,12 +330,19 @@ class ObservationModel:
 def read_observation_model(path: Path | str) -> ObservationModel:
     """Read a calibration file, as ``ObservationModel.write`` (``sightplan calibrate``) made it.
 
+    What it leaves out is as in the defaults.
+
     Raises:
         InputError: the file is missing or malformed; names file, field and remedy.
     """
     path = user_path(path)
     try:
-        return read_file(_Calibration, path).observation_model()
+        found = read_file(ObservationModel, path)
+        if found.learned != 'default' and not (
+                found.model and found.questions_sha256 and found.domain):
+            raise InputError(f'{path}: model, questions_sha256 and domain must say what the rates '
+                             f'are about')
+        return found
     except InputError as error:
         raise InputError(f'{error}; make the file again with "sightplan calibrate --out '
                          f'{path}"') from error
@@ -374,95 +384,4 @@ def _with_ratio(pair: tuple[float, float], ratio: float) -> tuple[float, float]:
     return low, low + ratio
 
 
-def _rates_json(rates: AnswerRates) -> dict[str, Any]:
-    return {**{name: getattr(rates, name) for name in (*_RATES, 'n_true', 'n_false', 'learned')},
-            'platt': None if rates.platt is None else {
-                'slope': rates.platt.slope, 'intercept': rates.platt.intercept}}
-
-
-def _action_json(action: ActionReliability) -> dict[str, Any]:
-    return {**{name: getattr(action, name) for name in (*_SHARES, 'n')},
-            'effects': {f'{predicate} {"+" if positive else "-"}': fraction
-                        for (predicate, positive), fraction in sorted(action.effects.items())}}
-
-
-# ------------------------------------------------------------------------------------- the file
-
-_Rate = Annotated[float, Field(ge=1e-9, le=1.0 - 1e-9)]
-_Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
-_Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-
-
-class _Platt(Record):
-    slope: _Finite
-    intercept: _Finite
-
-
-class _Answers(Record):
-    yes_true: _Rate
-    yes_false: _Rate
-    unread_true: _Rate
-    unread_false: _Rate
-    repeat: _Rate
-    n_true: _Count
-    n_false: _Count
-    learned: Learned
-    platt: _Platt | None
-
-    def rates(self) -> AnswerRates:
-        platt = self.platt and Platt(self.platt.slope, self.platt.intercept)
-        return AnswerRates(**{**dict(self), 'platt': platt})
-
-
-class _Action(Record):
-    success: _Fraction
-    no_op: _Fraction
-    slip: _Fraction
-    n: _Count
-    effects: dict[Annotated[str, Field(pattern=r'^.+ [+-]$')], _Rate]
-
-    @model_validator(mode='after')
-    def _one(self) -> Self:
-        total = self.success + self.no_op + self.slip
-        if abs(total - 1.0) > 1e-6:
-            raise ValueError(f'success + no_op + slip is {total:g}, not 1')
-        return self
-
-    def reliability(self) -> ActionReliability:
-        return ActionReliability(**{**dict(self), 'effects': {
-            (key[:-2], key[-1] == '+'): rate for key, rate in self.effects.items()}})
-
-
-class _Calibration(Record):
-    format: Literal[1]
-    model: str
-    questions_sha256: str
-    prompt: str | None
-    domain: str
-    learned: Learned
-    answers: NonNegativeInt
-    problems: tuple[str, ...]
-    rejection: _Rate
-    execution_if_inapplicable: _Rate
-    other: _Answers
-    predicates: dict[str, _Answers]
-    other_action: _Action
-    actions: dict[str, _Action]
-
-    @model_validator(mode='after')
-    def _says_of_what(self) -> Self:
-        if self.learned != 'default' and not (
-                self.model and self.questions_sha256 and self.domain):
-            raise ValueError('model, questions_sha256 and domain must say what the rates are '
-                             'about')
-        return self
-
-    def observation_model(self) -> ObservationModel:
-        fields = dict(self)
-        del fields['format']
-        return ObservationModel(**{
-            **fields, 'other': self.other.rates(),
-            'predicates': {name: item.rates() for name, item in self.predicates.items()},
-            'other_action': self.other_action.reliability(),
-            'actions': {name: item.reliability() for name, item in self.actions.items()}})
+_FILE = TypeAdapter(ObservationModel)

@@ -35,8 +35,7 @@ from sightplan.model import (
 )
 from sightplan.vlm.api import (
     TextRequest,
-    backend_generates,
-    backend_needs_truth,
+    backend_class,
     backend_reads_prompt,
     make_backend,
     resolved_options,
@@ -149,7 +148,7 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
                                                   domain=domain))
     about = Atom('question', ())
-    if backend_generates(backend):
+    if backend_class(backend).generates:
         text = made.generate(TextRequest('', (image, question))).text
         return made.model, Answer(about, parse_yes_no(text), text=text)
     answer, = BackendGrounder(made).ground(Observation(image), [Question(about, question)])
@@ -161,7 +160,7 @@ def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _check_backend(backend: str) -> None:
-    if backend_needs_truth(backend):
+    if backend_class(backend).needs_truth:
         raise InputError(f'backend {backend!r} answers from the truth, which nobody knows of a '
                          'picture; choose one that looks at it')
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 
 import clingo
 
-from sightplan.grounding.theory import Acyclic, Clause, GroundLiteral, Theory
+from sightplan.grounding.solver import add_rules
+from sightplan.grounding.theory import Acyclic, GroundLiteral, Theory
 from sightplan.model import Atom, State
 
 _EFFORT = 20_000  # conflicts
@@ -87,18 +88,7 @@ class _Program:
         """Define a literal: a hard constraint is broken (a cycle counts only on demand)."""
         with self._control.backend() as backend:
             result = backend.add_atom()
-            extra = []
-            for parts in theory.definitions:
-                extra.append(backend.add_atom())
-                backend.add_rule([extra[-1]], self._body(parts, extra))
-            for clause in theory.clauses:
-                if clause.hard:
-                    backend.add_rule([result], self._body(_denied(clause), extra))
-            for group in theory.groups:
-                variables = [self._variables[i] for i in group.variables]
-                backend.add_weight_rule([result], 2, [(v, 1) for v in variables])
-                if group.required:
-                    backend.add_rule([result], [-v for v in variables])
+            add_rules(backend, theory, self._variables, [result])
             for graph in theory.acyclic if acyclic else ():
                 # A cycle: some true edges, each of which leads to another of them.
                 leaving: dict[str, int] = {tail: backend.add_atom() for _, tail, _ in graph.edges}
@@ -131,7 +121,8 @@ class _Program:
         """The states in which some variables have known values."""
         found: list[State] = []
         self._configure(models=limit)
-        assumptions = self._body(known, [])
+        assumptions = [self._variables[i] if wanted else -self._variables[i]
+                       for i, wanted in known]
         with self._control.solve(yield_=True, assumptions=assumptions) as handle:
             for model in handle:
                 found.append(frozenset(
@@ -142,11 +133,3 @@ class _Program:
     def _configure(self, **options: object) -> None:
         for name, value in options.items():
             setattr(self._control.configuration.solve, name, str(value))
-
-    def _body(self, literals: Iterable[GroundLiteral], extra: list[int]) -> list[int]:
-        variables = [*self._variables, *extra]
-        return [variables[i] if wanted else -variables[i] for i, wanted in literals]
-
-
-def _denied(clause: Clause) -> list[GroundLiteral]:
-    return [(i, not wanted) for i, wanted in clause.literals]

@@ -61,7 +61,6 @@ class StateSolver:
         self.theory = theory
         self._n = len(theory.atoms)
         self._soft = [c for c in theory.clauses if not c.hard]
-        self._hard = [c for c in theory.clauses if c.hard]
         draws = [int.from_bytes(hashlib.sha256(f'{seed}/{atom}'.encode()).digest()[:4], 'big')
                  for atom in theory.atoms]
         self._ties = np.array(draws, np.int64)
@@ -184,8 +183,9 @@ class StateSolver:
             for literal in given:
                 model.add_implication(variable, literal)
             variables.append(variable)
-        for clause in self._hard:
-            model.add_bool_or(literals(clause.literals))
+        for clause in self.theory.clauses:
+            if clause.hard:
+                model.add_bool_or(literals(clause.literals))
         violations = []
         for clause in self._soft:
             violation = model.new_bool_var('')
@@ -216,44 +216,30 @@ class StateSolver:
         control: Any = clingo.Control(['--warn=none', *options])
         units = self._units(scores)
         with control.backend() as backend:
-            literals = [0] * self._n
+            atoms = [0] * self._n
             for i in self._order:
-                literals[i] = backend.add_atom()
-            backend.add_rule(literals, [], choice=True)
-
-            def body(parts: Sequence[GroundLiteral], wanted: bool) -> list[int]:
-                return [literals[i] if value is wanted else -literals[i] for i, value in parts]
-
-            for parts in self.theory.definitions:
-                literal = backend.add_atom()
-                backend.add_rule([literal], body(parts, True))
-                literals.append(literal)
-            for clause in self._hard:
-                backend.add_rule([], body(clause.literals, False))
+                atoms[i] = backend.add_atom()
+            backend.add_rule(atoms, [], choice=True)
+            literals = add_rules(backend, self.theory, atoms, [])
             costs = []
             for clause in self._soft:
                 violation = backend.add_atom()
-                backend.add_rule([violation], body(clause.literals, False))
+                backend.add_rule([violation], unmet(clause, literals))
                 costs.append((violation, self._penalty(clause)))
-            for group in self.theory.groups:
-                chosen = [literals[i] for i in group.variables]
-                backend.add_weight_rule([], 2, [(literal, 1) for literal in chosen])
-                if group.required:
-                    backend.add_rule([], [-literal for literal in chosen])
             for graph in self.theory.acyclic:
                 nodes = {n: k for k, n in enumerate(
                     sorted({node for _, *ends in graph.edges for node in ends}))}
                 for i, tail, head in graph.edges:
-                    backend.add_acyc_edge(nodes[tail], nodes[head], [literals[i]])
+                    backend.add_acyc_edge(nodes[tail], nodes[head], [atoms[i]])
             # Costs must not be negative: an atom that should be true costs when it is false.
             costs += [(-literal if unit > 0 else literal, abs(int(unit)))
-                      for literal, unit in zip(literals, units, strict=False) if unit]
+                      for literal, unit in zip(atoms, units, strict=True) if unit]
             backend.add_minimize(0, costs)
         best_possible = int(units[units > 0].sum())
         bound = max(0, best_possible - math.floor(floor * _SCALE) + len(units))  # rounding
         control.configuration.solve.opt_mode = f'enum,{bound}'
         control.configuration.solve.solve_limit = f'{_CONFLICTS},umax'
-        return control, literals[:self._n]
+        return control, atoms
 
     def _sample(self, scores: Floats, floor: float, count: int) -> list[Bools]:
         """States at or above a score; after each the search starts again with random choices."""
@@ -261,6 +247,33 @@ class StateSolver:
             '--restart-on-model', '--enum-mode=record', '--rand-freq=1', '--sign-def=rnd',
             '--seed=1'])
         return _models(control, literals, count)
+
+
+def add_rules(backend: Any, theory: Theory, atoms: Sequence[int], head: list[int]) -> list[int]:
+    """Rules for clasp: what breaks a hard clause or a group makes ``head`` true; [] forbids it.
+
+    Returns:
+        The literals of all variables: ``atoms``, and those of the definitions.
+    """
+    literals = list(atoms)
+    for parts in theory.definitions:
+        literals.append(backend.add_atom())
+        backend.add_rule(literals[-1:], [literals[i] if wanted else -literals[i]
+                                         for i, wanted in parts])
+    for clause in theory.clauses:
+        if clause.hard:
+            backend.add_rule(head, unmet(clause, literals))
+    for group in theory.groups:
+        chosen = [literals[i] for i in group.variables]
+        backend.add_weight_rule(head, 2, [(literal, 1) for literal in chosen])
+        if group.required:
+            backend.add_rule(head, [-literal for literal in chosen])
+    return literals
+
+
+def unmet(clause: Clause, literals: Sequence[int]) -> list[int]:
+    """What all must hold for a clause to be broken."""
+    return [-literals[i] if wanted else literals[i] for i, wanted in clause.literals]
 
 
 def _count(control: Any, limit: int) -> tuple[int, bool]:

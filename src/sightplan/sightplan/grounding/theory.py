@@ -7,6 +7,7 @@ of their names, so that nothing can depend on the order of objects in a problem 
 
 from __future__ import annotations
 
+import graphlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -192,20 +193,12 @@ def _variables(constraint: Constraint) -> list[int]:
     return [i for i, _, _ in constraint.edges]
 
 
-def _has_cycle(edges: Sequence[tuple[str, str]]) -> bool:
-    """Whether a directed graph has a cycle (Kahn's algorithm)."""
-    heads: dict[str, list[str]] = {}
-    count: dict[str, int] = {}
+def _has_cycle(edges: Iterable[tuple[str, str]]) -> bool:
+    graph = graphlib.TopologicalSorter[str]()
     for tail, head in edges:
-        heads.setdefault(tail, []).append(head)
-        count[head] = count.get(head, 0) + 1
-        count.setdefault(tail, 0)
-    free = [node for node, n in count.items() if not n]
-    removed = 0
-    while free:
-        removed += 1
-        for head in heads.get(free.pop(), ()):
-            count[head] -= 1
-            if not count[head]:
-                free.append(head)
-    return removed < len(count)
+        graph.add(tail, head)
+    try:
+        graph.prepare()
+    except graphlib.CycleError:
+        return True
+    return False

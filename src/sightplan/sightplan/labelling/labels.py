@@ -3,16 +3,16 @@
 ``image`` (the picture's id, as bags and results name it), ``atom`` ("on r,g") and ``label``
 ("yes", "no", "unclear", or null, which takes the person's label back) must be there; ``who``,
 ``time`` (ISO 8601), ``question``, ``bag``, ``episode`` and ``stamp_ns`` may be. A file only ever
-grows. Of what one person said about an atom in a picture, the last counts.
+grows. Of one person's labels of an atom in a picture, the last counts.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 import itertools
-import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,64 +29,22 @@ from sightplan.records.answers_reading import AtomField
 _MOST_SHOWN = 500  # letters of a line that was cut off
 Key = tuple[str, Atom]
 """Id of a picture, and an atom."""
+About = tuple[str, str, Atom]
+"""A person, id of a picture, and an atom."""
 
 
 class LabelValue(enum.Enum):
-    """What a person saw; UNCLEAR: it cannot be told from this picture."""
+    """What a person saw; UNCLEAR: this picture does not show it."""
 
     YES = 'yes'
     NO = 'no'
     UNCLEAR = 'unclear'
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """What one person said about one atom in one picture.
-
-    Attributes:
-        image: id of the picture (``Observation.image_id``).
-        atom: what was asked.
-        value: what was seen; None takes an earlier label of the same person back.
-        who: name of the person, '' for one who is not named.
-        time: when, with time zone; None if the file does not say.
-        question: the words that the person read.
-        bag: where the picture is.
-        episode: id of its episode.
-        stamp_ns: world time of the picture [ns].
-    """
-
-    image: str
-    atom: Atom
-    value: LabelValue | None
-    who: str = ''
-    time: datetime.datetime | None = None
-    question: str = ''
-    bag: str = ''
-    episode: str = ''
-    stamp_ns: int = 0
-
-    @property
-    def key(self) -> Key:
-        """What it is about."""
-        return self.image, self.atom
-
-    def to_json(self) -> dict[str, Any]:
-        """As an object of a file."""
-        return {
-            'image': self.image, 'atom': str(self.atom),
-            'label': None if self.value is None else self.value.value, 'who': self.who,
-            'time': self.time.isoformat(timespec='milliseconds') if self.time else None,
-            'question': self.question, 'bag': self.bag, 'episode': self.episode,
-            'stamp_ns': self.stamp_ns}
-
-    def to_line(self) -> str:
-        """As a line of a file, with its end; ASCII."""
-        return json.dumps(self.to_json()) + '\n'
-
-
 def _value(value: object) -> LabelValue | None:
     try:
-        return None if value is None else LabelValue(str(value).strip().lower())
+        return (value if value is None or isinstance(value, LabelValue) else
+                LabelValue(str(value).strip().lower()))
     except ValueError:
         raise ValueError('must be "yes", "no", "unclear" or null') from None
 
@@ -110,37 +68,55 @@ def _time(value: object) -> datetime.datetime | None:
         raise ValueError('must be like "2026-03-01T12:00:00Z", or left out') from None
 
 
-ValueField = Annotated[LabelValue | None, pydantic.PlainValidator(_value)]
+ValueField = Annotated[LabelValue | None, pydantic.PlainValidator(_value),
+                       pydantic.PlainSerializer(lambda value: value and value.value)]
 """What a person says: "yes", "no", "unclear" or null, in any case."""
 _Text = Annotated[str, pydantic.PlainValidator(_text)]
+_Time = Annotated[
+    datetime.datetime | None, pydantic.PlainValidator(_time),
+    pydantic.PlainSerializer(lambda time: time and time.isoformat(timespec='milliseconds'))]
 
 
-class _Line(Record):
-    """A line of a file."""
+class Label(Record):
+    """What one person answered about one atom in one picture: a line of a file.
+
+    Attributes:
+        image: id of the picture (``Observation.image_id``).
+        atom: what was asked.
+        value: what was seen (``label`` in files); None takes an earlier label of the same person
+            back.
+        who: name of the person, '' for one who is not named.
+        time: when, with time zone; None if the file does not say.
+        question: the words that the person read.
+        bag: where the picture is.
+        episode: id of its episode.
+        stamp_ns: world time of the picture [ns].
+    """
 
     model_config = pydantic.ConfigDict(extra='ignore')
     image: Annotated[_Text, pydantic.Field(min_length=1)]
-    atom: AtomField
-    label: ValueField
+    atom: Annotated[AtomField, pydantic.PlainSerializer(str)]
+    value: ValueField = pydantic.Field(alias='label')
     who: _Text = ''
-    time: Annotated[datetime.datetime | None, pydantic.PlainValidator(_time)] = None
+    time: _Time = None
     question: _Text = ''
     bag: _Text = ''
     episode: _Text = ''
     stamp_ns: int = 0
 
+    @property
+    def key(self) -> Key:
+        """What it is about."""
+        return self.image, self.atom
+
+    def to_json(self) -> dict[str, Any]:
+        """As an object of a file."""
+        return self.model_dump(mode='json', by_alias=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two people agree about what both labelled.
-
-    Attributes:
-        first: name of one.
-        second: name of the other.
-        n: atoms in pictures that both labelled.
-        agreed: of these, how many alike; "unclear" is a label as any other.
-        kappa: see ``cohens_kappa``.
-    """
+    """How far two people agree about what both labelled; "unclear" is a label as any other."""
 
     first: str
     second: str
@@ -151,7 +127,7 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What people said about pictures; its length is the number of labels that count.
+    """Labels of several people; its length is the number of labels that count.
 
     Attributes:
         latest: per person, per picture and atom, the label that counts.
@@ -178,7 +154,7 @@ class Labels:
         return frozenset(label.image for label in self)
 
     def of(self, image_id: str, atom: Atom) -> dict[str, LabelValue]:
-        """What each person said about an atom in a picture."""
+        """The label of each person of an atom in a picture."""
         found = ((who, own.get((image_id, atom))) for who, own in self.latest.items())
         return {who: label.value for who, label in found if label is not None and label.value}
 
@@ -202,20 +178,19 @@ class Labels:
 
     def summary(self) -> dict[str, Any]:
         """Counts for people: JSON-ready."""
-        predicates: dict[str, Counter[str]] = {}
-        people: dict[str, Counter[str]] = {}
+        predicates: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        people: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for label in self:
             assert label.value is not None
-            for counts, key in ((predicates, label.atom.predicate), (people, label.who)):
-                counts.setdefault(key, Counter())[label.value.value] += 1
+            predicates[label.atom.predicate][label.value.value] += 1
+            people[label.who][label.value.value] += 1
         pairs = {label.key for label in self}
         return {
             'labels': len(self), 'images': len(self.images), 'questions': len(pairs),
             'decided': sum(self.truth(*key) is not None for key in pairs),
             'predicates': {name: _counts(predicates[name]) for name in sorted(predicates)},
             'people': {who: _counts(people[who]) for who in sorted(people)},
-            'agreement': [{'first': a.first, 'second': a.second, 'n': a.n, 'agreed': a.agreed,
-                           'kappa': a.kappa} for a in self.agreement()],
+            'agreement': [dataclasses.asdict(agreed) for agreed in self.agreement()],
             'warnings': list(self.warnings)}
 
 
@@ -234,59 +209,43 @@ def read_labels(paths: Path | str | Iterable[Path | str]) -> Labels:
     """Read one or several files of labels.
 
     In a file, a later line of the same person about the same atom and picture wins. Among files
-    a later one wins, unless the latest time that it says (of what is about the same atom and
-    picture) is before one that an earlier file said. A last line that was cut off is
-    left out, and said in ``Labels.warnings``.
+    a later one wins, unless its latest time (of what is about the same atom and picture) is before
+    one of an earlier file. A last line that was cut off is left out, with a warning in
+    ``Labels.warnings``.
 
     Raises:
         InputError: a file cannot be read, or a line is malformed; names file, line and field.
     """
-    given = [paths] if isinstance(paths, (Path, str)) else list(paths)
-    merged: dict[str, dict[Key, Label]] = {}
-    newest: dict[tuple[str, str, Atom], datetime.datetime] = {}
+    merged: dict[About, Label] = {}
+    newest: dict[About, datetime.datetime] = {}
     warnings = []
-    for path in map(user_path, given):
+    for path in map(user_path, [paths] if isinstance(paths, Path | str) else paths):
         content = read_lines(path)
-        lines = [parse_label(line.data, line.where) for line in content.lines]
         if content.truncated:
             warnings.append(f'{path}: its last line was cut off and is left out: '
                             f'{_excerpt(content.truncated)}')
-        last = {(label.who, *label.key): label for label in lines}
-        times: dict[tuple[str, str, Atom], datetime.datetime] = {}
-        for label in lines:
+        last: dict[About, Label] = {}
+        times: dict[About, datetime.datetime] = {}
+        for line in content.lines:
+            label = validated(Label, line.data, line.where)
+            about = label.who, *label.key
+            last[about] = label
             if label.time is not None:
-                about = label.who, *label.key
                 times[about] = max(label.time, times.get(about, label.time))
-        for about, label in last.items():
-            time, known = times.get(about), newest.get(about)
-            if time is not None and known is not None and time < known:
-                continue
-            merged.setdefault(label.who, {})[label.key] = label
-            if time is not None:
-                newest[about] = time
-    counting = {who: {key: label for key, label in own.items() if label.value is not None}
-                for who, own in merged.items()}
+        older = {about for about, time in times.items()
+                 if about in newest and time < newest[about]}
+        merged |= {about: label for about, label in last.items() if about not in older}
+        newest |= {about: time for about, time in times.items() if about not in older}
+    counting: defaultdict[str, dict[Key, Label]] = defaultdict(dict)
+    for label in merged.values():
+        if label.value is not None:
+            counting[label.who][label.key] = label
     return Labels(counting, tuple(warnings))
 
 
 def _excerpt(data: bytes) -> str:
     text = data.decode('utf-8', 'replace')
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...')
-
-
-def parse_label(entry: Mapping[str, Any], where: str) -> Label:
-    """Read one label.
-
-    Args:
-        entry: a line's object.
-        where: file and line, for messages.
-
-    Raises:
-        InputError: a field is missing or malformed; names it and the remedy.
-    """
-    read = validated(_Line, entry, where)
-    return Label(read.image, read.atom, read.label, read.who, read.time, read.question, read.bag,
-                 read.episode, read.stamp_ns)
 
 
 def printable(text: str) -> str:
@@ -304,7 +263,7 @@ class LabelFile:
     def __init__(self, path: Path | str) -> None:
         """Read what is there, and make the file if it is not.
 
-        A last line that was cut off is taken out of the file and said in ``warnings``.
+        A last line that was cut off is removed from the file, with a warning in ``warnings``.
 
         Raises:
             InputError: the file cannot be read or written, or a line is malformed.
@@ -324,15 +283,7 @@ class LabelFile:
         """The lines of one person that were there when the file was opened, in order."""
         return [label for label in self._labels if label.who == who]
 
-    def append(self, labels: Sequence[Label]) -> None:
-        """Write labels so that they survive whatever happens next.
-
-        Raises:
-            InfrastructureError: they cannot be written; then the file is as it was before.
-        """
-        self.append_after(lambda others: labels)
-
-    def append_after(self, decide: Callable[[Sequence[Label]], Sequence[Label]]) -> None:
+    def append(self, decide: Callable[[Sequence[Label]], Sequence[Label]]) -> None:
         """Write labels that depend on what others have added since; nobody comes between.
 
         Args:
@@ -353,7 +304,7 @@ class LabelFile:
 
     def _added(self) -> list[Label]:
         content = self._journal.take_up()[1]
-        labels = [parse_label(line.data, line.where) for line in content.lines]
+        labels = [validated(Label, line.data, line.where) for line in content.lines]
         if content.truncated:
             self.warnings.append(f'{self.path}: its last line was cut off and is removed: '
                                    f'{_excerpt(content.truncated)}')

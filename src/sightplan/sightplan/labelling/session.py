@@ -15,13 +15,7 @@ from sightplan.records.failure_picture import encode_png
 
 
 class LabellingSession:
-    """Takes labels of one person and writes them at once; safe for use from several threads.
-
-    Attributes:
-        who: the person.
-        tasks: what is to be labelled.
-        file: where labels go.
-    """
+    """Takes labels of one person and writes them at once; safe for use from several threads."""
 
     def __init__(self, tasks: Tasks, file: LabelFile, who: str = '', show_answers: bool = False,
                  clock: Callable[[], datetime.datetime] | None = None) -> None:
@@ -32,7 +26,7 @@ class LabellingSession:
             file: open; earlier labels of the person are taken from it.
             who: the person.
             show_answers: whether ``overview`` says what models answered.
-            clock: tells the time, with time zone; None for the machine's.
+            clock: gives the time, with time zone; None for the machine's.
         """
         self.who, self.tasks, self.file = who, tasks, file
         self._show_answers = show_answers
@@ -58,7 +52,7 @@ class LabellingSession:
             self._labels[key] = value
 
     def _take_note(self, others: Sequence[Label]) -> list[Label]:
-        """Take over what this person said in another session; nothing is to be written."""
+        """Take over this person's labels of another session; nothing is to be written."""
         for other in others:
             if other.who == self.who:
                 self._note(other.key, other.value)
@@ -95,11 +89,11 @@ class LabellingSession:
         def decide(others: Sequence[Label]) -> list[Label]:
             self._take_note(others)
             return [] if self._labels.get(key) is value else [Label(
-                *key, value, self.who, self._clock(), question.text,
-                printable(str(image.bag)), printable(image.episode),
-                image.observation.stamp_ns)]
+                image=image_id, atom=question.atom, label=value, who=self.who,
+                time=self._clock(), question=question.text, bag=printable(str(image.bag)),
+                episode=printable(image.episode), stamp_ns=image.observation.stamp_ns)]
         with self._labels_lock:
-            self.file.append_after(decide)
+            self.file.append(decide)
             self._note(key, value)
             return {'image': image_id, 'atom': str(question.atom),
                     'label': None if value is None else value.value, 'labelled': self.labelled}
@@ -121,8 +115,8 @@ class LabellingSession:
     def overview(self) -> dict[str, Any]:
         """All that the page needs, JSON-ready: pictures, questions, and this person's labels."""
         with self._labels_lock:
-            with contextlib.suppress(InfrastructureError):  # is said when a label is written
-                self.file.append_after(self._take_note)
+            with contextlib.suppress(InfrastructureError):  # raised again when a label is written
+                self.file.append(self._take_note)
             images = [{'id': image.image_id, 'episode': image.episode,
                        'questions': [self._shown(image.image_id, question)
                                      for question in image.questions]}

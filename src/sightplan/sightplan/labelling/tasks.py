@@ -6,10 +6,10 @@ Nothing here touches an episode's ground truth.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,7 @@ class TaskImage:
         image_id: its id.
         bag: the first bag that holds it.
         episode: id of the episode in that bag.
-        observation: the look, without the picture itself.
+        observation: without the picture itself.
         questions: grouped by predicate, else in the order in which they were asked.
     """
 
@@ -96,7 +96,7 @@ class _Collector:
 
     def add(self, episode: RecordedEpisode) -> None:
         """Take the questions of an episode."""
-        name = episode.spec.episode_id
+        name = episode.spec.id
         self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
         for event in episode.events:
             if isinstance(event, Asked) and self._has_picture(event.observation, episode):
@@ -114,7 +114,7 @@ class _Collector:
                 episode.warnings and episode.image(observation) is None):
             self._without += 1
             return False
-        self._places[image_id] = episode.bag, episode.spec.episode_id, observation
+        self._places[image_id] = episode.bag, episode.spec.id, observation
         self._questions[image_id] = {}
         return True
 
@@ -152,7 +152,7 @@ def collect(episodes: Iterable[RecordedEpisode]) -> Tasks:
 
 def collect_bags(paths: Sequence[Path | str],
                  progress: Callable[[int, int], None] = lambda done, of: None) -> Tasks:
-    """All questions of the bags at or below paths; what cannot be read is said and left out.
+    """All questions of the bags at or below paths; warns of what cannot be read.
 
     Args:
         paths: bags, runs, sweeps or folders of these.
@@ -233,13 +233,16 @@ def _draw(tasks: Tasks, number: int, chance: random.Random) -> set[tuple[str, At
     return set(itertools.islice((pair for pair in rounds if pair is not None), number))
 
 
+def _episodes(bag: Path) -> dict[str, RecordedEpisode]:
+    return {episode.spec.id: episode for episode in read_episodes(bag)}
+
+
 class Pictures:
     """Reads pictures out of bags; the last few bags stay in memory. Not for several threads."""
 
     def __init__(self, most: int = 4) -> None:
         """Keep the episodes of ``most`` bags."""
-        self._most = most
-        self._episodes: OrderedDict[Path, dict[str, RecordedEpisode]] = OrderedDict()
+        self._episodes = functools.lru_cache(most)(_episodes)
 
     def get(self, image: TaskImage) -> NDArray[np.uint8]:
         """The picture as models saw it: (H, W, 3) uint8 RGB.
@@ -247,13 +250,7 @@ class Pictures:
         Raises:
             InputError: the bag does not hold it (any more).
         """
-        if image.bag not in self._episodes:
-            self._episodes[image.bag] = {
-                episode.spec.episode_id: episode for episode in read_episodes(image.bag)}
-            while len(self._episodes) > self._most:
-                self._episodes.popitem(last=False)
-        self._episodes.move_to_end(image.bag)
-        episode = self._episodes[image.bag].get(image.episode)
+        episode = self._episodes(image.bag).get(image.episode)
         pixels = None if episode is None else episode.image(image.observation)
         if pixels is None:
             raise InputError(f'{image.bag}: holds no picture {image.image_id} (any more)')

@@ -10,7 +10,7 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """Cohen's kappa: the agreement beyond that of chance (Cohen 1960, eq. 1).
 
     Args:
-        pairs: (N,) what each of the two said about the same thing.
+        pairs: (N,) the two ratings of each thing.
 
     Returns:
         (p - e) / (1 - e) with the fraction p of agreement and the fraction e that chance would

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sightplan.metrics.measures import numbered
 
 _MOST_CELLS = 2_000_000
 """Drawn groups that are held at once."""
@@ -21,7 +24,7 @@ class Bin:
         high: upper edge; the last bin holds 1.
         n: number of probabilities.
         mean_p: their mean; NaN in an empty bin.
-        frequency: share of them whose event was true; NaN in an empty bin.
+        frequency: fraction of them whose event was true; NaN in an empty bin.
     """
 
     low: float
@@ -55,7 +58,7 @@ class Reliability:
 
 def reliability(probabilities: Sequence[float] | NDArray[np.float64],
                 truths: Sequence[bool] | NDArray[np.bool_], bins: int = 10,
-                groups: Sequence[Hashable] | None = None, resamples: int = 1000,
+                groups: Sequence[Hashable] | NDArray[Any] | None = None, resamples: int = 1000,
                 seed: int = 0) -> Reliability:
     """Compare probabilities with truths.
 
@@ -82,10 +85,7 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
     if not bool(np.all((p >= 0.0) & (p <= 1.0))):
         raise ValueError('a probability lies outside [0, 1]')
     number = np.minimum((p * bins).astype(np.int64), bins - 1)
-    names = {} if groups is None else {g: i for i, g in enumerate(dict.fromkeys(groups))}
-    group = (np.arange(len(p)) if groups is None
-             else np.array([names[g] for g in groups], dtype=np.int64))
-    n_groups = len(names) if groups is not None else len(p)
+    group, n_groups = ((np.arange(len(p)), len(p)) if groups is None else numbered(groups))
     # Sums per group and bin: a resample is then a weighted sum over groups.
     sums = np.zeros((3, n_groups, bins))
     for layer, values in enumerate((np.ones_like(p), p, truth)):
@@ -128,8 +128,8 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
     with np.errstate(invalid='ignore'):
         rows = zip(edges[:-1], edges[1:], n, sum_p / n, sum_true / n, strict=True)
     return Reliability(error, low, high, int(n.sum()), n_groups, tuple(
-        Bin(float(a), float(b), int(k), float(mean), float(share))
-        for a, b, k, mean, share in rows))
+        Bin(float(a), float(b), int(k), float(mean), float(true))
+        for a, b, k, mean, true in rows))
 
 
 def _errors(sums: NDArray[np.float64]) -> NDArray[np.float64]:

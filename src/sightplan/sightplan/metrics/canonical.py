@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sightplan.metrics.judgements import WRONG_ANSWER
+
 INCIDENTAL = frozenset({
     'seconds', 'timings_s',  # how long it took
     'stamp_ns',  # the world's time
@@ -20,14 +22,14 @@ INCIDENTAL = frozenset({
     'picture', 'bag', 'images', 'images_missing'})  # what else was written, and where
 """Fields, at any depth, of a line of results that depend on more than the episode."""
 
-_STAMP_OF_A_WRONG_ANSWER = 5
+_STAMP = WRONG_ANSWER.index('stamp_ns')
 
 
 def canonical(line: Mapping[str, Any]) -> dict[str, Any]:
     """A line of results without its ``INCIDENTAL`` fields."""
     plain: dict[str, Any] = _without(line)
     plain['wrong'] = [[value for place, value in enumerate(answer)
-                       if place != _STAMP_OF_A_WRONG_ANSWER]
+                       if place != _STAMP]
                       for answer in plain.get('wrong', ())]
     return plain
 

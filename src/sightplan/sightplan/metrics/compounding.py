@@ -15,6 +15,7 @@ predictions that must all be right, of which a benchmark of single questions mea
 from __future__ import annotations
 
 import bisect
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ class CompoundingBin:
         n: number of episodes.
         solved: of these.
         exact: episodes among them whose number is exact.
-        independent: the share that would be solved if each needed answer were right
+        independent: the fraction that would be solved if each needed answer were right
             independently with the measured accuracy p: the mean of p^answers.
     """
 
@@ -64,19 +65,16 @@ class CompoundingBin:
 
 def answers_right(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     """How many answers were right, and how many there are, of any purpose; unreadable is wrong."""
-    right = asked = 0
-    for line in lines:
-        for table in line['predicates'].values():
-            for counts in table.values():
-                right, asked = right + counts['right'], asked + counts['asked']
-    return right, asked
+    tables = [counts for line in lines for table in line['predicates'].values()
+              for counts in table.values()]
+    return sum(counts['right'] for counts in tables), sum(counts['asked'] for counts in tables)
 
 
 def error_free(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
     """Answers that a perfect grounder is asked, by (split, problem).
 
     Args:
-        lines: episodes of one domain and method, of any model, where no action is bungled.
+        lines: episodes of one domain and method, of any model, where no action fails in execution.
 
     Returns:
         for the problems of which one episode was solved with every answer right.
@@ -100,16 +98,15 @@ def check_sizes(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, st
         for the purposes of which there is a check; 0 for those of which there is none although
         actions were carried out: the method does not check so.
     """
-    asked: dict[tuple[str | None, str], int] = {}
-    checks: dict[tuple[str | None, str], int] = {}
-    executed: dict[str | None, int] = {}
+    asked: Counter[tuple[str | None, str]] = Counter()
+    checks: Counter[tuple[str | None, str]] = Counter()
+    executed: Counter[str | None] = Counter()
     for line in lines:
         for split in (line['split'], None):
-            executed[split] = executed.get(split, 0) + line['executed']
+            executed[split] += line['executed']
             for purpose in _CHECKED:
-                key = split, purpose
-                asked[key] = asked.get(key, 0) + _asked(line, purpose)
-                checks[key] = checks.get(key, 0) + _checks(line, purpose)
+                asked[split, purpose] += _asked(line, purpose)
+                checks[split, purpose] += _checks(line, purpose)
     return {key: asked[key] / n if n else 0.0 for key, n in checks.items()
             if n or (executed[None] and not checks[None, key[1]] and not asked[None, key[1]])}
 
@@ -121,7 +118,7 @@ def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int],
     Args:
         line: the episode.
         exact: see ``error_free``.
-        sizes: see ``check_sizes``, for what the episode itself does not tell; None: not known.
+        sizes: see ``check_sizes``, for what the episode itself does not say; None: not known.
     """
     known = exact.get((line['split'], line['problem']))
     if known is not None:
@@ -158,7 +155,7 @@ def _asked(line: Mapping[str, Any], purpose: str) -> int:
 def edges(answers: Sequence[float], bins: int = 6) -> list[float]:
     """Lower edges of at most so many bins that hold about equally many episodes.
 
-    Equal numbers of answers are never torn apart.
+    Equal numbers of answers share a bin.
     """
     ordered = sorted(answers)
     cuts = [ordered[len(ordered) * number // bins] for number in range(bins)] if ordered else []
@@ -171,7 +168,7 @@ def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
 
     Args:
         episodes: what each needed, and whether it was solved.
-        accuracy: share of right answers, for the curve of independent errors.
+        accuracy: fraction of right answers, for the curve of independent errors.
         lower: lower edges of the bins, ascending, see ``edges``.
 
     Returns:
@@ -180,12 +177,12 @@ def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
     Raises:
         ValueError: an episode needs less than the lowest edge.
     """
-    members: dict[int, list[tuple[Needed, bool]]] = {}
+    members: defaultdict[int, list[tuple[Needed, bool]]] = defaultdict(list)
     for need, solved in episodes:
         index = bisect.bisect_right(lower, need.answers) - 1
         if index < 0:
             raise ValueError(f'{need.answers} answers lie below the first bin')
-        members.setdefault(index, []).append((need, solved))
+        members[index].append((need, solved))
     found = []
     for _, inside in sorted(members.items()):
         answers = [need.answers for need, _ in inside]

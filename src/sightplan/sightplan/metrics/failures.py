@@ -23,10 +23,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from sightplan.metrics.judgements import WRONG_ANSWER
 from sightplan.metrics.measures import scored, solved
 from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
+from sightplan.model.reading import read_data
 
 REPEATED = 2
 """So often in a row the same thing must fail at the end to be a pattern."""
@@ -90,14 +93,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
-
-    Attributes:
-        cause: what it finds.
-        when: when it applies.
-        example: an example.
-        find: the failure if it applies, else None.
-    """
+    """One rule: ``find`` gives the failure if it applies, else None."""
 
     cause: Cause
     when: str
@@ -106,7 +102,7 @@ class Rule:
 
 
 def without_truth(line: Mapping[str, Any]) -> bool:
-    """Whether an episode went to its end where nobody could tell how it ended, as on a robot."""
+    """Whether an episode went to its end where nobody knows how it ended, as on a robot."""
     return (not scored(line) and line.get('error') is None
             and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
 
@@ -114,12 +110,8 @@ def without_truth(line: Mapping[str, Any]) -> bool:
 def failure_of(line: Mapping[str, Any]) -> Failure | None:
     """Why an episode failed.
 
-    Args:
-        line: its line of results, of ``EpisodeScorer`` or of an earlier version of it; what it
-            lacks is taken as unknown, and leads to a cause that needs less.
-
     Returns:
-        the failure; None if the episode was solved, or was cancelled, or if nobody can tell.
+        the failure; None if the episode was solved, or was cancelled, or if nobody knows.
     """
     if (solved(line) or line.get('stop') == StopReason.CANCELLED.value
             or without_truth(line)):
@@ -133,39 +125,26 @@ def failure_of(line: Mapping[str, Any]) -> Failure | None:
 
 
 def cause_of(line: Mapping[str, Any]) -> str | None:
-    """Name of the cause: the recorded one, or by today's rules where none was recorded."""
-    recorded = line.get('failure')
-    if isinstance(recorded, Mapping) and recorded.get('cause'):
-        return str(recorded['cause'])
+    """Name of the cause: the recorded one, or by the rules where none was recorded."""
+    if line.get('failure'):
+        return str(line['failure']['cause'])
     found = failure_of(line)
     return None if found is None else found.cause.value
 
 
-class _Step:
-    """One step of an episode, as far as the line tells."""
+_Step = Mapping[str, Any]
+"""One step: an entry of ``line['actions']``, with its ``index``."""
 
-    def __init__(self, index: int, entry: Mapping[str, Any]) -> None:
-        self.index = index
-        self.action = str(entry.get('action') or '')
-        self.status = str(entry.get('status') or '')
-        self.outcome = str(entry.get('outcome') or '')
-        self.proposal = str(entry.get('proposal') or '')
-        self.applicable = entry.get('applicable')
-        self.effects = str(entry.get('effects') or '')
-        self.image_id = str(entry.get('image_id') or '')
-        self.stamp_ns = int(entry.get('stamp_ns') or 0)
-        self.misled: list[Mapping[str, Any]] = list(entry.get('misled') or ())
 
-    @property
-    def refused(self) -> bool:
-        """Whether what was wanted could not be done: illegal, or no known action at all."""
-        return bool(self.action) and self.status in (FeedbackStatus.REJECTED.value,
-                                                     FeedbackStatus.INVALID.value)
+def _refused(step: _Step) -> bool:
+    """Whether what was wanted could not be done: illegal, or no known action at all."""
+    return bool(step['action']) and step['status'] in (FeedbackStatus.REJECTED.value,
+                                                       FeedbackStatus.INVALID.value)
 
-    @property
-    def unreadable(self) -> bool:
-        return (self.status == FeedbackStatus.INVALID.value
-                and self.proposal == ProposalStatus.UNPARSED.value)
+
+def _unreadable(step: _Step) -> bool:
+    return bool(step['status'] == FeedbackStatus.INVALID.value
+                and step['proposal'] == ProposalStatus.UNPARSED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +161,17 @@ class _Episode:
     """A line of results, read for the rules."""
 
     def __init__(self, line: Mapping[str, Any]) -> None:
-        self.line = line
-        self.stop = str(line.get('stop') or '')
-        self.steps = [_Step(index, entry) for index, entry in enumerate(line.get('actions') or ())]
-        self.used = int(line.get('steps') or len(self.steps))
-        self._wrong = [_answer(entry) for entry in line.get('wrong') or ()]
-        self._starts = ([int(p['step']) for p in line.get('plans') or () if 'step' in p]
-                        + [int(step) for step in line.get('enumerated_at') or ()])
-        self._plans = [(int(p['step']), int(p['length'])) for p in line.get('plans') or ()
-                       if 'step' in p and p.get('length') is not None]
+        self.line, self.used = line, int(line['steps'])
+        self.steps = [{'index': index, **entry} for index, entry in enumerate(line['actions'])]
+        self._wrong = [dict(zip(WRONG_ANSWER, entry, strict=True)) for entry in line['wrong']]
+        self._enumerated_at: list[int] = line['enumerated_at']
+        self._starts = [*(plan['step'] for plan in line['plans']), *self._enumerated_at]
+        self._plans = [(plan['step'], plan['length']) for plan in line['plans']
+                       if plan['length'] is not None]
         self.setback = self._last_setback()
 
     def ended(self, *reasons: StopReason) -> bool:
-        return self.stop in {reason.value for reason in reasons}
+        return self.line['stop'] in {reason.value for reason in reasons}
 
     def answers_now(self) -> list[Mapping[str, Any]]:
         """The wrong answers after the last step."""
@@ -206,27 +183,23 @@ class _Episode:
                 if answer['purpose'] == purpose.value and answer['step'] == step]
 
     def enumeration(self) -> tuple[int, list[Mapping[str, Any]]]:
-        """Step of the last enumeration (-1: none is known of) and its wrong answers."""
-        at = max([int(step) for step in self.line.get('enumerated_at') or ()]
-                 or [answer['step'] for answer in self._wrong
-                     if answer['purpose'] == AskPurpose.ENUMERATION.value], default=-1)
+        """Step of the last enumeration (-1: there was none) and its wrong answers."""
+        at = max(self._enumerated_at, default=-1)
         return at, self.wrong(AskPurpose.ENUMERATION, at)
 
     def failure(self, cause: Cause, text: str, step: int | _Step | None = None,
                 answers: Sequence[Mapping[str, Any]] = ()) -> Failure:
         """A failure, shown by the image of its first answer, else of its step, else the last."""
         number, action = self.used, ''
-        look = self.line.get('last_observation') or {}
-        image = str(look.get('image_id') or ''), int(look.get('stamp_ns') or 0)
-        if isinstance(step, _Step):
-            number, action = step.index, step.action
-            image = step.image_id, step.stamp_ns
-        elif step is not None:
+        shown = self.line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
+        if isinstance(step, int):
             number = step
+        elif step is not None:
+            number, action, shown = step['index'], step['action'], step
         if answers:
-            image = answers[0]['image_id'], answers[0]['stamp_ns']
-        return Failure(cause, number, text, *image, action, tuple(answers[:MOST_ANSWERS]),
-                       len(answers))
+            shown = answers[0]
+        return Failure(cause, number, text, shown['image_id'], shown['stamp_ns'], action,
+                       tuple(answers[:MOST_ANSWERS]), len(answers))
 
     def judged(self, cause: Cause, text: str, step: int | _Step | None,
                answers: Sequence[Mapping[str, Any]]) -> Failure:
@@ -246,8 +219,8 @@ class _Episode:
 
     def _fitted(self, step: _Step) -> bool:
         """Whether the plan in hand at a step could be carried out within the budget."""
-        plans = [plan for plan in self._plans if plan[0] <= step.index]
-        return not plans or sum(plans[-1]) <= int(self.line.get('max_actions') or self.used)
+        plans = [plan for plan in self._plans if plan[0] <= step['index']]
+        return not plans or sum(plans[-1]) <= self.line['max_actions']
 
     def too_long(self) -> str:
         """What the last plan lacked to fit into the budget, in words; '' if it did."""
@@ -258,55 +231,54 @@ class _Episode:
 
     def _setback(self, step: _Step) -> _Setback | None:
         """What a step made the method start over for; None if it went on as planned."""
-        if step.status == FeedbackStatus.WITHHELD.value:
+        if step['status'] == FeedbackStatus.WITHHELD.value:
             return self._withheld(step)
-        if step.status == FeedbackStatus.REJECTED.value:
-            answers = step.misled or ([] if step.applicable is not None else
-                                      self.wrong(AskPurpose.PRECONDITION, step.index))
+        if step['status'] == FeedbackStatus.REJECTED.value:
+            answers = step['misled']
             return _Setback(
                 step, Cause.PRECONDITION_JUDGED_TRUE if answers else None, answers,
-                f'{step.action} was tried although it was illegal: '
-                f'{_say(answers)}.' if answers else f'{step.action} was illegal.')
-        if step.status == FeedbackStatus.EXECUTED.value and step.index + 1 in self._starts:
+                f'{step["action"]} was tried although it was illegal: '
+                f'{_in_words(answers)}.' if answers else f'{step["action"]} was illegal.')
+        if step['status'] == FeedbackStatus.EXECUTED.value and step['index'] + 1 in self._starts:
             return self._executed(step)
         return None
 
     def _withheld(self, step: _Step) -> _Setback:
-        known = step.applicable is not None
-        answers = step.misled if known else self.wrong(AskPurpose.PRECONDITION, step.index)
-        if answers and step.applicable is not False:
-            return _Setback(step, Cause.PRECONDITION_JUDGED_FALSE, answers,
-                            f'{step.action} was withheld although it was legal: {_say(answers)}.')
-        if step.applicable or not answers:
-            return _Setback(step, None, (), f'{step.action} was withheld.')
+        known = step['applicable'] is not None
+        answers = step['misled'] if known else self.wrong(AskPurpose.PRECONDITION, step['index'])
+        if answers and step['applicable'] is not False:
+            return _Setback(
+                step, Cause.PRECONDITION_JUDGED_FALSE, answers,
+                f'{step["action"]} was withheld although it was legal: {_in_words(answers)}.')
+        if step['applicable'] or not answers:
+            return _Setback(step, None, (), f'{step["action"]} was withheld.')
         return _Setback(step, _cause_of_belief(answers), answers,
-                        f'{step.action} was planned, and rightly withheld, because earlier '
-                        f'{_say(answers)}.')
+                        f'{step["action"]} was planned, and withheld for a good reason: earlier '
+                        f'{_in_words(answers)}.')
 
     def _executed(self, step: _Step) -> _Setback | None:
-        if step.effects == 'false_positive':
-            return _Setback(step, Cause.EFFECT_MISREAD, step.misled,
-                            f'{step.action} did what it should, but {_say(step.misled)}, and '
-                            f'the method started over.')
-        if step.effects != 'true_positive':
+        if step['effects'] == 'false_positive':
+            return _Setback(step, Cause.EFFECT_MISREAD, step['misled'],
+                            f'{step["action"]} did what it should, but '
+                            f'{_in_words(step["misled"])}, and the method started over.')
+        if step['effects'] != 'true_positive':
             return None
-        if step.outcome not in ('success', ''):
-            return _Setback(step, None, (), f'{step.action} went wrong in the world.')
+        if step['outcome'] not in ('success', ''):
+            return _Setback(step, None, (), f'{step["action"]} went wrong in the world.')
         missed = self._missed_before(step)
-        answers = missed.misled if missed else step.misled
+        answers = missed['misled'] if missed else step['misled']
         if not answers:
-            return _Setback(step, None, (), f'{step.action} had other effects than expected.')
-        text = f'{step.action} could not do what was expected, because '
-        text += (f'{missed.action} had other effects, which was missed: ' if missed
+            return _Setback(step, None, (), f'{step["action"]} had other effects than expected.')
+        text = f'{step["action"]} could not do what was expected, because '
+        text += (f'{missed["action"]} had other effects, which was missed: ' if missed
                  else f'after {_count(answers[0]["step"])} ')
-        return _Setback(step, _cause_of_belief(answers), answers, f'{text}{_say(answers)}.')
+        return _Setback(step, _cause_of_belief(answers), answers, f'{text}{_in_words(answers)}.')
 
     def _missed_before(self, step: _Step) -> _Step | None:
         """The last step since all was enumerated whose lack of effects was missed."""
-        at = max((int(s) for s in self.line.get('enumerated_at') or () if int(s) <= step.index),
-                 default=0)
-        return next((earlier for earlier in reversed(self.steps[at:step.index])
-                     if earlier.effects == 'false_negative' and earlier.misled), None)
+        at = max((at for at in self._enumerated_at if at <= step['index']), default=0)
+        return next((earlier for earlier in reversed(self.steps[at:step['index']])
+                     if earlier['effects'] == 'false_negative' and earlier['misled']), None)
 
     def still_misread(self, answers: Sequence[Mapping[str, Any]]) -> bool:
         """Whether what was misread was misread again when all was asked after it, if it was."""
@@ -318,11 +290,11 @@ class _Episode:
     def oscillation(self) -> int:
         """How many steps at the end alternate between two actions; 0 unless enough do."""
         steps = self.steps
-        if len(steps) < OSCILLATION or not all(step.action for step in steps[-2:]) or (
-                steps[-1].action == steps[-2].action):
+        if len(steps) < OSCILLATION or not all(step['action'] for step in steps[-2:]) or (
+                steps[-1]['action'] == steps[-2]['action']):
             return 0
         length = 2
-        while length < len(steps) and steps[-length - 1].action == steps[-length + 1].action:
+        while length < len(steps) and steps[-length - 1]['action'] == steps[-length + 1]['action']:
             length += 1
         return length if length >= OSCILLATION else 0
 
@@ -330,19 +302,10 @@ class _Episode:
         """How many steps at the end are one and the same action, each time refused."""
         length = 0
         for step in reversed(self.steps):
-            if not step.refused or step.action != self.steps[-1].action:
+            if not _refused(step) or step['action'] != self.steps[-1]['action']:
                 break
             length += 1
         return length
-
-
-def _answer(entry: Sequence[Any]) -> Mapping[str, Any]:
-    """An entry of ``line['wrong']``; earlier lines have its first four fields only."""
-    purpose, atom, answer, step, *more = entry
-    truth = None if answer == Verdict.UNPARSED.value else answer == Verdict.NO.value
-    image_id, stamp_ns, truth = more if len(more) == 3 else ('', 0, truth)
-    return {'purpose': purpose, 'atom': atom, 'answer': answer, 'truth': truth, 'step': step,
-            'image_id': image_id, 'stamp_ns': stamp_ns}
 
 
 def _cause_of_belief(answers: Sequence[Mapping[str, Any]]) -> Cause:
@@ -355,17 +318,17 @@ def _count(steps: int) -> str:
     return f'{steps} step{"" if steps == 1 else "s"}'
 
 
-def _say(answers: Sequence[Mapping[str, Any]]) -> str:
+def _in_words(answers: Sequence[Mapping[str, Any]]) -> str:
     """Wrong answers in words."""
     if not answers:
         return 'an answer said otherwise'
     first = answers[0]
-    said = {'yes': f'"{first["atom"]}" was taken for true',
-            'no': f'"{first["atom"]}" was taken for false',
-            }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
+    words = {'yes': f'"{first["atom"]}" was taken for true',
+             'no': f'"{first["atom"]}" was taken for false',
+             }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
     more = len(answers) - 1
-    return said + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
-                   if more else '')
+    return words + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'
+                    if more else '')
 
 
 # The rules, each a function from an episode to its failure.
@@ -373,13 +336,13 @@ def _say(answers: Sequence[Mapping[str, Any]]) -> str:
 def _infrastructure(episode: _Episode) -> Failure | None:
     if scored(episode.line):
         return None
-    reason = episode.line.get('error') or episode.line.get('message') or 'it was not scored'
+    reason = episode.line['error'] or episode.line['message'] or 'it was not scored'
     return episode.failure(Cause.INFRASTRUCTURE, f'The episode says nothing about the method: '
                                                  f'{reason}')
 
 
 def _unparsable(episode: _Episode) -> Failure | None:
-    message = str(episode.line.get('message') or '')
+    message = episode.line['message']
     if episode.ended(StopReason.UNPARSED):
         answers = [answer for answer in episode.answers_now()
                    if answer['answer'] == Verdict.UNPARSED.value]
@@ -387,8 +350,8 @@ def _unparsable(episode: _Episode) -> Failure | None:
                                f'be read: {message or "no message"}', None, answers)
     lost = episode.steps[-REPEATED:]
     if (episode.ended(StopReason.BUDGET) and len(lost) == REPEATED
-            and all(step.unreadable for step in lost)):
-        count = sum(step.unreadable for step in episode.steps)
+            and all(_unreadable(step) for step in lost)):
+        count = sum(_unreadable(step) for step in episode.steps)
         return episode.failure(Cause.UNPARSABLE, f'{count} of {len(episode.steps)} steps were '
                                f'lost to replies that could not be read, the last ones, too.',
                                lost[-1])
@@ -409,15 +372,16 @@ def _setback_is(cause: Cause, *reasons: StopReason) -> Callable[[_Episode], Fail
 
 def _effect_misread(episode: _Episode) -> Failure | None:
     if not episode.ended(StopReason.PLAN_DONE):
-        return _FALSE_ALARM(episode)
-    for entry in episode.line.get('goal_unmet') or ():
+        return _FALSE_POSITIVE(episode)
+    for entry in episode.line['goal_unmet']:
         last = entry.get('last')
         if last and last['purpose'] == AskPurpose.EFFECT.value and _is_wrong(last):
             step = episode.steps[last['step'] - 1] if (
                 0 < last['step'] <= len(episode.steps)) else None
             return episode.judged(
                 Cause.EFFECT_MISREAD, f'The goal needs "{entry["literal"]}", and after '
-                f'{step.action if step else "the last action"} {_say([last])}.', step, [last])
+                f'{step["action"] if step else "the last action"} {_in_words([last])}.', step,
+                [last])
     return None
 
 
@@ -426,16 +390,16 @@ def _missed_effect(episode: _Episode) -> Failure | None:
         return None
     planned = max((start for start in episode._starts if start <= episode.used), default=0)
     for step in reversed(episode.steps[planned:]):
-        if step.effects == 'false_negative' and step.misled:
+        if step['effects'] == 'false_negative' and step['misled']:
             return episode.judged(
-                Cause.EFFECT_MISREAD, f'{step.action} did not do what it should, which was '
-                f'missed: {_say(step.misled)}.', step, step.misled)
+                Cause.EFFECT_MISREAD, f'{step["action"]} did not do what it should, which was '
+                f'missed: {_in_words(step["misled"])}.', step, step['misled'])
     return None
 
 
 def _goal_answers(episode: _Episode) -> list[Mapping[str, Any]]:
     """The wrong answers by which what is missing for the goal was taken for given."""
-    lasts = [entry.get('last') for entry in episode.line.get('goal_unmet') or ()]
+    lasts = [entry.get('last') for entry in episode.line['goal_unmet']]
     return [last for last in lasts if last and _is_wrong(last)]
 
 
@@ -445,15 +409,15 @@ def _is_wrong(answer: Mapping[str, Any]) -> bool:
 
 
 def _goal_misjudged(episode: _Episode) -> Failure | None:
-    says_done = episode.ended(StopReason.EMPTY_PLAN) and not episode.line.get('stop_at_goal')
+    says_done = episode.ended(StopReason.EMPTY_PLAN) and not episode.line['stop_at_goal']
     if not episode.ended(StopReason.PLAN_DONE) and not says_done:
         return None
-    missing = [str(entry['literal']) for entry in episode.line.get('goal_unmet') or ()]
+    missing = [entry['literal'] for entry in episode.line['goal_unmet']]
     answers = _goal_answers(episode)
     return episode.judged(
         Cause.GOAL_MISJUDGED, 'The method ended the episode as if the goal held'
         + (f', but {", ".join(missing)} was missing' if missing else '')
-        + (f': {_say(answers)}.' if answers else '.'),
+        + (f': {_in_words(answers)}.' if answers else '.'),
         answers[0]['step'] if answers else None, answers)
 
 
@@ -464,13 +428,13 @@ def _no_plan(episode: _Episode) -> Failure | None:
     # An unreadable answer leaves its atom false, which misleads about what is true only.
     wrong = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value or a['truth'] is not False]
     read = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value]
-    message = str(episode.line.get('message') or '')
+    message = episode.line['message']
     text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
             else 'The model that plans proposed to do nothing'
             if episode.ended(StopReason.EMPTY_PLAN) else 'The planner found no plan')
     text += f' after {_count(episode.used)}' if episode.used else ' at the start'
     if wrong and at == episode.used:
-        text += f'; in the state it planned from {_say(read or wrong)}'
+        text += f'; in the state it planned from {_in_words(read or wrong)}'
     elif message and not episode.ended(StopReason.EMPTY_PLAN):
         text += f': {message}'
     return episode.judged(Cause.NO_PLAN, f'{text}.', episode.used,
@@ -483,21 +447,21 @@ def _oscillation(episode: _Episode) -> Failure | None:
         return None
     first, second = episode.steps[-length], episode.steps[-length + 1]
     return episode.failure(
-        Cause.OSCILLATION, f'The last {length} steps alternate between {first.action} and '
-        f'{second.action}.', episode.steps[-1])
+        Cause.OSCILLATION, f'The last {length} steps alternate between {first["action"]} and '
+        f'{second["action"]}.', episode.steps[-1])
 
 
 def _repeated_illegal(episode: _Episode) -> Failure | None:
     if episode.ended(StopReason.REPEATED_ILLEGAL):
         last = episode.steps[-1] if episode.steps else None
         return episode.failure(
-            Cause.REPEATED_ILLEGAL, f'{last.action if last else "An action"} was illegal '
+            Cause.REPEATED_ILLEGAL, f'{last["action"] if last else "An action"} was illegal '
             f'{max(REPEATED, episode.repetition())} times in a row.', last)
     length = episode.repetition() if episode.ended(StopReason.BUDGET) else 0
     if length < REPEATED:
         return None
     return episode.failure(
-        Cause.REPEATED_ILLEGAL, f'{episode.steps[-1].action} was tried {length} times in a row '
+        Cause.REPEATED_ILLEGAL, f'{episode.steps[-1]["action"]} was tried {length} times in a row '
         f'at the end, and could not be done.', episode.steps[-1])
 
 
@@ -505,11 +469,11 @@ def _budget(episode: _Episode) -> Failure | None:
     if not episode.ended(StopReason.BUDGET):
         return None
     counts = [f'{n} {status.value}' for status in FeedbackStatus
-              if (n := sum(step.status == status.value for step in episode.steps))]
-    bungled = sum(step.status == FeedbackStatus.EXECUTED.value
-                  and step.outcome not in ('', 'success') for step in episode.steps)
-    if bungled:
-        counts.append(f'{bungled} bungled by the world')
+              if (n := sum(step['status'] == status.value for step in episode.steps))]
+    failed = sum(step['status'] == FeedbackStatus.EXECUTED.value
+                 and step['outcome'] not in ('', 'success') for step in episode.steps)
+    if failed:
+        counts.append(f'{failed} failed in execution')
     return episode.failure(
         Cause.BUDGET, f'The budget of {episode.used} actions was used up'
         f'{": " + ", ".join(counts) if counts else ""}{episode.too_long()}.',
@@ -517,87 +481,32 @@ def _budget(episode: _Episode) -> Failure | None:
 
 
 def _stopped_early(episode: _Episode) -> Failure | None:
-    message = str(episode.line.get('message') or '')
-    return episode.failure(Cause.STOPPED_EARLY, f'The episode ended ({episode.stop or "unknown"})'
+    message = episode.line['message']
+    return episode.failure(Cause.STOPPED_EARLY, f'The episode ended ({episode.line["stop"]})'
                            f' before the goal was reached{": " + message if message else ""}.')
 
 
 _STUCK = (StopReason.BUDGET, StopReason.NO_PLAN, StopReason.PLANNER_TIMEOUT)
-_FALSE_ALARM = _setback_is(Cause.EFFECT_MISREAD, *_STUCK)
+_FALSE_POSITIVE = _setback_is(Cause.EFFECT_MISREAD, *_STUCK)
 
-RULES: tuple[Rule, ...] = (
-    Rule(Cause.INFRASTRUCTURE,
-         'The episode is not scored: the model, the planner or the world broke down, a time limit '
-         'passed, or there was no ground truth.',
-         'The server that answers was down for longer than all retries.', _infrastructure),
-    Rule(Cause.UNPARSABLE,
-         'It ended at a reply that could not be read, or the last two steps of its budget were '
-         'lost to such replies. Also where a rule below would apply, but every answer that it '
-         'rests on was unreadable.',
-         'A model repeats one sentence of its reasoning until its tokens are used up, and never '
-         'gets to its plan.', _unparsable),
-    Rule(Cause.PRECONDITION_JUDGED_FALSE,
-         'No plan was found, or the budget ran out, after a start-over for an action that was '
-         'withheld although it was legal, because of a wrong answer about its precondition; '
-         'without a plan, only if that was misread again when all was asked.',
-         '"Is the orange block the topmost of its column?" is answered no though it is; the move '
-         'is withheld, and from a state in which the orange block is covered there is no plan.',
-         _setback_is(Cause.PRECONDITION_JUDGED_FALSE, *_STUCK)),
-    Rule(Cause.PRECONDITION_JUDGED_TRUE,
-         'The same illegal action was tried twice in a row, or the budget ran out, and the last '
-         'start-over was for an action that was illegal because of a precondition that was '
-         'answered, or believed, to hold.',
-         'The red block is taken for the topmost one; the world refuses to move it, and it is '
-         'tried again.',
-         _setback_is(Cause.PRECONDITION_JUDGED_TRUE, StopReason.BUDGET,
-                     StopReason.REPEATED_ILLEGAL)),
-    Rule(Cause.EFFECT_MISREAD,
-         'No plan was found, or the budget ran out, after a start-over for effects that had come '
-         'but were answered otherwise, or for an action that an earlier missed effect had made '
-         'impossible. Or the method was done, but something the goal needs was missing, and was '
-         'answered to be there when the effects of an action were checked.',
-         'The green block slips off into the next column; asked whether it is where it should be, '
-         'the model says yes.', _effect_misread),
-    Rule(Cause.EFFECT_MISREAD,
-         'The method was done, no answer about what the goal lacks was wrong, but an action since '
-         'the last plan did not do what it should, and the check of its effects missed it.',
-         'A block falls beside the one on which it should stand; the check, which asks about '
-         'columns only, is answered wrongly, too.', _missed_effect),
-    Rule(Cause.GOAL_MISJUDGED,
-         'The method ended the episode as if the goal held, and no rule above applies: the wrong '
-         'answers were those of an enumeration or about the goal, or the model that plans said '
-         'that it was done.',
-         'All is enumerated after an action, the answers fit the goal, and the plan from there is '
-         'empty.', _goal_misjudged),
-    Rule(Cause.NO_PLAN,
-         'The planner found nothing or ran out of time, or the model that plans proposed to do '
-         'nothing, and no rule above applies. Mostly the '
-         'state was enumerated wrongly; the wrong answers are the evidence.',
-         'At the start one column is said to hold no block, and two blocks to stand on the same '
-         'one: no action leads from there to the goal.', _no_plan),
-    Rule(Cause.STATE_MISJUDGED,
-         'The budget ran out, and the last start-over was for an action that could not work, '
-         'because it was planned from a state that had been enumerated wrongly.',
-         'A block is believed in column 1 and stands in column 2: the move from column 1 leaves '
-         'other effects than expected, time and again.',
-         _setback_is(Cause.STATE_MISJUDGED, StopReason.BUDGET)),
-    Rule(Cause.OSCILLATION,
-         f'The budget ran out while the actions alternated: the last {OSCILLATION} steps or more '
-         f'are A, B, A, B, whether carried out, refused or withheld.',
-         'A model moves the red block away, back, away, back.', _oscillation),
-    Rule(Cause.REPEATED_ILLEGAL,
-         'The method stopped because it had tried the same illegal action twice in a row; or the '
-         f'budget ran out, and the last {REPEATED} steps or more were the same action, each time '
-         f'illegal, or not an action of the domain.',
-         'A model wants to move a block that is covered, is told that this was not legal, and '
-         'wants it again.', _repeated_illegal),
-    Rule(Cause.BUDGET,
-         'The budget ran out, and no rule above applies: the plan was too long, the world bungled '
-         'too many actions, or the actions led nowhere without a pattern.',
-         'Three of twenty moves are dropped by the robot, and the rest does not suffice.',
-         _budget),
-    Rule(Cause.STOPPED_EARLY,
-         'Everything else: the method gave up of itself.',
-         'The baseline that never acts.', _stopped_early),
-)
+_FINDERS: Mapping[str, Callable[[_Episode], Failure | None]] = {
+    'infrastructure': _infrastructure,
+    'unparsable': _unparsable,
+    'withheld_legal_action': _setback_is(Cause.PRECONDITION_JUDGED_FALSE, *_STUCK),
+    'tried_illegal_action': _setback_is(Cause.PRECONDITION_JUDGED_TRUE, StopReason.BUDGET,
+                                        StopReason.REPEATED_ILLEGAL),
+    'effect_misread': _effect_misread,
+    'missed_effect': _missed_effect,
+    'goal_misjudged': _goal_misjudged,
+    'no_plan': _no_plan,
+    'state_misjudged': _setback_is(Cause.STATE_MISJUDGED, StopReason.BUDGET),
+    'oscillation': _oscillation,
+    'repeated_illegal': _repeated_illegal,
+    'budget': _budget,
+    'stopped_early': _stopped_early,
+}
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(Cause(row['cause']), row['when'], row['example'], _FINDERS[row['rule']])
+    for row in read_data(Path(__file__).parent / 'failure_rules.yaml'))
 """All rules, in order of precedence; the last one applies to every episode."""

@@ -1,4 +1,4 @@
-"""Intervals and standard errors of shares."""
+"""Intervals and standard errors of fractions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Z95 = 1.959963984540054
 
 
 def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
-    """Wilson score interval of a share (Wilson 1927, without continuity correction).
+    """Wilson score interval of a fraction (Wilson 1927, without continuity correction).
 
     Unlike the normal approximation it stays in [0, 1] and is not empty at 0 of n or n of n.
 
@@ -27,21 +27,21 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
         raise ValueError(f'{successes} successes of {n} trials')
     if n == 0:
         return 0.0, 1.0
-    share = successes / n
-    centre = share + z * z / (2 * n)
-    spread = z * math.sqrt(share * (1.0 - share) / n + z * z / (4 * n * n))
+    fraction = successes / n
+    centre = fraction + z * z / (2 * n)
+    spread = z * math.sqrt(fraction * (1.0 - fraction) / n + z * z / (4 * n * n))
     scale = 1.0 + z * z / n
     low = 0.0 if successes == 0 else (centre - spread) / scale
     high = 1.0 if successes == n else (centre + spread) / scale
     return low, high
 
 
-def sem(share: float, n: int) -> float:
-    """Standard error of a share as the ViPlan paper reports it: sqrt(p (1 - p) / n), eq. (1).
+def sem(fraction: float, n: int) -> float:
+    """Standard error of a fraction as the ViPlan paper reports it: sqrt(p (1 - p) / n), eq. (1).
 
     It is 0 at p = 0 and p = 1, however small n is: read ``wilson`` beside it. 0 for n = 0.
     """
-    return math.sqrt(share * (1.0 - share) / n) if n else 0.0
+    return math.sqrt(fraction * (1.0 - fraction) / n) if n else 0.0
 
 
 def mean_sem(sems: Sequence[float]) -> float:
@@ -51,19 +51,14 @@ def mean_sem(sems: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of trials, with its uncertainty; all are None without a trial.
-
-    Attributes:
-        successes: how many trials succeeded.
-        n: how many there were.
-    """
+    """``successes`` of ``n`` trials, with the uncertainty; all is None without a trial."""
 
     successes: int
     n: int
 
     @property
     def rate(self) -> float | None:
-        """The share."""
+        """The fraction."""
         return self.successes / self.n if self.n else None
 
     @property
@@ -101,7 +96,7 @@ def errors_apart(ours: float | None, our_sem: float | None, theirs: float | None
                  their_sem: float | None) -> float | None:
     """Difference of two estimates in standard errors of the difference.
 
-    None where something is unknown, or where two different shares both claim no error, as shares
+    None where something is unknown, or where two different fractions both claim no error, as those
     of 0 and 1 do.
     """
     if ours is None or theirs is None or our_sem is None or their_sem is None:

@@ -30,8 +30,11 @@ _GRAVITY = ('true_negative', 'true_positive', 'false_negative', 'false_positive'
 
 Judged = dict[str, Any]
 """An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (yes, no, unparsed),
-``truth``, ``step`` (number of actions before), and the look: ``image_id``, ``stamp_ns``. The
+``truth``, ``step`` (number of actions before), and the frame: ``image_id``, ``stamp_ns``. The
 purpose ``belief`` stands for what was believed without an answer."""
+
+WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')
+"""Fields of a wrong answer in the order in which a line of results lists them."""
 
 BELIEF = 'belief'
 

@@ -11,7 +11,7 @@ it. A ``Measure`` says how the numbers of many lines become one with a 95 % inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,12 +143,17 @@ def _mean_of(name: str) -> Callable[[Columns], float]:
     return mean
 
 
+def numbered(groups: Iterable[Hashable]) -> tuple[NDArray[np.int64], int]:
+    """Of each item the number of its group, by first appearance, (N,); how many groups."""
+    numbers: dict[Hashable, int] = {}
+    index = [numbers.setdefault(group, len(numbers)) for group in groups]
+    return np.array(index, np.int64), len(numbers)
+
+
 def _members(clusters: Sequence[str]) -> list[NDArray[np.intp]]:
     """Indices of the items of each cluster."""
-    members: dict[str, list[int]] = {}
-    for index, cluster in enumerate(clusters):
-        members.setdefault(cluster, []).append(index)
-    return [np.array(indices) for indices in members.values()]
+    index, _ = numbered(clusters)
+    return np.split(np.argsort(index, kind='stable'), np.bincount(index).cumsum()[:-1])
 
 
 def _resampled_means(values: NDArray[np.float64], members: Sequence[NDArray[np.intp]],

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sightplan.metrics.measures import (
     FRACTION,
@@ -17,6 +16,7 @@ from sightplan.metrics.measures import (
     Columns,
     Measure,
     aggregate,
+    numbered,
     scored,
 )
 
@@ -106,9 +106,9 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     return min(1.0, float(2 * total / (1 << n)))
 
 
-def paired_bootstrap(first: Sequence[float], second: Sequence[float],
-                     groups: Sequence[Hashable] | None = None, resamples: int = 2000,
-                     seed: int = 0) -> PairedDifference:
+def paired_bootstrap(first: ArrayLike, second: ArrayLike,
+                     groups: Sequence[Hashable] | NDArray[Any] | None = None,
+                     resamples: int = 2000, seed: int = 0) -> PairedDifference:
     """Mean difference of paired values, with a percentile bootstrap interval over groups.
 
     Whole groups are drawn with replacement (Davison and Hinkley 1997, section 3.8), because
@@ -136,40 +136,27 @@ def paired_bootstrap(first: Sequence[float], second: Sequence[float],
         raise ValueError('a value is not finite')
     if resamples < 0:
         raise ValueError(f'{resamples} resamples; 0 or more are needed')
-    names = {g: i for i, g in enumerate(dict.fromkeys(range(len(a)) if groups is None
-                                                      else groups))}
-    index = np.array([names[g] for g in (range(len(a)) if groups is None else groups)], np.int64)
-    sums = np.bincount(index, a - b, len(names)).astype(np.float64)
-    counts = np.bincount(index, minlength=len(names)).astype(np.float64)
+    index, count = numbered(range(len(a)) if groups is None else groups)
+    sums = np.bincount(index, a - b, count).astype(np.float64)
+    counts = np.bincount(index, minlength=count).astype(np.float64)
     difference = float(sums.sum() / counts.sum())
-    if not resamples or len(names) == 1:
-        return PairedDifference(difference, difference, difference, len(a), len(names))
+    if not resamples or count == 1:
+        return PairedDifference(difference, difference, difference, len(a), count)
     drawn = _resampled(sums, counts, resamples, seed)
     low, high = (float(x) for x in np.quantile(drawn, (0.025, 0.975)))
-    return PairedDifference(difference, low, high, len(a), len(names))
+    return PairedDifference(difference, low, high, len(a), count)
 
 
 def _resampled(sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int,
                seed: int) -> NDArray[np.float64]:
     """Means of (resamples,) draws of as many groups as there are."""
-    n = len(sums)
-    if resamples * n <= _MOST_CELLS // 4:
-        picked = _picked(n, resamples, seed)
-        means: NDArray[np.float64] = (picked @ sums) / (picked @ counts)
-        return means
-    rng, means, step = np.random.default_rng(seed), np.empty(resamples), max(1, _MOST_CELLS // n)
+    n, means, rng = len(sums), np.empty(resamples), np.random.default_rng(seed)
+    step = max(1, _MOST_CELLS // n)
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
         picked = rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
         means[start:start + size] = (picked @ sums) / (picked @ counts)
     return means
-
-
-@lru_cache(maxsize=4)
-def _picked(n: int, resamples: int, seed: int) -> NDArray[np.float64]:
-    """(resamples, n): how often each group is drawn. Kept, since tables compare many pairs."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples).astype(np.float64)
 
 
 def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str, Any]],
@@ -227,9 +214,6 @@ def _difference(statistic: Callable[[Columns], float]) -> Callable[[Columns], fl
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number (Holm 1979): step down, then made monotone.
-
-    Args:
-        p_values: of all tests of one family, in any order.
 
     Returns:
         adjusted ones in the same order, at most 1: what is below .05 can be called different

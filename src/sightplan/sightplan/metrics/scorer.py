@@ -2,7 +2,7 @@
 
 It counts what happened and compares it with the truth: whether the goal holds in the true final
 state, which answers were wrong, what each action did, what checks of preconditions and effects
-were worth (``judgements.CHECKS``), how many withheld actions were withheld rightly, and why an
+were worth (``judgements.CHECKS``), how many withheld actions had a false precondition, and why an
 episode failed (``metrics.failures``). What of this is measured is the suite's to say.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
-from sightplan.metrics.judgements import CHECKS, Judged, Judgements, is_wrong
+from sightplan.metrics.judgements import CHECKS, WRONG_ANSWER, Judged, Judgements, is_wrong
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -66,7 +66,7 @@ class EpisodeScorer:
 
         Args:
             truth: None: there is none, as on a robot. Then episodes are not scored, which is no
-                error: their lines tell how they went as far as the agent knows it, and what it
+                error: their lines say how they went as far as the agent knows it, and what it
                 claimed (``stop``).
             suite: name of the suite that the episodes belong to, '' for none.
             measures: from a line, and whether the episode is solved (None: not scored), to the
@@ -86,18 +86,18 @@ class EpisodeScorer:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
         elif isinstance(event, Observed):
             self._line['observations'] += 1
-            self._line['privileged_facts'] += len(event.observation.told)
+            self._line['privileged_facts'] += len(event.observation.privileged_facts)
             self._now_ns = max(self._now_ns, event.observation.stamp_ns)
-            self._looked(event.observation)
+            self._saw(event.observation)
         elif isinstance(event, BeliefUpdated):
             self._belief = (self._now_ns, event.belief)
             self._judgements.believe(event.belief)
         elif isinstance(event, Asked):
-            self._looked(event.observation)
+            self._saw(event.observation)
             self._spent(event)
             self._asked(event)
         elif isinstance(event, Proposed):
-            self._looked(event.observation)
+            self._saw(event.observation)
             self._spent(event)
             self._proposed(event)
         elif isinstance(event, Planned):
@@ -180,7 +180,7 @@ class EpisodeScorer:
         }
 
     def _true_state(self, stamp_ns: int | None) -> State | None:
-        """The true state, or None (noted as a failure) if the world cannot tell."""
+        """The true state, or None (noted as a failure) if the world does not know."""
         if self._truth is None:
             return None
         if stamp_ns is not None and stamp_ns in self._states:
@@ -194,7 +194,7 @@ class EpisodeScorer:
             self._states[stamp_ns] = state
         return state
 
-    def _looked(self, observation: Observation) -> None:
+    def _saw(self, observation: Observation) -> None:
         self._line['last_observation'] = {'image_id': observation.image_id,
                                    'stamp_ns': observation.stamp_ns}
 
@@ -227,9 +227,9 @@ class EpisodeScorer:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
         all_right = True
-        alarm = true_alarm = False
-        false_alarms: list[Judged] = []
-        missed: list[Judged] = []
+        positive = truly = False  # an answer, or the truth, differs from what was expected
+        false_positives: list[Judged] = []
+        false_negatives: list[Judged] = []
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
                                               strict=True):
             truth = question.atom in state
@@ -245,34 +245,32 @@ class EpisodeScorer:
             counts[f'{side}_right'] += right
             all_right = all_right and right
             if not right:
-                line['wrong'].append([judged[key] for key in (
-                    'purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')])
+                line['wrong'].append([judged[key] for key in WRONG_ANSWER])
             if expected is not None:
-                differs = not unparsed and (answer.verdict is Verdict.YES) != expected
-                alarm = alarm or differs
-                true_alarm = true_alarm or truth != expected
+                positive |= not unparsed and (answer.verdict is Verdict.YES) != expected
+                truly |= truth != expected
                 if not right:
-                    (missed if truth != expected else false_alarms).append(judged)
+                    (false_negatives if truth != expected else false_positives).append(judged)
         if event.purpose is AskPurpose.ENUMERATION:
             line['enumerations'].append(all_right)
             line['enumerated_at'].append(line['steps'])
         elif event.purpose in (AskPurpose.PRECONDITION, AskPurpose.EFFECT):
             checks = line['checks'].setdefault(event.purpose.value, dict.fromkeys(CHECKS, 0))
-            check = (f'{"true" if alarm == true_alarm else "false"}_'
-                     f'{"positive" if alarm else "negative"}')
+            check = (f'{"true" if positive == truly else "false"}_'
+                     f'{"positive" if positive else "negative"}')
             checks[check] += 1
             if event.purpose is AskPurpose.PRECONDITION:
                 self._preconditions_right = all_right
-                self._precondition_broken = true_alarm
+                self._precondition_broken = truly
             elif line['actions']:
                 # The effects of the action that was executed last.
                 step = line['actions'][-1]
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
-                    'false_positive': [j for j in false_alarms
-                                    if j['answer'] != Verdict.UNPARSED.value],
+                    'false_positive': [j for j in false_positives
+                                       if j['answer'] != Verdict.UNPARSED.value],
                     'true_positive': self._judgements.behind(event.action, line['steps']),
-                    'false_negative': missed}.get(check, []))
+                    'false_negative': false_negatives}.get(check, []))
 
     def _planned(self, event: Planned) -> None:
         result = event.result
@@ -311,24 +309,24 @@ class EpisodeScorer:
                 self._failure = self._failure or f'no ground truth: {error}'
         elif status is FeedbackStatus.WITHHELD and self._precondition_broken:
             line['withheld_true_positive'] += 1
-        look = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
+        frame = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
         entry = {
             'action': str(event.action) if event.action is not None else self._named,
             'status': status.value, 'outcome': outcome,
             'right': status is FeedbackStatus.EXECUTED and self._preconditions_right,
-            **look, 'applicable': None, 'effects': None, 'misled': []}
+            **frame, 'applicable': None, 'effects': None, 'misled': []}
         if status is FeedbackStatus.INVALID:
             entry['proposal'] = self._reply
         self._judgements.step(line['steps'], event.action, status,
-                              self._state_before(event, look['stamp_ns']), entry)
+                              self._state_before(event, frame['stamp_ns']), entry)
         line['actions'].append(entry)
         line['steps'] += 1
         line[status.value] += 1
         self._preconditions_right, self._precondition_broken = True, False
 
-    def _state_before(self, event: Stepped, looked_ns: int) -> State | None:
+    def _state_before(self, event: Stepped, seen_ns: int) -> State | None:
         """The true state before a step that was not carried out; None if it is not known."""
-        stamp_ns = max(event.stamp_ns, looked_ns)
+        stamp_ns = max(event.stamp_ns, seen_ns)
         if event.feedback.status is FeedbackStatus.EXECUTED or not stamp_ns:
             return None
         failure = self._failure

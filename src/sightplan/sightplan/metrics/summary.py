@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,6 @@ from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
 _STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive', 'invalid')
-_USAGE = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
 
 
 def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -42,12 +42,12 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           purposes;
         * ``predicates``: purpose to predicate to counts and accuracy split by truth;
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
-        * ``executable``: share of the actions that were decided on and not withheld
+        * ``executable``: fraction of the actions that were decided on and not withheld
           which the world carried out (None without any); ``actions``, ``checks``;
         * ``proposals`` of a model that plans, by status, and ``repaired``; ``prompts`` that were
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
-          each (see ``metrics.failures``), and ``shares`` of the failed episodes;
+          each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
         * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``observations``;
           ``privileged_facts``, the number of facts about what is out of view that were granted
           with them, and ``privileged_facts_per_episode``;
@@ -59,11 +59,11 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     known = [line for line in lines if scored(line)]
     cancelled = sum(line['stop'] == 'cancelled' for line in lines)
-    untold = sum(map(without_truth, lines))
+    without = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
         'episodes': len(lines), 'scored': len(known), **_success(known),
-        'errors': len(lines) - len(known) - cancelled - untold, 'cancelled': cancelled,
-        **({'without_truth': untold} if untold else {}),
+        'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
+        **({'without_truth': without} if without else {}),
     }
     predicates = _predicates(known)
     summary['predicate_accuracy'] = _accuracy(predicates)
@@ -99,7 +99,7 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     believed = belief_reliability(known)
     summary['belief_reliability'] = None if believed is None else {
         'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}
-    summary['stops'] = dict(sorted(_tally(line['stop'] for line in lines).items()))
+    summary['stops'] = dict(sorted(Counter(line['stop'] for line in lines).items()))
     summary['seconds'] = sum(line['seconds'] for line in lines)
     summary['seconds_per_episode'] = _mean(line['seconds'] for line in lines)
     stages = dict.fromkeys(stage for line in lines for stage in line['timings_s'])
@@ -120,25 +120,22 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """How often each cause made an episode fail.
 
-    Args:
-        lines: results of ``EpisodeScorer``.
-
     Returns:
         ``episodes``: number of failed ones; ``causes``: cause to count, in the order of
-        ``Cause``, without those that never occurred; ``shares``: likewise, of the failed ones.
+        ``Cause``, without those that never occurred; ``fractions``: likewise, of the failed ones.
     """
-    found = _tally(cause for line in lines if (cause := cause_of(line)) is not None)
+    found = Counter(cause for line in lines if (cause := cause_of(line)) is not None)
     order = [cause.value for cause in Cause]
-    counts = {cause: found[cause] for cause in sorted(
-        found, key=lambda name: (order.index(name) if name in order else len(order), name))}
-    failed = sum(counts.values())
+    order += sorted(found.keys() - set(order))
+    counts = {cause: found[cause] for cause in order if found[cause]}
+    failed = found.total()
     return {'episodes': failed, 'causes': counts,
-            'shares': {cause: count / failed for cause, count in counts.items()}}
+            'fractions': {cause: count / failed for cause, count in counts.items()}}
 
 
 def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000,
                        inner: bool = False) -> Reliability | None:
-    """Whether the atoms that were believed with probability p are true in a share p of the cases.
+    """Whether the atoms that were believed with probability p are true in a fraction p.
 
     Args:
         lines: results of ``EpisodeScorer``, each a group of its own in the bootstrap.
@@ -166,20 +163,17 @@ def _success(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
     """Sums of the counts, purpose to predicate, with accuracies."""
-    sums: dict[str, dict[str, dict[str, Any]]] = {}
+    sums: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for line in lines:
         for purpose, table in line['predicates'].items():
             for predicate, counts in table.items():
-                total = sums.setdefault(purpose, {}).setdefault(
-                    predicate, dict.fromkeys(COUNTS, 0))
-                for key in COUNTS:
-                    total[key] += counts[key]
-    return {purpose: {predicate: {**counts, **_shares(counts)}
+                sums[purpose][predicate].update(counts)
+    return {purpose: {predicate: {**counts, **_accuracies(counts)}
                       for predicate, counts in sorted(table.items())}
             for purpose, table in sorted(sums.items())}
 
 
-def _shares(counts: Mapping[str, int]) -> dict[str, float | None]:
+def _accuracies(counts: Mapping[str, int]) -> dict[str, float | None]:
     """Accuracy over readable answers; the yes/no split is keyed by truth, unreadable is wrong."""
     return {
         'accuracy': _ratio(counts['right'], counts['asked'] - counts['unparsed']),
@@ -195,16 +189,17 @@ def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict
              for key in COUNTS}
     per_predicate = {name: counts['accuracy'] for name, counts in enumerated.items()}
     known = [value for value in per_predicate.values() if value is not None]
-    overall = _shares(total)['accuracy']
+    accuracies = _accuracies(total)
+    overall = accuracies['accuracy']
     return {
         'overall': overall,
         'per_predicate': per_predicate,
         'macro': _mean(known),
         'sem': sem(overall, total['asked'] - total['unparsed']) if overall is not None else None,
         'overall_unparsed_wrong': _ratio(total['right'], total['asked']),
-        'yes': _shares(total)['yes_accuracy'],
-        'no': _shares(total)['no_accuracy'],
-        'all_questions': _shares(every)['accuracy'],
+        'yes': accuracies['yes_accuracy'],
+        'no': accuracies['no_accuracy'],
+        'all_questions': _accuracies(every)['accuracy'],
     }
 
 
@@ -223,27 +218,16 @@ def _plans(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _usage(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    total: Usage | None = None
-    for line in lines:
-        if line.get('usage'):
-            total = (total or Usage()) + Usage(*(line['usage'].get(key) for key in _USAGE))
-    return None if total is None else dataclasses.asdict(total)
+    used = [Usage(**line['usage']) for line in lines if line.get('usage')]
+    return dataclasses.asdict(sum(used, Usage())) if used else None
 
 
 def _sums(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Sums of counts, key by key."""
-    sums: dict[str, int] = {}
+    sums: Counter[str] = Counter()
     for table in tables:
-        for key, count in table.items():
-            sums[key] = sums.get(key, 0) + count
+        sums.update(table)
     return dict(sorted(sums.items()))
-
-
-def _tally(values: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return counts
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -19,7 +19,7 @@ from sightplan.model.usage import Usage
 
 
 class Privileged(enum.Enum):
-    """When a policy is told facts about objects that are out of view (ViPlan, section 4.1).
+    """When a policy is provided with facts about objects out of view (ViPlan, section 4.1).
 
     NONE: never. INITIAL: with looks before the first action. ALWAYS: with every look.
     """
@@ -94,7 +94,7 @@ class EpisodeSpec:
     """What identifies an episode.
 
     Attributes:
-        episode_id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
+        id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
         problem: what to solve.
         method: name of the policy.
         split: name of the split, '' for problems from a folder.
@@ -102,11 +102,11 @@ class EpisodeSpec:
         max_actions: budget of actions; withheld, rejected and invalid ones count.
         failure_probability: chance that the world bungles a legal action, in [0, 1].
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
-            some papers grant, and no robot is told.
-        privileged: when the policy is told facts about objects that are out of view.
+            some papers grant, and no robot knows.
+        privileged: when the policy is provided with facts about objects out of view.
     """
 
-    episode_id: str
+    id: str
     problem: Problem
     method: str
     split: str = ''
@@ -115,11 +115,6 @@ class EpisodeSpec:
     failure_probability: float = 0.0
     stop_at_goal: bool = False
     privileged: Privileged = Privileged.NONE
-
-    @property
-    def id(self) -> str:
-        """Its id as an item of a run."""
-        return self.episode_id
 
     @property
     def cluster(self) -> str:

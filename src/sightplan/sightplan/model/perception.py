@@ -26,7 +26,7 @@ class Observation:
         depth_m: (H, W) float32, metres along the optical axis, NaN where unknown; or None.
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
-        told: facts about what is out of view, granted by a PrivilegedSource (empty without).
+        privileged_facts: about what is out of view, of a PrivilegedSource (empty without).
     """
 
     image: NDArray[np.uint8] | None = None
@@ -35,7 +35,7 @@ class Observation:
     depth_m: NDArray[np.float32] | None = None
     text: str | None = None
     visible_objects: tuple[str, ...] | None = None
-    told: Mapping[Atom, bool] = field(default_factory=dict)
+    privileged_facts: Mapping[Atom, bool] = field(default_factory=dict)
     unlabelled: NDArray[np.uint8] | None = None
     _digest: list[str] = field(default_factory=list, repr=False)
 

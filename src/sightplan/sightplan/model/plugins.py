@@ -26,9 +26,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from sightplan.model.errors import InputError, did_you_mean
+from sightplan.model.settings import check_settings, settings_fields
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,43 +94,91 @@ def _entry_points(group: str, read: Callable[..., Iterable[importlib.metadata.En
     return points
 
 
-def module_names(package: ModuleType, group: str) -> tuple[str, ...]:
-    """Names of the modules of a package of ours (not those with "_") and of a group."""
-    return tuple(sorted({*_own_modules(package), *entry_points(group)}))
-
-
-def _own_modules(package: ModuleType) -> set[str]:
-    return {module.name for module in pkgutil.iter_modules(package.__path__)
-            if not module.name.startswith('_')}
-
-
-def load_module(kind: str, name: str, package: ModuleType, group: str,
-                parts: Mapping[str, Sequence[str]] | None = None) -> Any:
-    """The module of a name.
+class Registry(Generic[T]):
+    """Classes of one kind with their settings, each in a module of its own, found by name.
 
     Args:
-        kind: what it is, for messages: ``backend``, ``method``.
-        name: of the module.
-        package: where ours are.
+        kind: what they are, for messages: ``backend``, ``method``.
+        package: where ours are; modules that begin with "_" are none.
         group: of entry points, whose values are modules.
-        parts: what a module of another package must have: names of its classes, and what each
-            of them must declare.
-
-    Raises:
-        InputError: there is none, or one of another package cannot be imported or lacks a part.
+        part: name of the class in each module, beside its dataclass ``Settings``.
+        declares: class attributes that a class of another package must have.
     """
-    if name in _own_modules(package):
-        return importlib.import_module(f'{package.__name__}.{name}')
-    if name not in entry_points(group):
-        raise unknown(kind, name, module_names(package, group))
-    module = load_object(kind, name, group)
-    for part, names in (parts or {}).items():
-        missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
-        if not hasattr(module, part) or missing:
-            raise InputError(f'{kind} {name!r} of {_origin(entry_points(group)[name])} has no '
-                             f'class {part}{" with " + ", ".join(missing) if missing else ""}; '
-                             f'add it to {entry_points(group)[name].value}')
-    return module
+
+    def __init__(self, kind: str, package: ModuleType, group: str, part: str,
+                 declares: Sequence[str]) -> None:
+        self._kind, self._package, self._group = kind, package, group
+        self._parts: dict[str, Sequence[str]] = {'Settings': (), part: declares}
+        self._part = part
+
+    def names(self) -> tuple[str, ...]:
+        """Names of ours and of other packages', sorted."""
+        return tuple(sorted({*self._own, *entry_points(self._group)}))
+
+    def module(self, name: str) -> Any:
+        """The module of a name.
+
+        Raises:
+            InputError: there is none, or one of another package cannot be imported or lacks a
+                part.
+        """
+        if name in self._own:
+            return importlib.import_module(f'{self._package.__name__}.{name}')
+        if name not in entry_points(self._group):
+            raise unknown(self._kind, name, self.names())
+        module = load_object(self._kind, name, self._group)
+        for part, names in self._parts.items():
+            missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
+            if not hasattr(module, part) or missing:
+                point = entry_points(self._group)[name]
+                raise InputError(f'{self._kind} {name!r} of {_origin(point)} has no class {part}'
+                                 f'{" with " + ", ".join(missing) if missing else ""}; add it to '
+                                 f'{point.value}')
+        return module
+
+    def cls(self, name: str) -> type[T]:
+        """The class of a name, whose attributes say what it needs.
+
+        Raises:
+            InputError: see ``module``.
+        """
+        found: type[T] = getattr(self.module(name), self._part)
+        return found
+
+    def settings(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
+        """The settings of a name with ``values`` over the defaults.
+
+        Raises:
+            InputError: an unknown name or field, or a bad value.
+        """
+        cls, values = self.module(name).Settings, values or {}
+        known = [f.name for f in settings_fields(cls)]
+        for key in values:
+            if key not in known:
+                raise InputError(f'{self._kind} {name!r} has no setting {key!r}; it has '
+                                 f'{", ".join(known) or "none"}')
+        settings = cls(**values)
+        check_settings(settings, f'{self._kind} {name}')
+        return settings
+
+    def make(self, name: str, values: Mapping[str, Any] | None = None, truth: Any = None) -> T:
+        """Make what a name stands for; truth is handed only to what declares ``needs_truth``.
+
+        Raises:
+            InputError: unknown name, bad settings, or truth is needed and missing.
+        """
+        settings, cls = self.settings(name, values), cast(Any, self.cls(name))
+        if not cls.needs_truth:
+            return cast(T, cls(settings))
+        if truth is None:
+            raise InputError(f'{self._kind} {name!r} reads ground truth, which is not offered '
+                             f'here')
+        return cast(T, cls(settings, truth))
+
+    @functools.cached_property
+    def _own(self) -> set[str]:
+        return {module.name for module in pkgutil.iter_modules(self._package.__path__)
+                if not module.name.startswith('_')}
 
 
 def folders(root: Path, marker: str, group: str) -> dict[str, Path]:

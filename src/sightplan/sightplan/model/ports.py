@@ -62,13 +62,13 @@ class TruthSource(Protocol):
 
 @runtime_checkable
 class PrivilegedSource(Protocol):
-    """Privileged information: what a policy is told of objects that are out of view.
+    """Privileged information: what a policy may know of objects that are out of view.
 
     The one way by which true facts reach a policy other than ``oracle``; the episode's spec says
     when it is open, and every line of results says so, too.
     """
 
-    def told(self, observation: Observation) -> Mapping[Atom, bool]:
+    def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Ground atoms with at least one object out of view, and whether they hold.
 
         Args:

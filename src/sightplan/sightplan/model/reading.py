@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ import yaml
 
 from sightplan.model.errors import InputError
 
-M = TypeVar('M', bound=pydantic.BaseModel)
+M = TypeVar('M')
 
 
 class Record(pydantic.BaseModel):
@@ -48,7 +49,7 @@ def validated(kind: type[M], data: Any, where: Path | str) -> M:
     """Data as a model.
 
     Args:
-        kind: the model.
+        kind: the model, or a dataclass.
         data: plain data, as YAML or JSON have it (lists stand for tuples, too).
         where: file or place it is from, for the message.
 
@@ -56,22 +57,30 @@ def validated(kind: type[M], data: Any, where: Path | str) -> M:
         InputError: a field is unknown, missing or wrong; names place, field and remedy.
     """
     try:
-        return kind.model_validate_json(json.dumps(data))
+        found: M = _adapter(kind).validate_json(json.dumps(data))  # type: ignore[arg-type]
+        return found
     except TypeError as error:
         raise InputError(f'{where}: {error}; write plain texts, numbers, lists and mappings'
                          ) from error
     except pydantic.ValidationError as error:
-        found = [_wrong(item, kind) for item in error.errors(include_url=False)]
-        raise InputError('\n'.join(f'{where}: {text}' for text in found)) from error
+        raise InputError('\n'.join(f'{where}: {_wrong(item, kind)}' for item in error.errors(
+            include_url=False))) from error
 
 
-def _wrong(item: Any, kind: type[pydantic.BaseModel]) -> str:
+@functools.cache
+def _adapter(kind: Any) -> Any:
+    return pydantic.TypeAdapter(kind)
+
+
+def _wrong(item: Any, kind: type) -> str:
     """One error in words: field, value, what is allowed."""
     place = '.'.join(map(str, item['loc']))
     if item['type'] == 'missing':
         return f'{place} is missing (add it)'
-    if item['type'] == 'extra_forbidden':
-        known = f' (known: {", ".join(kind.model_fields)})' if len(item['loc']) == 1 else ''
+    if item['type'] in ('extra_forbidden', 'unexpected_keyword_argument'):
+        fields: Any = getattr(kind, 'model_fields', None) or getattr(
+            kind, '__dataclass_fields__', ())
+        known = f' (known: {", ".join(fields)})' if len(item['loc']) == 1 else ''
         return f'{place} is unknown{known}; remove it, or correct its name'
     value, reason = repr(item['input']), item['msg'].removeprefix('Value error, ')
     shown = value if len(value) < 100 else f'{value[:97]}...'

@@ -27,6 +27,11 @@ class SettingField:
     identity: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """There are no settings."""
+
+
 def param(default: Any, description: str, *, low: float | None = None,
           high: float | None = None, choices: Sequence[str] | None = None,
           identity: bool = True) -> Any:

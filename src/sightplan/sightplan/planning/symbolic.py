@@ -237,24 +237,25 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
                               message='the search space was exhausted without a plan')
     if code in (21, 23, *_TIMERS):
         return PlanningResult(PlanningStatus.TIMEOUT, message=last_lines)
+
+    def crashed(message: str) -> PlanningResult:
+        return PlanningResult(PlanningStatus.CRASHED, message=message)
+
     if code in (20, 22, 24):
-        return PlanningResult(PlanningStatus.CRASHED, message=f'out of memory\n{last_lines}')
+        return crashed(f'out of memory\n{last_lines}')
     if code != 0:
-        return PlanningResult(PlanningStatus.CRASHED,
-                              message=f'the planner ended with code {code}\n{last_lines}')
+        return crashed(f'the planner ended with code {code}\n{last_lines}')
     lines = [line.strip().lower() for line in reply['plan'].splitlines()]
     if not any(lines):  # an empty plan is a file with a comment
-        return PlanningResult(PlanningStatus.CRASHED,
-                              message=f'the planner claims success without a plan\n{last_lines}')
+        return crashed(f'the planner claims success without a plan\n{last_lines}')
     try:
         plan: Plan = tuple(Action(name, tuple(args)) for name, *args in (
             line.strip('()').split() for line in lines if line.startswith('(')))
     except ValueError as error:
-        return PlanningResult(PlanningStatus.CRASHED, message=f'unreadable plan: {error}')
+        return crashed(f'unreadable plan: {error}')
     flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
     if flaw is not None:
-        return PlanningResult(PlanningStatus.CRASHED,
-                              message=f'the plan that was found is not valid: {flaw}')
+        return crashed(f'the plan that was found is not valid: {flaw}')
     return PlanningResult(PlanningStatus.SOLVED, plan)
 
 

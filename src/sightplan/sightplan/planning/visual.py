@@ -73,8 +73,8 @@ class BackendVisualPlanner(BackendUser):
         problem = task.problem
         domain = self._domain or load_domain(
             problem.domain, domain_pddl=problem.domain_pddl or None)
-        prompt = domain.planning_prompt(task.prompt, problem, task.history, observation.told,
-                                        task.stops_at_goal)
+        prompt = domain.planning_prompt(task.prompt, problem, task.history,
+                                        observation.privileged_facts, task.stops_at_goal)
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
         reply = self._backend.generate(TextRequest(
@@ -151,7 +151,7 @@ def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] 
     if len(text) > MAX_CHARS:
         return None
     try:
-        value = _strict_json(text)
+        value = _json(_unfenced(text))
     except (ValueError, RecursionError):
         value = None
     else:
@@ -160,21 +160,30 @@ def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] 
             return steps, value.get('explanation', ''), False
     try:
         if value is None:
-            value = _Relaxed(_slice(text)).read()
+            value = _json(_strict(_slice(text)), parse_int=float)
         steps = _other_form(value, prompt.single)
-    except _FormError:
+    except (ValueError, RecursionError):
         return None
     explanation = value.get('explanation') if isinstance(value, dict) else ''
     return steps, explanation if isinstance(explanation, str) else '', True
 
 
-def _strict_json(text: str) -> Any:
+def _unfenced(text: str) -> str:
+    """What stands in the one code fence that a text consists of; else the text."""
     text = text.strip()
     if text.startswith('```') and text.endswith('```'):
         language, _, inside = text[3:-3].partition('\n')
         if language.strip().lower() in ('', 'json'):
-            text = inside
+            return inside
+    return text
 
+
+def _json(text: str, **more: Any) -> Any:
+    """The value that a text is, with keys that come once.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) < len(pairs):
             raise _FormError('a key comes twice')
@@ -183,7 +192,7 @@ def _strict_json(text: str) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise _FormError(f'{constant} is no JSON')
 
-    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, **more)
 
 
 def _asked_form(value: object, prompt: PlanningPrompt) -> list[Any] | None:
@@ -212,11 +221,7 @@ def _is_step(step: Mapping[str, Any]) -> bool:
 
 
 def _other_form(value: object, single: bool) -> list[Any]:
-    """The steps of a value in any of the forms that are repaired.
-
-    Raises:
-        _FormError: it is in none of them, or its first step is no step.
-    """
+    """The steps of a value in any of the forms that are repaired; else a _FormError."""
     if isinstance(value, dict):
         # A reply with both keys says what was asked for with the one that was asked for.
         key = next((k for k in (('action', 'plan') if single else ('plan', 'action'))
@@ -247,81 +252,38 @@ def _slice(text: str) -> str:
 _TOKEN = re.compile(
     r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')|(?P<mark>[{}\[\],:])'
     r'|(?P<word>[A-Za-z]+)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))', re.DOTALL)
-_CONSTANTS = {'true': True, 'false': False, 'null': None, 'True': True, 'False': False,
-              'None': None}
+_CONSTANTS = {'true': 'true', 'false': 'false', 'null': 'null', 'True': 'true', 'False': 'false',
+              'None': 'null'}
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(.))', re.DOTALL)
 _ESCAPED = {'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f',
             '\\': '\\', '/': '/', '"': '"', "'": "'"}
 
 
-class _Relaxed:
-    """Reads one value in a mixture of JSON and Python; builds plain data and nothing else."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._position = 0
-        self._next()
-
-    def read(self) -> Any:
-        """The value that the whole text is.
-
-        Raises:
-            _FormError: it is not one value, or nested too deeply.
-        """
-        value = self._value(0)
-        if self._kind is not None:
-            raise _FormError('more than one value')
-        return value
-
-    def _next(self) -> None:
-        match = _TOKEN.match(self._text, self._position)
-        if match is None and self._text[self._position:].strip():
+def _strict(text: str) -> str:
+    """A mixture of JSON and Python as JSON: quotes, constants, commas before a closing bracket."""
+    tokens: list[str] = []
+    position = depth = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if match is None:
             raise _FormError('an unknown character')
-        self._kind = match.lastgroup if match else None
-        self._token = match[match.lastgroup or 0] if match else ''
-        self._position = match.end() if match else len(self._text)
-
-    def _take(self, mark: str) -> bool:
-        if (self._kind, self._token) != ('mark', mark):
-            return False
-        self._next()
-        return True
-
-    def _value(self, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise _FormError('nested too deeply')
-        kind, token = self._kind, self._token
-        if self._take('{'):
-            return self._object(depth)
-        if self._take('['):
-            return self._list(depth)
-        self._next()
-        if kind == 'text':
-            return _ESCAPE.sub(_unescaped, token[1:-1])
-        if kind == 'word' and token in _CONSTANTS:
-            return _CONSTANTS[token]
-        if kind == 'number':
-            return float(token)
-        raise _FormError('not a value')
-
-    def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while not self._take('}'):
-            key = self._value(depth + 1)
-            if not isinstance(key, str) or key in found or not self._take(':'):
-                raise _FormError('not a key, or one that comes twice')
-            found[key] = self._value(depth + 1)
-            if not self._take(',') and (self._kind, self._token) != ('mark', '}'):
-                raise _FormError('neither a comma nor an end')
-        return found
-
-    def _list(self, depth: int) -> list[Any]:
-        found: list[Any] = []
-        while not self._take(']'):
-            found.append(self._value(depth + 1))
-            if not self._take(',') and (self._kind, self._token) != ('mark', ']'):
-                raise _FormError('neither a comma nor an end')
-        return found
+        position, token = match.end(), match[match.lastgroup or 0]
+        if match.lastgroup == 'text':
+            token = json.dumps(_ESCAPE.sub(_unescaped, token[1:-1]))
+        elif match.lastgroup == 'word':
+            token = _CONSTANTS.get(token, token)
+        elif match.lastgroup == 'number':
+            token = json.dumps(float(token))
+        elif token in '{[':
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _FormError('nested too deeply')
+        elif token in ']}':
+            depth -= 1
+            if tokens[-1:] == [','] and tokens[-2:-1] not in (['{'], ['['], [',']):
+                tokens.pop()
+        tokens.append(token)
+    return ' '.join(tokens)
 
 
 def _unescaped(match: re.Match[str]) -> str:

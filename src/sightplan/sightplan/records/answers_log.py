@@ -106,7 +106,7 @@ class AnswersLog:
         for question, answer in zip(event.questions, event.answers, strict=True):
             unread = answer.verdict is Verdict.UNPARSED
             self._lines.append({
-                'episode': self._spec.episode_id, 'split': self._spec.split,
+                'episode': self._spec.id, 'split': self._spec.split,
                 'problem': problem_key(self._spec.problem), 'domain': self._spec.problem.domain,
                 'model': event.model, 'questions_sha256': self._questions,
                 'prompt': event.prompt if self._reads_prompt else '', 'step': self._step,
@@ -127,7 +127,7 @@ class AnswersLog:
         if before is None:
             return
         self._lines.append({
-            'episode': self._spec.episode_id, 'problem': problem_key(self._spec.problem),
+            'episode': self._spec.id, 'problem': problem_key(self._spec.problem),
             'domain': self._spec.problem.domain, 'step': step, 'action': str(event.action),
             'status': event.feedback.status.value, 'outcome': self._truth.last_outcome(),
             'before': sorted(map(str, before)), 'after': sorted(map(str, self._state))})

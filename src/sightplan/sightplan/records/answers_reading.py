@@ -20,8 +20,8 @@ _LOG = logging.getLogger(__name__)
 
 def _atom(value: object) -> Atom:
     try:
-        if isinstance(value, str):
-            return Atom.parse(value)
+        if isinstance(value, Atom | str):
+            return Atom.parse(str(value))
     except ValueError:
         pass
     raise ValueError('is not an atom; write it as "on r,g"')

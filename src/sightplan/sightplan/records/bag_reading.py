@@ -21,7 +21,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -99,12 +99,11 @@ class Bag:
         warnings: what is missing or unusual, in words; may grow while it is read.
     """
 
-    def __init__(self, path: Path, files: Collection[_File], metadata: Metadata,
+    def __init__(self, path: Path, files: Collection[_File], custom: Mapping[str, str],
                  warnings: Collection[str] = ()) -> None:
         """See ``open_bag``."""
-        self.path, self.custom = path, dict(metadata.custom_data)
-        self._files, self._metadata = tuple(files), metadata
-        self.warnings = list(warnings)
+        self.path, self.custom = path, dict(custom)
+        self._files, self.warnings = tuple(files), list(warnings)
         self.topics: Mapping[str, BagTopic] = self._merge_topics()
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[BagMessage]:
@@ -114,16 +113,11 @@ class Bag:
             InputError: a file is damaged; names it and the remedy.
         """
         wanted = self.topics.keys() if topics is None else frozenset(topics)
-        count = 0
         for _, message in heapq.merge(*(file.messages(number, wanted)
                                         for number, file in enumerate(self._files)),
                                       key=operator.itemgetter(0)):
             if message is not None:
-                count += 1
                 yield message
-        if topics is None and count < self._metadata.message_count:
-            self._warn(f'{METADATA} speaks of {self._metadata.message_count} messages, {count} '
-                       'could be read')
 
     def data(self, place: Place) -> bytes:
         """The data of a message that was read before (``BagMessage.place``).
@@ -158,21 +152,16 @@ class Bag:
             self.warnings.append(text)
 
     def _merge_topics(self) -> dict[str, BagTopic]:
-        """What the files and metadata.yaml say about topics, together."""
+        """The topics of all files; the first description of each counts."""
         found: dict[str, BagTopic] = {}
-        for topic in (*(t for file in self._files for t in file.topics), *self._metadata.topics):
+        for topic in (topic for file in self._files for topic in file.topics):
             first = found.setdefault(topic.name, topic)
-            if first.type and topic.type and first.type != topic.type:
+            if first.type != topic.type:
                 self._warn(f'topic {topic.name} has more than one type: {first.type} is '
                            f'taken, not {topic.type}')
-                continue
-            if topic.definition and first.definition and topic.definition != first.definition:
+            elif first.definition != topic.definition:
                 self._warn(f'its files define {first.type} differently; the first definition '
                            'is taken')
-            source = first if first.definition or not topic.definition else topic
-            found[topic.name] = replace(
-                first, type=first.type or topic.type, definition=source.definition,
-                encoding=source.encoding, qos=first.qos or topic.qos)
         return found
 
 
@@ -246,43 +235,11 @@ def _missing(types: Mapping[str, Any]) -> list[str]:
 
 # metadata.yaml.
 
-class _TopicMetadata(pydantic.BaseModel):
-    name: str
-    type: str
-    offered_qos_profiles: Any = None
-
-
-class _CountedTopic(pydantic.BaseModel):
-    topic_metadata: _TopicMetadata
-
-
 class Metadata(pydantic.BaseModel):
-    """What metadata.yaml says about a bag; its fields as rosbag2 names them, of any version."""
+    """What metadata.yaml says that is not in a bag's files, as rosbag2 names it."""
 
     relative_file_paths: list[str] = []
-    topics_with_message_count: list[_CountedTopic] = []
-    message_count: int = 0
-    custom_data: dict[str, str] = {}
-
-    @pydantic.field_validator('*', mode='before')
-    @classmethod
-    def _nothing(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
-        """Null stands for what is not there."""
-        assert info.field_name is not None
-        default = cls.model_fields[info.field_name].default
-        return default if value is None else value
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Names of the files; before version 4 the paths have the bag's folder before them."""
-        return tuple(PurePosixPath(path).name for path in self.relative_file_paths)
-
-    @property
-    def topics(self) -> tuple[BagTopic, ...]:
-        """The topics, without definitions."""
-        return tuple(BagTopic(topic.name, _type_name(topic.type),
-                              qos=_profiles(topic.offered_qos_profiles))
-                     for topic in (item.topic_metadata for item in self.topics_with_message_count))
+    custom_data: dict[str, str] | None = None
 
 
 def read_metadata(path: Path) -> Metadata:
@@ -293,14 +250,12 @@ def read_metadata(path: Path) -> Metadata:
     """
     try:
         with path.open('rb') as file:
-            content = _yaml(file)
-        metadata = Metadata.model_validate(content[_INFORMATION])
-        _ = metadata.topics
-    except (OSError, yaml.YAMLError, RecursionError, LookupError, TypeError, ValueError,
-            AttributeError) as error:
-        raise InputError(f'{path}: cannot be read: {type(error).__name__}: '
-                         f'{str(error).splitlines()[0] if str(error) else ""}') from error
-    return metadata
+            return Metadata.model_validate(_yaml(file)[_INFORMATION])
+    except (OSError, yaml.YAMLError, RecursionError, LookupError, TypeError,
+            ValueError) as error:
+        raise InputError(f'{path}: cannot be read ({type(error).__name__}: '
+                         f'{(str(error).splitlines() or [""])[0]}); remove it: the files beside '
+                         f'it can be read without it') from error
 
 
 def _yaml(source: Any) -> Any:
@@ -318,12 +273,6 @@ def _parsed_qos(text: str) -> list[Any]:
     return list(parse_qos(_yaml(text) or []))
 
 
-def _profiles(qos: Any) -> tuple[Mapping[str, Any], ...]:
-    """Profiles of quality of service as version 9 of metadata.yaml has them, from any version."""
-    from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
-    return tuple(dump_qos_v9(_parsed_qos(qos) if isinstance(qos, str) else parse_qos(qos or [])))
-
-
 def _type_name(name: str) -> str:
     """Types of old recorders lack the ``msg``."""
     package, separator, rest = name.partition('/')
@@ -337,10 +286,6 @@ class _File:
 
     def __init__(self, path: Path, warnings: list[str]) -> None:
         """Open it.
-
-        Args:
-            path: the file.
-            warnings: what is missing is added here.
 
         Raises:
             InputError: it is damaged, may not be read, or is no file of a bag.
@@ -374,12 +319,7 @@ class _File:
 
     def messages(self, number: int, wanted: Collection[str],
                  ) -> Iterator[tuple[int, BagMessage | None]]:
-        """Messages of some topics in order, with their times; the first one stands for the start.
-
-        Args:
-            number: of the file in its bag.
-            wanted: names of topics.
-        """
+        """Messages of some topics in order, with times; the first one stands for the start."""
         connections = [c for c in self._reader.connections if c.topic in wanted]
         if not connections:
             return
@@ -554,22 +494,15 @@ def open_bag(path: Path | str) -> Bag:
     warnings: list[str] = []
     metadata = Metadata()
     try:
-        if path.is_file():
-            files = [path]
-        else:
-            if (path / METADATA).is_file():
-                try:
-                    metadata = read_metadata(path / METADATA)
-                except InputError as error:
-                    warnings.append(f'{error}; the files of the bag are read without it')
-            files = _files_of(path, metadata, warnings)
+        if (path / METADATA).is_file():
+            metadata = read_metadata(path / METADATA)
+        files = [path] if path.is_file() else _files_of(path, metadata, warnings)
     except OSError as error:
         raise _unreadable(path, error) from error
     if not files:
-        why = f' ({"; ".join(warnings)})' if warnings else ''
-        raise InputError(f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in '
-                         f'it{why}')
-    return Bag(path, [_File(file, warnings) for file in files], metadata, warnings)
+        raise InputError(f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in it')
+    return Bag(path, [_File(file, warnings) for file in files], metadata.custom_data or {},
+               warnings)
 
 
 def _existing(given: Path | str) -> Path:
@@ -624,25 +557,18 @@ def _describes_a_bag(path: Path) -> bool:
 
 
 def _files_of(folder: Path, metadata: Metadata, warnings: list[str]) -> list[Path]:
-    """The files of a bag, with warnings of those that are missing or not listed."""
+    """The files of a bag: those that metadata.yaml lists, or all; others are warned of.
+
+    Raises:
+        InputError: one that is listed is missing.
+    """
     there = _bag_files([entry.name for entry in folder.iterdir()])
-    if not metadata.files:
-        return [folder / name for name in there]
-    listed = []
-    for name in metadata.files:
-        # A recorder that was killed may not have compressed, or not have noted that it did.
-        near = next((n for n in (name, name.removesuffix(_PACKED), name + _PACKED)
-                     if (folder / n).is_file()), None)
-        if near is None:
-            warnings.append(f'{folder / name}: is missing, though {METADATA} lists it')
-        else:
-            listed.append(near)
-    stems = {_SPLIT.sub('', _stem(name)) for name in metadata.files}
-    for name in there:
-        if name not in listed:
-            ours = _SPLIT.sub('', _stem(name)) in stems
-            warnings.append(f'{folder / name}: {METADATA} does not list it; it is '
-                              f'{"read, too" if ours else "left out"}')
-            if ours:
-                listed.append(name)
+    # Before version 4 the paths have the bag's folder before them.
+    listed = [PurePosixPath(path).name for path in metadata.relative_file_paths] or there
+    for name in listed:
+        if not (folder / name).exists():
+            raise InputError(f'{folder / name}: is missing, though {METADATA} lists it; put it '
+                             f'there, or remove {METADATA} to read the other files')
+    warnings += [f'{folder / name}: {METADATA} does not list it; it is left out'
+                 for name in there if name not in listed]
     return [folder / name for name in sorted(listed, key=_natural)]

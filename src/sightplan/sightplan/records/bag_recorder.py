@@ -1,8 +1,8 @@
 """Bags of episodes that run in this process: the same as the ROS recorder writes.
 
 Each episode becomes a rosbag2 (MCAP) folder of its own in ``bags/`` of the run directory, with the
-topics, types, order and numbers of messages of a recording on ROS: the pictures that were looked
-at, with their calibration, the agent's events, and what the scorer learned of the truth.
+topics, types, order and numbers of messages of a recording on ROS: the pictures that were
+seen, with their calibration, the agent's events, and what the scorer learned of the truth.
 
 An episode under way is in ``bags/.under-way-*/``, readable after each of its steps; it is moved to
 its place when it is committed. What a killed process left there is removed when the run is taken
@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sightplan.domains import Domain
 from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
     InfrastructureError,
+    InputError,
     Observation,
     Observed,
     Stepped,
@@ -36,6 +35,7 @@ from sightplan.model import (
 )
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
+from sightplan.records.bag_reading import read_metadata
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, TruthReply
@@ -75,7 +75,7 @@ class BagRecorder:
         self._labelled = bool(getattr(truth, 'labels', False))
         self._numbered = EpisodeMessages(self._messages, lambda: self._labelled)
         self._numbered.domain = domain
-        self.truth = NotedTruth(truth, self._told)
+        self.truth = NotedTruth(truth, self._note_truth)
         """Ground truth for the scorer; all its replies go into the bag."""
         self._bag: _UnderWay | None = None
         self._now_ns = 0
@@ -88,13 +88,13 @@ class BagRecorder:
         """
         if isinstance(event, EpisodeStarted):
             self.discard()
-            self._bag = _UnderWay(self._folder, event.spec.episode_id, self._compression,
+            self._bag = _UnderWay(self._folder, event.spec.id, self._compression,
                                   self._cdr)
         bag = self._bag
         if bag is None:
             return
         if isinstance(event, Observed):
-            self._look(bag, event.observation)
+            self._observed(bag, event.observation)
         topic, message = self._numbered.message(event)
         self._write(topic, message)
         if isinstance(event, Stepped):
@@ -134,8 +134,8 @@ class BagRecorder:
         with contextlib.suppress(OSError):
             self._folder.rmdir()  # if it is empty
 
-    def _look(self, bag: _UnderWay, seen: Observation) -> None:
-        """Write a look's pictures before its message, as they reach a recorder on ROS."""
+    def _observed(self, bag: _UnderWay, seen: Observation) -> None:
+        """Write an observation's pictures before its message, as they reach a recorder on ROS."""
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         if seen.image is None or raw is None:
             bag.missing += bool(seen.image_id)
@@ -151,10 +151,10 @@ class BagRecorder:
             self._write(topic, self._messages.image_to_msg(image, seen.stamp_ns, seen.frame_id))
         bag.images += 1
 
-    def _told(self, told: TruthReply) -> None:
+    def _note_truth(self, reply: TruthReply) -> None:
         if self._bag is not None:
             self._write(topics.TRUTH,
-                        self._messages.truth_to_msg(told, self._bag.episode_id))
+                        self._messages.truth_to_msg(reply, self._bag.episode_id))
 
     def _write(self, topic: str, message: Any) -> None:
         assert self._bag is not None
@@ -245,11 +245,10 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 def _is_ours(folder: Path) -> bool:
     """Whether a bag was recorded in process."""
     try:
-        content = yaml.safe_load((folder / METADATA).read_text('utf-8'))
-        custom = content['rosbag2_bagfile_information']['custom_data'] or {}
-        return bool(custom.items() >= _MARK.items())
-    except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError):
+        custom = read_metadata(folder / METADATA).custom_data or {}
+    except InputError:
         return False
+    return custom.items() >= _MARK.items()
 
 
 def _remove_unless_locked(folder: Path) -> None:

@@ -12,8 +12,6 @@ from sightplan.model.journal import StorageError
 from sightplan.model.whole_files import replacing
 
 FORMAT = 3
-_OPEN_KEYS = ('world', 'max_actions', 'stop_at_goal', 'privileged', 'bags', 'prompts', 'questions')
-"""Mappings of an identity whose keys are the user's."""
 _MOST_NAMED = 5
 
 
@@ -92,9 +90,6 @@ class Description:
         more = len(differences) - _MOST_NAMED
         different = 'Different: ' + '; '.join(differences[:_MOST_NAMED]) + (
             f'; and {more} more' if more > 0 else '')
-        if _keys_differ(there, identity):
-            raise InputError(f'{self._path.parent}: was begun by another version of sightplan and '
-                             f'cannot be resumed by this one; choose another --out. {different}')
         raise InputError(f'{self._path.parent}: holds another {self._what} and cannot be resumed '
                          f'with these settings; choose another --out, or settings as they '
                          f'were. {different}')
@@ -129,18 +124,6 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = '
         elif before != now:
             found.append(f'{prefix}{key} was {_short(before)}, now {_short(now)}')
     return found
-
-
-def _keys_differ(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether one version writes down what the other does not, and not two methods or backends."""
-    if old.get('sightplan') != new.get('sightplan'):
-        return True
-    if old.get('name') != new.get('name'):
-        return False
-    return set(old) != set(new) or any(
-        _keys_differ(old[key], new[key]) for key in old
-        if isinstance(old[key], Mapping) and isinstance(new[key], Mapping)
-        and key not in _OPEN_KEYS)
 
 
 def _short(value: object) -> str:

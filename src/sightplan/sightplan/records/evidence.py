@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
@@ -21,13 +22,13 @@ from sightplan.model import (
 from sightplan.records.pictures import bag_image
 
 FOLDER = 'failures'
-_LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that tell states apart
+_LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that distinguish states
 
 
 class FailureImages:
-    """A Recorder that keeps the looks of the episode under way, and writes the one that shows why.
+    """A Recorder that keeps the episode's frames, and writes the one that shows why it failed.
 
-    A run then holds one picture for each failed episode, ``failures/<episode>.png``. Looks are
+    A run then holds one picture for each failed episode, ``failures/<episode>.png``. Frames are
     kept as they came, for most episodes need none of them: the ``most`` different ones that were
     seen last (0.9 MB each at 640x480; an episode has one more than actions carried out).
     """
@@ -36,12 +37,12 @@ class FailureImages:
         """Name the run directory; nothing is touched before a failure is committed."""
         self._folder = folder
         self._most = most
-        self._looks: OrderedDict[str, NDArray[np.uint8]] = OrderedDict()
+        self._frames: OrderedDict[str, NDArray[np.uint8]] = OrderedDict()
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of the episode loop."""
         if isinstance(event, EpisodeStarted):
-            self._looks.clear()
+            self._frames.clear()
         elif isinstance(event, Observed):
             self._keep(event.observation)
 
@@ -56,11 +57,11 @@ class FailureImages:
             InfrastructureError: the picture cannot be written.
         """
         failure = line.get('failure')
-        if not failure or failure['image_id'] not in self._looks:
+        if not failure or failure['image_id'] not in self._frames:
             return
         from sightplan.records.failure_picture import captioned
         path = Path(FOLDER) / f'{file_name(line["id"])}.png'
-        picture = captioned(self._looks[failure['image_id']], line)
+        picture = captioned(self._frames[failure['image_id']], line)
         try:
             (self._folder / FOLDER).mkdir(exist_ok=True)
             (self._folder / path).write_bytes(picture)
@@ -73,12 +74,12 @@ class FailureImages:
         image = observation.image
         if image is None or min(image.shape[:2]) < _LEAST_PIXELS:
             return
-        if observation.image_id in self._looks:
-            self._looks.move_to_end(observation.image_id)
+        if observation.image_id in self._frames:
+            self._frames.move_to_end(observation.image_id)
             return
-        self._looks[observation.image_id] = image.copy()
-        while len(self._looks) > self._most:
-            self._looks.popitem(last=False)
+        self._frames[observation.image_id] = image.copy()
+        while len(self._frames) > self._most:
+            self._frames.popitem(last=False)
 
 
 def file_name(episode_id: str) -> str:
@@ -88,20 +89,13 @@ def file_name(episode_id: str) -> str:
 
 def fresh_name(parent: Path, episode_id: str) -> str:
     """A name of a file or folder for an episode that is not there yet: attempts are numbered."""
-    name = found = file_name(episode_id)
-    attempt = 1
-    while (parent / found).exists():
-        attempt += 1
-        found = f'{name}.{attempt}'
-    return found
+    name = file_name(episode_id)
+    names = itertools.chain((name,), (f'{name}.{attempt}' for attempt in itertools.count(2)))
+    return next(found for found in names if not (parent / found).exists())
 
 
 def failure_picture(folder: Path, line: Mapping[str, Any]) -> bytes | None:
     """The captioned picture of a failed episode, as PNG.
-
-    Args:
-        folder: the run directory.
-        line: the episode's line of results.
 
     Returns:
         the file that was written when it failed, or the image from its bag; None if there is

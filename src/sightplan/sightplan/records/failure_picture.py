@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 _INK, _FAINT, _PAPER = (35, 35, 35), (110, 110, 110), (250, 250, 248)
-# Okabe and Ito's vermillion and bluish green: told apart by colour-blind readers.
+# Okabe and Ito's vermillion and bluish green: distinct for colour-blind readers.
 _WRONG, _RIGHT = (213, 94, 0), (0, 128, 96)
 _MARGIN, _LEAST_WIDTH, _MOST_ROWS, _PAGE_WIDTH = 14, 480, 6, 560
 
@@ -51,8 +51,8 @@ def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
     for answer in answers:
         texts += [(row, normal, _INK, 20) for row in _wrapped(
             answer.get('question') or answer['atom'], normal, width)]
-        said = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
-        texts.append((f'    {_asker(answer)}: {said}', normal, _WRONG, 19))
+        words = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
+        texts.append((f'    {_asker(answer)}: {words}', normal, _WRONG, 19))
         texts.append((f'    truth: {_truth(answer["truth"])}', normal, _RIGHT, 24))
     if rest:
         texts.append((rest, normal, _FAINT, 20))
@@ -95,7 +95,7 @@ def shown_answers(failure: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
     Only those about the very image are listed.
     """
     evidence = failure['evidence']
-    own = [answer for answer in evidence['answers'] if not about_another_look(answer, failure)]
+    own = [answer for answer in evidence['answers'] if not about_another_frame(answer, failure)]
     shown, more = own[:_MOST_ROWS], evidence['answer_count'] - len(own[:_MOST_ROWS])
     if more <= 0:
         return shown, ''
@@ -103,7 +103,7 @@ def shown_answers(failure: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
     return shown, f'... and {more} more wrong answer{"s" if more > 1 else ""}{elsewhere}'
 
 
-def about_another_look(answer: Mapping[str, Any], failure: Mapping[str, Any]) -> bool:
+def about_another_frame(answer: Mapping[str, Any], failure: Mapping[str, Any]) -> bool:
     """Whether an answer is known to be about another image than the failure's."""
     return bool(answer.get('image_id')) and answer['image_id'] != failure['image_id']
 

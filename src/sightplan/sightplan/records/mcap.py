@@ -134,13 +134,8 @@ class McapWriter:
                     metadata: Mapping[str, str] | None = None, coding: str = 'cdr') -> int:
         """Add a topic and, once, its type; returns the channel's number.
 
-        Args:
-            topic: its name.
-            type_name: its type.
-            definition: text of the type.
-            encoding: of the text, ``ros2msg`` or ``ros2idl``.
-            metadata: of the channel.
-            coding: how its messages are serialized.
+        The ``definition`` of the type is a text in ``encoding`` (ros2msg or ros2idl); ``coding``
+        says how messages are serialized.
         """
         schema = self._schemas.get(type_name)
         if schema is None:

@@ -1,10 +1,11 @@
 """The events of an episode as messages of ``sightplan_interfaces``, and back; images, too.
 
-``x_from_msg`` reads any object with the fields of the message: one of ROS, or a dataclass of
-``rosbags``. ``Messages`` has the other direction, ``x_to_msg``; it is given what makes a message.
-Functions come in such pairs, and for every value that a message can carry the round trip gives an
-equal value. An absent probability or price (None) travels as NaN. What a message's text cannot
-carry, and models do write (a NUL, half of a surrogate pair), becomes U+FFFD.
+Most dataclasses have a message with fields of the same names: ``Messages.to_msg`` and ``from_msg``
+convert these field by field, by the types of the dataclass. ``from_msg`` and the other functions
+``x_from_msg`` read any object with the fields of the message: one of ROS, or a dataclass of
+``rosbags``. ``Messages`` is given what makes a message. For every value that a message can carry
+the round trip gives an equal value. An absent probability or price (None) travels as NaN. What a
+message's text cannot carry, and models do write (a NUL, half of a surrogate pair), becomes U+FFFD.
 
 ``BagMessages`` makes messages and their bytes without ROS.
 """
@@ -12,15 +13,24 @@ carry, and models do write (a NUL, half of a surrogate pair), becomes U+FFFD.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import json
 import math
 import re
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +39,6 @@ from sightplan.model import (
     Action,
     Answer,
     Asked,
-    AskPurpose,
     Atom,
     Belief,
     BeliefUpdated,
@@ -39,13 +48,13 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    GroundingPrompt,
     InputError,
     Observation,
     Observed,
     PastStep,
     Planned,
     PlanningResult,
-    PlanningStatus,
     Privileged,
     Problem,
     Proposal,
@@ -76,17 +85,7 @@ STARTED, ENDED = 1, 2
 STATE, OUTCOME = 0, 1
 """Kinds of Truth."""
 
-VERDICTS = {Verdict.YES: 1, Verdict.NO: 2, Verdict.UNPARSED: 3}
-PURPOSES = {AskPurpose.ENUMERATION: 1, AskPurpose.PRECONDITION: 2, AskPurpose.EFFECT: 3,
-            AskPurpose.GOAL: 4}
 EXPECTATIONS = {None: 0, True: 1, False: 2}
-STATUSES = {FeedbackStatus.EXECUTED: 1, FeedbackStatus.REJECTED: 2, FeedbackStatus.WITHHELD: 3,
-            FeedbackStatus.INVALID: 4}
-PLANNING_STATUSES = {PlanningStatus.SOLVED: 1, PlanningStatus.UNSOLVABLE: 2,
-                     PlanningStatus.TIMEOUT: 3, PlanningStatus.CRASHED: 4}
-PROPOSAL_STATUSES = {ProposalStatus.PLANNED: 1, ProposalStatus.UNPARSED: 2,
-                     ProposalStatus.EMPTY: 3, ProposalStatus.UNKNOWN_ACTION: 4,
-                     ProposalStatus.WRONG_ARGUMENTS: 5}
 
 _COLOUR_ORDERS = {'rgb8': (0, 1, 2), 'bgr8': (2, 1, 0), 'rgba8': (0, 1, 2), 'bgra8': (2, 1, 0),
                   'mono8': (0, 0, 0)}
@@ -113,6 +112,12 @@ class Calibration(Protocol):
     frame_id: str
 
 
+@functools.cache
+def numbers(kind: type[enum.Enum]) -> Mapping[Any, int]:
+    """The numbers that stand for the members of an enumeration in messages: in order, from 1."""
+    return {member: number for number, member in enumerate(kind, start=1)}
+
+
 def _member(table: Mapping[T, int], value: int, field: str) -> T:
     """The key that a message's number stands for.
 
@@ -132,7 +137,7 @@ def text(value: str) -> str:
     What comes from a model, a server or a file may not fit: half of a surrogate pair has no
     encoding in UTF-8, and NUL would end the text.
     """
-    return _NO_TEXT.sub('\ufffd', value)
+    return value if value.isprintable() else _NO_TEXT.sub('\ufffd', value)
 
 
 def raw_stamp_ns(data: bytes) -> int:
@@ -152,46 +157,119 @@ def time_from_msg(time: Any) -> int:
     return int(time.sec) * 10**9 + int(time.nanosec)
 
 
-# symbols
+# dataclasses, field by field
 
-def atom_from_msg(message: Any) -> Atom:
-    """A message's atom.
+_MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answer: 'Answer',
+             Usage: 'Usage', GroundingPrompt: 'GroundingPrompt', PastStep: 'PastStep',
+             Proposal: 'Proposal'}
+"""The messages that have the fields of a dataclass."""
+_OTHER_NAMES = {'plan': 'actions'}
+_APART = ('observation',)
+"""Fields that travel otherwise."""
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
+    """Of a dataclass: names of its fields, their names in messages, and their types."""
+    hints = get_type_hints(kind)
+    return tuple((field.name, _OTHER_NAMES.get(field.name, field.name), hints[field.name])
+                 for field in dataclasses.fields(kind) if field.name not in _APART)
+
+
+@functools.cache
+def _readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+    """Of a dataclass: names of its fields, their names in messages, and what reads them."""
+    return tuple((own, name, _reader(of, name)) for own, name, of in _fields(kind))
+
+
+def _reader(kind: Any, name: str) -> Callable[[Any], Any]:
+    """What reads values of a type out of a message's field."""
+    if kind in _FROM_FIELD:
+        return _FROM_FIELD[kind]
+    if kind in _MESSAGES:
+        return functools.partial(from_msg, kind)
+    if get_origin(kind) is tuple:
+        read = _reader(get_args(kind)[0], name)
+        return lambda values: tuple(map(read, values))
+    table = EXPECTATIONS if kind == bool | None else numbers(kind)
+    return lambda value: _member(table, value, name)
+
+
+def _values(kind: Any, message: Any) -> dict[str, Any]:
+    """Values of a dataclass's fields out of a message."""
+    return {own: read(getattr(message, name)) for own, name, read in _readers(kind)}
+
+
+def from_msg(kind: type[T], message: Any) -> T:
+    """A dataclass out of a message with fields of the same names.
 
     Raises:
-        InputError: a name is not a lower-case PDDL name.
+        InputError: a number stands for nothing, or a name is not a lower-case PDDL name.
     """
     try:
-        return Atom(message.predicate, tuple(message.args))
+        return kind(**_values(kind, message))
     except ValueError as error:
         raise InputError(str(error)) from error
 
 
 def state_from_msg(messages: Iterable[Any]) -> State:
     """The state whose true atoms these are."""
-    return frozenset(atom_from_msg(message) for message in messages)
-
-
-def action_from_msg(message: Any) -> Action:
-    """A message's action.
-
-    Raises:
-        InputError: a name is not a lower-case PDDL name.
-    """
-    try:
-        return Action(message.name, tuple(message.args))
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    return frozenset(from_msg(Atom, message) for message in messages)
 
 
 def maybe_action_from_msg(message: Any) -> Action | None:
     """A message's action, or None when its name is empty."""
-    return action_from_msg(message) if message.name else None
+    return from_msg(Action, message) if message.name else None
+
+
+def usage_from_msg(message: Any) -> Usage | None:
+    """What a model's use cost; None: nobody counted."""
+    return from_msg(Usage, message) if message.counted else None
+
+
+def proposal_from_msg(message: Any) -> Proposal:
+    """A message's plan of a model.
+
+    Raises:
+        InputError: an unknown status, or one that does not go with the actions.
+    """
+    found = from_msg(Proposal, message)
+    if (found.status is ProposalStatus.PLANNED) is not bool(found.actions):
+        raise InputError(f'a proposal is {found.status.value} with {len(found.actions)} actions; '
+                         'only one that is planned has actions, and at least one')
+    return found
+
+
+def verdict_from_msg(value: int) -> Verdict:
+    """A message's verdict.
+
+    Raises:
+        InputError: the number stands for nothing.
+    """
+    verdict: Verdict = _member(numbers(Verdict), value, 'verdict')
+    return verdict
+
+
+def probability_to_msg(value: float | None) -> float:
+    """A probability or a price as a number; NaN: there is none."""
+    return math.nan if value is None else value
+
+
+def probability_from_msg(value: float) -> float | None:
+    """A number's probability or price; None: there is none."""
+    return None if math.isnan(value) else float(value)
+
+
+_FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
+    str: str, int: int, float: float, bool: bool, float | None: probability_from_msg,
+    Action | None: maybe_action_from_msg, Usage | None: usage_from_msg,
+    Proposal: proposal_from_msg}
 
 
 # images
 
 def byte_array(values: NDArray[Any]) -> array[int]:
-    """Bytes in the one container that ROS's fields take without a look at each element."""
+    """Bytes in the one container that ROS's fields take without checking each element."""
     data = array('B')
     data.frombytes(np.ascontiguousarray(values).tobytes())
     return data
@@ -240,25 +318,19 @@ def observation_from_msg(message: Any) -> Observation:
 # what else is known about an observation
 
 def with_view(observation: Observation, message: Any, facts: Iterable[Any] = ()) -> Observation:
-    """An observation with what else is known about it.
-
-    Args:
-        observation: the observation.
-        message: what is in view (View).
-        facts: privileged information (Fact).
-    """
+    """An observation with what else is known about it."""
     visible = tuple(message.visible_objects) if message.knows_visible else None
     return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
-                               told=facts_from_msg(facts))
+                               privileged_facts=facts_from_msg(facts))
 
 
 def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
     """Facts in messages."""
-    return {atom_from_msg(message.atom): bool(message.holds) for message in messages}
+    return {from_msg(Atom, message.atom): bool(message.holds) for message in messages}
 
 
 def privileged_from_msg(value: str) -> Privileged:
-    """When privileged information is told; an empty text stands for never.
+    """When privileged information is provided; an empty text stands for never.
 
     Raises:
         InputError: another text than a value of Privileged.
@@ -270,90 +342,15 @@ def privileged_from_msg(value: str) -> Privileged:
                          f'{", ".join(level.value for level in Privileged)}') from error
 
 
-# questions and answers
-
-def question_from_msg(message: Any) -> Question:
-    """A message's question."""
-    return Question(atom_from_msg(message.atom), message.text)
-
-
-def verdict_from_msg(value: int) -> Verdict:
-    """A message's verdict.
-
-    Raises:
-        InputError: the number stands for nothing.
-    """
-    return _member(VERDICTS, value, 'verdict')
-
-
-def answer_from_msg(message: Any) -> Answer:
-    """A message's answer."""
-    return Answer(atom_from_msg(message.atom), verdict_from_msg(message.verdict),
-                  probability_from_msg(message.p_yes), probability_from_msg(message.p_no),
-                  message.text)
-
-
-def usage_from_msg(message: Any) -> Usage | None:
-    """What a model's use cost; None: nobody counted."""
-    if not message.counted:
-        return None
-    return Usage(int(message.requests), int(message.prompt_tokens),
-                 int(message.completion_tokens),
-                 None if math.isnan(message.cost_usd) else float(message.cost_usd))
-
-
-def probability_to_msg(value: float | None) -> float:
-    """A probability as a number; NaN: there is none."""
-    return math.nan if value is None else value
-
-
-def probability_from_msg(value: float) -> float | None:
-    """A number's probability; None: there is none."""
-    return None if math.isnan(value) else float(value)
-
-
-# planning
-
-def planning_result(reply: Any) -> PlanningResult:
-    """The planner's result in a PlanStamped or in a response of Plan."""
-    return PlanningResult(_member(PLANNING_STATUSES, reply.status, 'status'),
-                          tuple(action_from_msg(action) for action in reply.actions),
-                          float(reply.seconds), bool(reply.cached), reply.message)
-
-
-def past_step_from_msg(message: Any) -> PastStep:
-    """A message's step that a prompt tells of."""
-    return PastStep(message.action, message.outcome)
-
-
-def proposal_from_msg(message: Any) -> Proposal:
-    """A message's plan of a model.
-
-    Raises:
-        InputError: an unknown status, or one that does not go with the actions.
-    """
-    status = _member(PROPOSAL_STATUSES, message.status, 'status')
-    if (status is ProposalStatus.PLANNED) is not bool(len(message.actions)):
-        raise InputError(f'a proposal is {status.value} with {len(message.actions)} actions; only '
-                         'one that is planned has actions, and at least one')
-    return Proposal(
-        status, tuple(action_from_msg(action) for action in message.actions), message.named,
-        message.message, message.explanation, bool(message.repaired), message.text, message.model,
-        message.prompt_sha256, float(message.seconds))
-
-
 # episodes
 
 def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     """Write an episode's specification into an EpisodeEvent or a goal of RunEpisode.
 
-    Args:
-        message: what to fill.
-        spec: the episode.
-        problem_pddl: text of its problem, as Domain.write_problem gives it.
+    The problem's text is as ``Domain.write_problem`` gives it.
     """
     problem = spec.problem
-    message.episode_id, message.split, message.method = spec.episode_id, spec.split, spec.method
+    message.episode_id, message.split, message.method = spec.id, spec.split, spec.method
     message.domain, message.problem = problem.domain, problem.name
     message.domain_pddl, message.problem_pddl = problem.domain_pddl, problem_pddl
     length = problem.optimal_length
@@ -392,10 +389,6 @@ def read_problem(message: Any) -> tuple[Domain, Problem]:
 def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     """The specification in an EpisodeEvent or a goal of RunEpisode.
 
-    Args:
-        message: what to read.
-        problem: the message's problem, read from its PDDL text.
-
     Raises:
         InputError: a level of privileged information that there is not.
     """
@@ -427,61 +420,60 @@ def _elsewhere(message: Any) -> Observation:
                                  message.header.frame_id)
 
 
-def observed_from_msg(message: Any) -> Observed:
-    """An observation, without its image."""
-    return Observed(with_view(_elsewhere(message), message.view, message.privileged_facts))
+def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
+    """An event but the first of its episode; what it observed comes without its image.
 
-
-def asked_from_msg(message: Any) -> Asked:
-    """Questions and answers, about an observation without its image.
+    Args:
+        topic: relative name, one of ``topics.EVENTS``.
+        message: from that topic.
 
     Raises:
-        InputError: unknown numbers, or not as many answers and expectations as questions.
+        InputError: it cannot be read.
     """
+    match topic:
+        case topics.AGENT_EPISODE:
+            return ended_from_msg(message)
+        case topics.AGENT_OBSERVATION:
+            return Observed(with_view(_elsewhere(message), message.view,
+                                      message.privileged_facts))
+        case topics.AGENT_ANSWERS:
+            return _asked_from_msg(message)
+        case topics.AGENT_BELIEF:
+            return BeliefUpdated(belief_from_msg(message))
+        case topics.AGENT_PLAN:
+            return Planned(from_msg(PlanningResult, message))
+        case topics.AGENT_PROPOSAL:
+            return Proposed(_elsewhere(message), **_values(Proposed, message))
+        case _:
+            return _step_from_msg(message)
+
+
+def belief_from_msg(message: Any) -> Belief:
+    """A message's belief; its probabilities keep their order."""
+    return Belief(state_from_msg(message.state),
+                  {from_msg(Atom, entry.atom): float(entry.probability)
+                   for entry in message.probabilities})
+
+
+def _asked_from_msg(message: Any) -> Asked:
     if not len(message.questions) == len(message.answers) == len(message.expected):
         raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
                          f'and {len(message.expected)} expectations')
-    return Asked(
-        _elsewhere(message),
-        tuple(question_from_msg(question) for question in message.questions),
-        tuple(answer_from_msg(answer) for answer in message.answers),
-        tuple(_member(EXPECTATIONS, value, 'expected') for value in message.expected),
-        _member(PURPOSES, message.purpose, 'purpose'), maybe_action_from_msg(message.action),
-        float(message.seconds), message.model, message.prompt, usage_from_msg(message.usage),
-        message.memory)
+    return Asked(_elsewhere(message), **_values(Asked, message))
 
 
-def belief_from_msg(message: Any) -> BeliefUpdated:
-    """A message's belief."""
-    return BeliefUpdated(Belief(
-        state_from_msg(message.state),
-        {atom_from_msg(entry.atom): float(entry.probability) for entry in message.probabilities}))
-
-
-def planned_from_msg(message: Any) -> Planned:
-    """A message's planner reply."""
-    return Planned(planning_result(message))
-
-
-def proposed_from_msg(message: Any) -> Proposed:
-    """A message's plan of a model, for an observation without its image."""
-    return Proposed(
-        _elsewhere(message), proposal_from_msg(message.proposal), message.prompt,
-        usage_from_msg(message.usage), tuple(map(past_step_from_msg, message.history)))
+def _step_from_msg(message: Any) -> Stepped:
+    feedback = feedback_from_msg(message.status, message.message, message.after)
+    action = (None if feedback.status is FeedbackStatus.INVALID
+              else from_msg(Action, message.action))
+    return Stepped(int(message.index), action, feedback, time_from_msg(message.header.stamp),
+                   float(message.seconds))
 
 
 def feedback_from_msg(status: int, message: str, stamp: Any) -> Feedback:
     """The world's reply in the fields of a Step, or of a result of ExecuteSkill."""
-    return Feedback(_member(STATUSES, status, 'status'), message, time_from_msg(stamp))
-
-
-def step_from_msg(message: Any) -> Stepped:
-    """A message's step."""
-    feedback = feedback_from_msg(message.status, message.message, message.after)
-    action = (None if feedback.status is FeedbackStatus.INVALID
-              else action_from_msg(message.action))
-    return Stepped(int(message.index), action, feedback, time_from_msg(message.header.stamp),
-                   float(message.seconds))
+    return Feedback(_member(numbers(FeedbackStatus), status, 'status'), message,
+                    time_from_msg(stamp))
 
 
 def truth_from_msg(message: Any) -> TruthReply:
@@ -498,39 +490,28 @@ def truth_from_msg(message: Any) -> TruthReply:
     raise InputError(f'truth: kind = {message.kind} is neither {STATE} nor {OUTCOME}')
 
 
-_EVENT_FROM_MSG: dict[str, Callable[[Any], EpisodeEvent]] = {
-    topics.AGENT_EPISODE: ended_from_msg, topics.AGENT_OBSERVATION: observed_from_msg,
-    topics.AGENT_ANSWERS: asked_from_msg, topics.AGENT_BELIEF: belief_from_msg,
-    topics.AGENT_PLAN: planned_from_msg, topics.AGENT_PROPOSAL: proposed_from_msg,
-    topics.AGENT_STEP: step_from_msg}
-
-
 class EventReader:
     """Reads the messages of one episode, in order: all but its start, which names the problem.
 
-    What is known about an observation is said once, in its message: the events about it
+    What is known about an observation is in its message alone: the events about it
     get it back.
     """
 
     def __init__(self) -> None:
         """Begin an episode."""
-        self._looks: dict[int, Observation] = {}
+        self._observed: dict[int, Observation] = {}
 
     def event(self, topic: str, message: Any) -> EpisodeEvent:
         """The next event.
 
-        Args:
-            topic: relative name, one of ``topics.EVENTS``.
-            message: from that topic.
-
         Raises:
             InputError: it cannot be read.
         """
-        event = _EVENT_FROM_MSG[topic](message)
+        event = event_from_msg(topic, message)
         if isinstance(event, Observed):
-            self._looks[event.observation.stamp_ns] = event.observation
+            self._observed[event.observation.stamp_ns] = event.observation
         elif isinstance(event, (Asked, Proposed)):
-            seen = self._looks.get(event.observation.stamp_ns)
+            seen = self._observed.get(event.observation.stamp_ns)
             if seen is not None and seen.image_id == event.observation.image_id:
                 return dataclasses.replace(event, observation=seen)
         return event
@@ -542,6 +523,11 @@ class Messages:
     def __init__(self, make: Make) -> None:
         """Make messages with ``make``."""
         self._make = make
+        self._of_fields: dict[Any, list[tuple[str, str, Callable[[Any], Any]]]] = {}
+        self._writers: dict[Any, Callable[[Any], Any]] = {
+            str: text, int: int, float: float, bool: bool, float | None: probability_to_msg,
+            bool | None: EXPECTATIONS.__getitem__, Action | None: self.action_to_msg,
+            Usage | None: self.usage_to_msg}
 
     def _own(self, name: str, /, **fields: Any) -> Any:
         return self._make(f'{PACKAGE}/msg/{name}', **fields)
@@ -556,19 +542,49 @@ class Messages:
         return self._make('std_msgs/msg/Header', stamp=self.time_to_msg(stamp_ns),
                           frame_id=frame_id)
 
-    def atom_to_msg(self, atom: Atom) -> Any:
-        """An atom as a message."""
-        return self._own('Atom', predicate=atom.predicate, args=list(atom.args))
+    def to_msg(self, value: Any) -> Any:
+        """A dataclass as the message that has its fields."""
+        return self._own(_MESSAGES[type(value)], **self._put(value))
+
+    def _put(self, value: Any) -> dict[str, Any]:
+        """The fields of a dataclass as those of a message."""
+        kind: Any = type(value)
+        if kind not in self._of_fields:
+            self._of_fields[kind] = [(own, name, self._writer(of))
+                                     for own, name, of in _fields(kind)]
+        return {name: write(getattr(value, own)) for own, name, write in self._of_fields[kind]}
+
+    def _writer(self, kind: Any) -> Callable[[Any], Any]:
+        """What makes a message's field of values of a type."""
+        if kind not in self._writers:
+            if kind in _MESSAGES:
+                self._writers[kind] = self.to_msg
+            elif get_origin(kind) is tuple:
+                each = self._writer(get_args(kind)[0])
+                self._writers[kind] = lambda values: [each(value) for value in values]
+            else:
+                self._writers[kind] = numbers(kind).__getitem__
+        return self._writers[kind]
 
     def state_to_msg(self, state: Iterable[Atom]) -> list[Any]:
         """A state's true atoms, in a fixed order."""
-        return [self.atom_to_msg(atom) for atom in sorted(state)]
+        return [self.to_msg(atom) for atom in sorted(state)]
 
     def action_to_msg(self, action: Action | None) -> Any:
         """An action as a message; an empty name stands for none."""
-        if action is None:
-            return self._own('SymbolicAction')
-        return self._own('SymbolicAction', name=action.name, args=list(action.args))
+        return self._own('SymbolicAction') if action is None else self.to_msg(action)
+
+    def usage_to_msg(self, usage: Usage | None) -> Any:
+        """What a model's use cost, as a message; None: nobody counted."""
+        if usage is None:
+            return self._own('Usage', cost_usd=math.nan)
+        return self._own('Usage', counted=True, **self._put(usage))
+
+    def fill_plan(self, reply: Any, result: PlanningResult) -> Any:
+        """Write a planner's result into a PlanStamped or a response of Plan; returns it."""
+        for name, value in self._put(result).items():
+            setattr(reply, name, value)
+        return reply
 
     def image_to_msg(self, image: NDArray[np.uint8], stamp_ns: int, frame_id: str = '') -> Any:
         """An RGB image as a message, in well under a millisecond.
@@ -584,12 +600,7 @@ class Messages:
             encoding='rgb8', is_bigendian=0, step=columns * 3, data=byte_array(image))
 
     def camera_info_to_msg(self, camera: Calibration, stamp_ns: int = 0) -> Any:
-        """A camera's calibration as a message: an ideal pinhole, without distortion.
-
-        Args:
-            camera: what is calibrated.
-            stamp_ns: time of the image it belongs to [ns].
-        """
+        """A camera's calibration as a message: an ideal pinhole, without distortion."""
         k = [float(value) for value in camera.matrix.ravel()]
         return self._make(
             topics.RECORDED[topics.CAMERA_INFO], header=self.header(stamp_ns, camera.frame_id),
@@ -605,54 +616,8 @@ class Messages:
 
     def facts_to_msg(self, facts: Mapping[Atom, bool]) -> list[Any]:
         """Facts as messages, in their order (prompts keep it)."""
-        return [self._own('Fact', atom=self.atom_to_msg(atom), holds=holds)
+        return [self._own('Fact', atom=self.to_msg(atom), holds=holds)
                 for atom, holds in facts.items()]
-
-    def question_to_msg(self, question: Question) -> Any:
-        """A question as a message."""
-        return self._own('Question', atom=self.atom_to_msg(question.atom),
-                         text=text(question.text))
-
-    def answer_to_msg(self, answer: Answer) -> Any:
-        """An answer as a message; a missing probability becomes NaN."""
-        return self._own('Answer', atom=self.atom_to_msg(answer.atom),
-                         verdict=VERDICTS[answer.verdict],
-                         p_yes=probability_to_msg(answer.p_yes),
-                         p_no=probability_to_msg(answer.p_no), text=text(answer.text))
-
-    def usage_to_msg(self, usage: Usage | None) -> Any:
-        """What a model's use cost, as a message; None: nobody counted."""
-        if usage is None:
-            return self._own('Usage', cost_usd=math.nan)
-        return self._own('Usage', counted=True, requests=usage.requests,
-                         prompt_tokens=usage.prompt_tokens,
-                         completion_tokens=usage.completion_tokens,
-                         cost_usd=math.nan if usage.cost_usd is None else usage.cost_usd)
-
-    def plan_to_msg(self, plan: Sequence[Action]) -> list[Any]:
-        """A plan's actions as messages."""
-        return [self.action_to_msg(action) for action in plan]
-
-    def fill_plan(self, reply: Any, result: PlanningResult) -> Any:
-        """Write a planner's result into a PlanStamped or a response of Plan; returns it."""
-        reply.status = PLANNING_STATUSES[result.status]
-        reply.actions = self.plan_to_msg(result.plan)
-        reply.seconds, reply.cached = result.seconds, result.cached
-        reply.message = text(result.message)
-        return reply
-
-    def past_step_to_msg(self, step: PastStep) -> Any:
-        """A step that a prompt tells of, as a message."""
-        return self._own('PastStep', action=text(step.action), outcome=text(step.outcome))
-
-    def proposal_to_msg(self, proposal: Proposal) -> Any:
-        """A model's plan as a message."""
-        return self._own(
-            'Proposal', status=PROPOSAL_STATUSES[proposal.status],
-            actions=self.plan_to_msg(proposal.actions), named=text(proposal.named),
-            message=text(proposal.message), explanation=text(proposal.explanation),
-            repaired=proposal.repaired, text=text(proposal.text), model=text(proposal.model),
-            prompt_sha256=proposal.prompt_sha256, seconds=proposal.seconds)
 
     # The events of an episode; ``sequence`` is the number of the message in it.
 
@@ -675,79 +640,61 @@ class Messages:
         message.timings_json = json.dumps(event.timings_s)
         return message
 
-    def observed_to_msg(self, event: Observed, episode_id: str, sequence: int,
-                        labelled: bool = False) -> Any:
-        """An observation as a message: the image itself is on a topic of the camera's.
+    def event_to_msg(self, event: EpisodeEvent, episode_id: str, sequence: int,
+                     stamp_ns: int = 0, labelled: bool = False) -> Any:
+        """An event between start and end as a message.
 
-        Both have the same stamp.
+        An observation's image itself is on a topic of the camera's, with the same stamp.
 
         Args:
-            event: the observation.
+            event: the event.
             episode_id: of the episode.
             sequence: number of the message in the episode.
+            stamp_ns: world time of an event that does not say it (a belief, a plan) [ns].
             labelled: whether the image is on the topic of pictures with labels.
         """
-        seen = event.observation
-        return self._own(
-            'Observation', header=self.header(seen.stamp_ns, seen.frame_id), episode_id=episode_id,
-            sequence=sequence, image_id=seen.image_id, labelled=labelled,
-            view=self.view_to_msg(seen), privileged_facts=self.facts_to_msg(seen.told))
+        frame_id, fields = '', dict[str, Any]()
+        if isinstance(event, Observed | Asked | Proposed):
+            seen = event.observation
+            stamp_ns, frame_id, fields['image_id'] = seen.stamp_ns, seen.frame_id, seen.image_id
+        if isinstance(event, Observed):
+            kind = 'Observation'
+            fields |= {'labelled': labelled, 'view': self.view_to_msg(seen),
+                       'privileged_facts': self.facts_to_msg(seen.privileged_facts)}
+        elif isinstance(event, Asked):
+            kind, fields = 'AnswerArray', {**fields, **self._put(event)}
+        elif isinstance(event, Proposed):
+            kind, fields = 'ProposalStamped', {**fields, **self._put(event)}
+        elif isinstance(event, Planned):
+            kind, fields = 'PlanStamped', self._put(event.result)
+        elif isinstance(event, BeliefUpdated):
+            kind, fields = 'Belief', {
+                'state': self.state_to_msg(event.belief.state),
+                'probabilities': [  # in their order
+                    self._own('AtomProbability', atom=self.to_msg(atom), probability=value)
+                    for atom, value in event.belief.probabilities.items()]}
+        else:
+            assert isinstance(event, Stepped), 'the start and the end have methods of their own'
+            kind, stamp_ns, feedback = 'Step', event.stamp_ns, event.feedback
+            fields = {'index': event.index, 'action': self.action_to_msg(event.action),
+                      'status': numbers(FeedbackStatus)[feedback.status],
+                      'message': text(feedback.message),
+                      'after': self.time_to_msg(feedback.stamp_ns), 'seconds': event.seconds}
+        return self._own(kind, header=self.header(stamp_ns, frame_id), episode_id=episode_id,
+                         sequence=sequence, **fields)
 
-    def asked_to_msg(self, event: Asked, episode_id: str, sequence: int) -> Any:
-        """Questions and answers about one image as a message."""
-        seen = event.observation
-        return self._own(
-            'AnswerArray', header=self.header(seen.stamp_ns, seen.frame_id),
-            episode_id=episode_id, sequence=sequence, image_id=seen.image_id,
-            model=text(event.model), purpose=PURPOSES[event.purpose],
-            action=self.action_to_msg(event.action),
-            questions=[self.question_to_msg(question) for question in event.questions],
-            answers=[self.answer_to_msg(answer) for answer in event.answers],
-            expected=[EXPECTATIONS[value] for value in event.expected], seconds=event.seconds,
-            prompt=event.prompt, memory=text(event.memory), usage=self.usage_to_msg(event.usage))
-
-    def belief_to_msg(self, event: BeliefUpdated, episode_id: str, stamp_ns: int,
-                      sequence: int) -> Any:
-        """A belief as a message; its probabilities keep their order."""
-        belief = event.belief
-        return self._own(
-            'Belief', header=self.header(stamp_ns), episode_id=episode_id, sequence=sequence,
-            state=self.state_to_msg(belief.state),
-            probabilities=[self._own('AtomProbability', atom=self.atom_to_msg(atom),
-                                     probability=value)
-                           for atom, value in belief.probabilities.items()])
-
-    def planned_to_msg(self, event: Planned, episode_id: str, stamp_ns: int,
-                       sequence: int) -> Any:
-        """A planner's reply as a message."""
-        message = self._own('PlanStamped', header=self.header(stamp_ns), episode_id=episode_id,
-                            sequence=sequence)
-        return self.fill_plan(message, event.result)
-
-    def proposed_to_msg(self, event: Proposed, episode_id: str, sequence: int) -> Any:
-        """A model's plan about one image as a message."""
-        seen = event.observation
-        return self._own(
-            'ProposalStamped', header=self.header(seen.stamp_ns, seen.frame_id),
-            episode_id=episode_id, sequence=sequence, image_id=seen.image_id, prompt=event.prompt,
-            history=[self.past_step_to_msg(step) for step in event.history],
-            proposal=self.proposal_to_msg(event.proposal), usage=self.usage_to_msg(event.usage))
-
-    def step_to_msg(self, event: Stepped, episode_id: str, sequence: int) -> Any:
-        """A step as a message."""
-        return self._own(
-            'Step', header=self.header(event.stamp_ns), episode_id=episode_id, sequence=sequence,
-            index=event.index, action=self.action_to_msg(event.action),
-            status=STATUSES[event.feedback.status], message=text(event.feedback.message),
-            after=self.time_to_msg(event.feedback.stamp_ns), seconds=event.seconds)
-
-    def truth_to_msg(self, told: TruthReply, episode_id: str) -> Any:
+    def truth_to_msg(self, reply: TruthReply, episode_id: str) -> Any:
         """A reply about ground truth, as a message."""
         return self._own(
-            'Truth', header=self.header(told.stamp_ns), episode_id=episode_id,
-            kind=STATE if told.state is not None else OUTCOME,
-            state=self.state_to_msg(told.state or ()), last_outcome=text(told.outcome or ''),
-            error=text(told.error))
+            'Truth', header=self.header(reply.stamp_ns), episode_id=episode_id,
+            kind=STATE if reply.state is not None else OUTCOME,
+            state=self.state_to_msg(reply.state or ()), last_outcome=text(reply.outcome or ''),
+            error=text(reply.error))
+
+
+_TOPICS = {Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
+           BeliefUpdated: topics.AGENT_BELIEF, Planned: topics.AGENT_PLAN,
+           Proposed: topics.AGENT_PROPOSAL, Stepped: topics.AGENT_STEP}
 
 
 class EpisodeMessages:
@@ -781,26 +728,16 @@ class EpisodeMessages:
             pddl = self.domain.write_problem(event.spec.problem.for_agent())
             return topics.AGENT_EPISODE, make.started_to_msg(event, pddl, 0, 0)
         assert self._spec is not None, 'EpisodeStarted comes first'
-        number, episode_id = self.sequence, self._spec.episode_id
+        number, episode_id = self.sequence, self._spec.id
         self.sequence += 1
+        if isinstance(event, EpisodeEnded):
+            return topics.AGENT_EPISODE, make.ended_to_msg(event, self._spec, number)
         if isinstance(event, Observed):
             self._stamp_ns = event.observation.stamp_ns
-            return topics.AGENT_OBSERVATION, make.observed_to_msg(event, episode_id, number,
-                                                                  self._labelled())
-        if isinstance(event, Asked):
-            return topics.AGENT_ANSWERS, make.asked_to_msg(event, episode_id, number)
-        if isinstance(event, BeliefUpdated):
-            return topics.AGENT_BELIEF, make.belief_to_msg(event, episode_id, self._stamp_ns,
-                                                           number)
-        if isinstance(event, Planned):
-            return topics.AGENT_PLAN, make.planned_to_msg(event, episode_id, self._stamp_ns,
-                                                          number)
-        if isinstance(event, Proposed):
-            return topics.AGENT_PROPOSAL, make.proposed_to_msg(event, episode_id, number)
-        if isinstance(event, Stepped):
+        elif isinstance(event, Stepped):
             self._stamp_ns = event.feedback.stamp_ns
-            return topics.AGENT_STEP, make.step_to_msg(event, episode_id, number)
-        return topics.AGENT_EPISODE, make.ended_to_msg(event, self._spec, number)
+        return _TOPICS[type(event)], make.event_to_msg(event, episode_id, number, self._stamp_ns,
+                                                       self._labelled())
 
 
 # without ROS

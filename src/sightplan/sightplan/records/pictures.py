@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict
-from dataclasses import dataclass
+import functools
+from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,7 @@ _ORDER = (topics.CAMERA_LABELLED, topics.CAMERA_IMAGE)
 """What a model was shown comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a picture is: rank of its topic among those that may show the same, and position."""
 
     rank: int
@@ -44,9 +44,8 @@ class Pictures:
             bag: open.
             most: so many pictures are kept decoded.
         """
-        self._bag, self._most = bag, most
-        self._index: dict[int, list[_Place]] | None = None
-        self._decoded: OrderedDict[Place, tuple[NDArray[np.uint8], str]] = OrderedDict()
+        self._bag = bag
+        self._decoded = functools.lru_cache(most)(functools.partial(_decode, bag))
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
              ) -> NDArray[np.uint8] | None:
@@ -55,49 +54,43 @@ class Pictures:
         Args:
             stamp_ns: in its header [ns].
             image_id: if given, a picture of that time with another id does not count.
-            namespace: of the robot that looked; pictures of its own topics are preferred.
+            namespace: of the robot; pictures of its own topics are preferred.
 
         Returns:
             (H, W, 3) uint8 RGB, read-only; None if the bag has no such picture.
         """
-        if self._index is None:
-            self._index = self._read_index()
         places = sorted(self._index.get(stamp_ns, ()), key=lambda place: (
             not place.topic.startswith(f'{namespace}/'), place.rank))
         for place in places:
-            found = self._decode(place)
+            found = self._decoded(place)
             if found is not None and image_id in ('', found[1]):
                 return found[0]
         return None
 
-    def _read_index(self) -> dict[int, list[_Place]]:
+    @functools.cached_property
+    def _index(self) -> dict[int, list[_Place]]:
+        """Time in the header to the pictures of that time."""
         ranks = {}
         for name, topic in self._bag.topics.items():
             if topic.type == topics.IMAGE_TYPE:
                 known = topics.relative(name, _ORDER)
                 ranks[name] = len(_ORDER) if known is None else _ORDER.index(known[1])
-        index: dict[int, list[_Place]] = {}
+        index: defaultdict[int, list[_Place]] = defaultdict(list)
         for message in self._bag.messages(ranks) if ranks else ():
             with contextlib.suppress(InputError):
-                index.setdefault(raw_stamp_ns(message.data), []).append(_Place(
+                index[raw_stamp_ns(message.data)].append(_Place(
                     ranks[message.topic], message.topic, message.log_ns, message.place))
         return index
 
-    def _decode(self, place: _Place) -> tuple[NDArray[np.uint8], str] | None:
-        """Picture and its id; None for what cannot be shown, such as depth."""
-        if place.place in self._decoded:
-            self._decoded.move_to_end(place.place)
-            return self._decoded[place.place]
-        try:
-            message = self._bag.decode(BagMessage(place.topic, place.log_ns,
-                                                  self._bag.data(place.place)))
-            image = image_from_msg(message)
-        except (InputError, InfrastructureError):
-            return None
-        self._decoded[place.place] = image, Observation(image).image_id
-        while len(self._decoded) > self._most:
-            self._decoded.popitem(last=False)
-        return self._decoded[place.place]
+
+def _decode(bag: Bag, place: _Place) -> tuple[NDArray[np.uint8], str] | None:
+    """Picture and its id; None for what cannot be shown, such as depth."""
+    try:
+        message = bag.decode(BagMessage(place.topic, place.log_ns, bag.data(place.place)))
+        image = image_from_msg(message)
+    except (InputError, InfrastructureError):
+        return None
+    return image, Observation(image).image_id
 
 
 def bag_image(bag: Path, stamp_ns: int, image_id: str = '') -> NDArray[np.uint8] | None:

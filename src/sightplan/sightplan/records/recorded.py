@@ -174,7 +174,7 @@ class _Collector:
         wanted = (*topics.EVENTS, topics.TRUTH)
         for name, topic in bag.topics.items():
             known = topics.relative(name, wanted)
-            if known is not None and topic.type in ('', topics.RECORDED[known[1]]):
+            if known is not None and topic.type == topics.RECORDED[known[1]]:
                 self._topics[name] = known
                 if outdated(topic.type, topic.definition, topic.encoding):
                     raise InputError(f'{bag.path}: topic {name} was recorded by another version '

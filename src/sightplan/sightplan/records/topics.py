@@ -56,11 +56,7 @@ EVENTS_QOS = Qos(1000, 'reliable', 'transient_local')
 
 
 def bag_qos(topic: str) -> Qos:
-    """What a bag notes of the quality of service of a recorded topic.
-
-    Args:
-        topic: its relative name.
-    """
+    """What a bag notes of the quality of service of a recorded topic."""
     return EVENTS_QOS if topic in EVENTS or topic == TRUTH else SENSOR_QOS
 
 

@@ -1,7 +1,8 @@
-"""Ground truth as it was given while an episode was scored: recorded, and given again."""
+"""Ground truth as the scorer of an episode got it: recorded, and repeated."""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class NotedTruth:
     def look_back_to(self, stamp_ns: int) -> None:
         """Let ``last_outcome`` be about the action that ended at this world time; 0: the last.
 
-        Whoever scores says so before each step. It is passed on to a truth that can look back.
+        The scorer sets it before each step. It is passed on to a truth that can look back.
         """
         self._outcome_ns = stamp_ns
         look_back_to = getattr(self._truth, 'look_back_to', None)
@@ -65,24 +66,18 @@ class NotedTruth:
 
 
 class RecordedTruth:
-    """A TruthSource out of a bag: the states and outcomes that the live scorer had."""
+    """Ground truth out of a bag: the states and outcomes that the live scorer had."""
 
     def __init__(self, replies: Iterable[TruthReply]) -> None:
         """Keep the replies, in order."""
         self.replies = tuple(replies)
         self._states: dict[int, TruthReply] = {}
-        for item in self.replies:
-            known = self._states.get(item.stamp_ns)
-            if item.state is not None and (known is None or not item.error):
-                self._states[item.stamp_ns] = item
-        self._outcome_ns = 0
-
-    def look_back_to(self, stamp_ns: int) -> None:
-        """Let ``last_outcome`` be about the action that ended at this world time."""
-        self._outcome_ns = stamp_ns
+        for reply in self.replies:
+            if reply.state is not None and (reply.stamp_ns not in self._states or not reply.error):
+                self._states[reply.stamp_ns] = reply
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a world time that the live scorer looked at.
+        """True atoms at a world time that the live scorer asked for.
 
         Args:
             stamp_ns: world time [ns]; None: the end of the episode, if it was asked for.
@@ -98,14 +93,6 @@ class RecordedTruth:
             raise WorldError(found.error)
         assert found.state is not None
         return found.state
-
-    def last_outcome(self) -> str:
-        """What became of the action that ``look_back_to`` names.
-
-        Raises:
-            WorldError: the bag does not have it.
-        """
-        return self.repeated().outcome_at(self._outcome_ns)
 
     def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
         """Whether an atom held at a world time; None where that is not known."""
@@ -126,11 +113,9 @@ class RepeatedTruth:
 
     def __init__(self, replies: Iterable[TruthReply]) -> None:
         """Begin at the first."""
-        self._states: dict[int, list[TruthReply]] = {}
-        self._outcomes: dict[int, list[TruthReply]] = {}
-        for item in replies:
-            table = self._states if item.state is not None else self._outcomes
-            table.setdefault(item.stamp_ns, []).append(item)
+        self._waiting: defaultdict[tuple[bool, int], deque[TruthReply]] = defaultdict(deque)
+        for reply in replies:
+            self._waiting[reply.state is not None, reply.stamp_ns].append(reply)
         self._outcome_ns = 0
 
     def look_back_to(self, stamp_ns: int) -> None:
@@ -139,29 +124,20 @@ class RepeatedTruth:
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a world time; contract in the port."""
-        found = self._next(self._states, stamp_ns or 0,
-                           'no truth now' if stamp_ns is None else f'no truth at {stamp_ns} ns')
+        found = self._next(True, stamp_ns or 0)
         assert found.state is not None
         return found.state
 
     def last_outcome(self) -> str:
         """What became of the action that ``look_back_to`` names; contract in the port."""
-        return self.outcome_at(self._outcome_ns)
+        return self._next(False, self._outcome_ns).outcome or ''
 
-    def outcome_at(self, stamp_ns: int) -> str:
-        """What became of the action that ended at a world time.
-
-        Raises:
-            WorldError: it was not recorded.
-        """
-        return self._next(self._outcomes, stamp_ns, f'no outcome at {stamp_ns} ns').outcome or ''
-
-    @staticmethod
-    def _next(table: dict[int, list[TruthReply]], stamp_ns: int, missing: str) -> TruthReply:
-        waiting = table.get(stamp_ns)
+    def _next(self, state: bool, stamp_ns: int) -> TruthReply:
+        waiting = self._waiting[state, stamp_ns]
         if not waiting:
-            raise WorldError(f'{missing} was recorded')
-        found = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            raise WorldError(f'no {"truth" if state else "outcome"} '
+                             f'{f"at {stamp_ns} ns" if stamp_ns else "now"} was recorded')
+        found = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if found.error:
             raise WorldError(found.error)
         return found

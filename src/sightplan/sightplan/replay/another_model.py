@@ -29,7 +29,7 @@ from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, 
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
     Backend,
-    backend_needs_truth,
+    backend_class,
     backend_settings,
     make_backend,
     resolved_options,
@@ -77,10 +77,6 @@ class Watcher(Protocol):
 class AnotherModel:
     """Asks another model, and keeps what it says.
 
-    Args:
-        settings: see AskSettings.
-        sources: the bags.
-
     Raises:
         InputError: a setting is wrong, an oracle is chosen and no bag has any truth, or the bags
             are of several domains and the backend has a model for each.
@@ -88,7 +84,7 @@ class AnotherModel:
     """
 
     def __init__(self, settings: AskSettings, sources: Sources) -> None:
-        self._how, self._sources = settings, sources
+        self._asking, self._sources = settings, sources
         self._domains: dict[str, Domain] = {}
         known: RecordedEpisode | None = None
         for source in sources.read():
@@ -109,7 +105,7 @@ class AnotherModel:
                              f'{settings.backend} has a model for each: replay one domain at a '
                              f'time')
         self._truth = CurrentTruth()
-        if backend_needs_truth(settings.backend):
+        if backend_class(settings.backend).needs_truth:
             if known is None:
                 raise InputError(f'the bags have no ground truth, which backend '
                                  f'{settings.backend} answers from; choose one that looks at '
@@ -189,7 +185,7 @@ class AnotherModel:
             seconds = time.monotonic() - began
             if earlier:
                 store.update_truths(earlier)
-        return {'out': str(store.folder), 'backend': self._how.backend, 'model': self.model,
+        return {'out': str(store.folder), 'backend': self._asking.backend, 'model': self.model,
                 'recorded_models': list(models), **counts, 'seconds': round(seconds, 3),
                 'spent': None if spending.total is None else dataclasses.asdict(spending.total),
                 'prompts_changed': prompts.changed if self.reads_prompt else {},
@@ -197,27 +193,27 @@ class AnotherModel:
 
     def _replies(self, done: dict[Key, tuple[Answer, ...]], prompts: PromptNotes,
                  watcher: Watcher, cancelled: Callable[[], bool]) -> Iterator[Reply]:
-        how = self._how
+        asking = self._asking
         return ask_again(
             self._sources.read(), self._backend, truth=self._truth,
-            parse=PARSERS[how.answers], wording=how.wording, purposes=how.purposes,
-            limit=how.limit, done=done, workers=getattr(self._settings, 'concurrency', 1),
-            timeout_s=how.timeout_s, prompts=prompts,
+            parse=PARSERS[asking.answers], wording=asking.wording, purposes=asking.purposes,
+            limit=asking.limit, done=done, workers=getattr(self._settings, 'concurrency', 1),
+            timeout_s=asking.timeout_s, prompts=prompts,
             finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
 
     def _identity(self) -> dict[str, Any]:
         """All that the answers depend on."""
-        how, domains = self._how, self._domains
+        asking, domains = self._asking, self._domains
         return {
             'bags': self._sources.digests(),
-            'backend': {'name': how.backend, **identity_values(self._settings)},
-            'model': self.model, 'answers': how.answers,
-            'questions': (RECORDED if how.wording == RECORDED else
+            'backend': {'name': asking.backend, **identity_values(self._settings)},
+            'model': self.model, 'answers': asking.answers,
+            'questions': (RECORDED if asking.wording == RECORDED else
                           {name: domains[name].question_hash for name in sorted(domains)}),
             'prompts': {name: {prompt: domains[name].prompt_hash(prompt)
                                for prompt in domains[name].prompt_names}
                         for name in sorted(domains) if self.reads_prompt},
-            'purposes': sorted(purpose.value for purpose in how.purposes)}
+            'purposes': sorted(purpose.value for purpose in asking.purposes)}
 
 
 class _Spending:

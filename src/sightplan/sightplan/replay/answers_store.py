@@ -127,7 +127,24 @@ class AnswersStore:
         Raises:
             StorageError: they could not be written; nothing is left of them.
         """
-        self._journal.append(*_lines(batch, questions, answers, truths, model, prompt, seconds))
+        bag, episode, attempt, number = batch.key
+        recorded, event = batch.source.episode, batch.event
+        domain, spec, seen = recorded.domain, recorded.spec, event.observation
+        worded = all(domain.question(q.atom).text == q.text for q in questions)
+        self._journal.append(*({
+            'bag': bag, 'episode': episode, 'attempt': attempt, 'batch': number,
+            'number': place, 'of': len(event.questions), 'split': spec.split,
+            'problem': problem_key(spec.problem),
+            'domain': domain.name, 'model': model,
+            'questions_sha256': domain.question_hash if worded else '', 'prompt': prompt,
+            'step': batch.step, 'image': seen.image_id or f'stamp {seen.stamp_ns}',
+            'stamp_ns': seen.stamp_ns, 'purpose': event.purpose.value,
+            'atom': str(question.atom), 'question': question.text, 'recorded': _verdict(old),
+            'recorded_p_yes': old.p_yes, 'recorded_p_no': old.p_no, 'answer': _verdict(new),
+            'p_yes': new.p_yes, 'p_no': new.p_no, 'text': new.text, 'truth': truth,
+            'seconds': round(seconds, 6)}
+            for place, (question, old, new, truth) in enumerate(zip(
+                questions, event.answers, answers, truths, strict=True))))
 
     def update_truths(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
         """Write what is known by now to be true beside answers that are there already.
@@ -152,28 +169,6 @@ class AnswersStore:
         return changed
 
 
-def _lines(batch: Batch, questions: Sequence[Question], answers: Sequence[Answer],
-           truths: Sequence[bool | None], model: str, prompt: str, seconds: float,
-           ) -> list[dict[str, Any]]:
-    bag, episode, attempt, number = batch.key
-    recorded, event = batch.source.episode, batch.event
-    domain, spec, look = recorded.domain, recorded.spec, event.observation
-    worded = all(domain.question(q.atom).text == q.text for q in questions)
-    return [{
-        'bag': bag, 'episode': episode, 'attempt': attempt, 'batch': number,
-        'number': place, 'of': len(event.questions), 'split': spec.split,
-        'problem': problem_key(spec.problem),
-        'domain': domain.name, 'model': model,
-        'questions_sha256': domain.question_hash if worded else '', 'prompt': prompt,
-        'step': batch.step, 'image': look.image_id or f'stamp {look.stamp_ns}',
-        'stamp_ns': look.stamp_ns, 'purpose': event.purpose.value, 'atom': str(question.atom),
-        'question': question.text, 'recorded': _said(old), 'recorded_p_yes': old.p_yes,
-        'recorded_p_no': old.p_no, 'answer': _said(new), 'p_yes': new.p_yes, 'p_no': new.p_no,
-        'text': new.text, 'truth': truth, 'seconds': round(seconds, 6)}
-        for place, (question, old, new, truth) in enumerate(zip(
-            questions, event.answers, answers, truths, strict=True))]
-
-
 def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, ...] | None:
     """The answers to a batch that are there already; None if it was not asked yet.
 
@@ -188,7 +183,7 @@ def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, 
     return answers
 
 
-def _said(answer: Answer) -> str | None:
+def _verdict(answer: Answer) -> str | None:
     return None if answer.verdict is Verdict.UNPARSED else answer.verdict.value
 
 

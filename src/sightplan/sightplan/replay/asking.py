@@ -42,8 +42,8 @@ class CurrentTruth:
         self._episode: RecordedEpisode | None = None
 
     def use(self, episode: RecordedEpisode) -> None:
-        """Tell of an episode from now on."""
-        self.episode_id, self._episode = episode.spec.episode_id, episode
+        """Answer about an episode from now on."""
+        self.episode_id, self._episode = episode.spec.id, episode
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a recorded time; see ``RecordedTruth``.
@@ -153,112 +153,84 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
     done = done or {}
     prompts = prompts or PromptNotes()
     start = getattr(backend, 'start_episode', None)
+    if start is not None or backend.needs_truth:
+        workers = 1
     grounder = BackendGrounder(backend, parse)
-    looks = _Looks(limit)
+    within = _Limit(limit)
 
-    def ask(batch: Batch, look: Observation) -> Reply:
+    def ask(batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
         event, episode = batch.event, batch.source.episode
-        if backend.needs_pixels and look.image is None:
+        if backend.needs_pixels and seen.image is None:
             return Reply(batch, None, lacks='image')
-        if backend.needs_truth and not _known(episode, look):
+        if backend.needs_truth and not _known(episode, seen):
             return Reply(batch, None, lacks='truth')
         words = prompts.prompt(episode.domain, event)
         questions = (event.questions if wording == RECORDED else
                      tuple(episode.domain.question(q.atom) for q in event.questions))
         began = time.monotonic()
-        answers = grounder.ground(look, questions, timeout_s, words)
-        return Reply(batch, tuple(answers), questions,
-                     prompt_id(words.name, words.sha256), time.monotonic() - began)
+        answers = tuple(grounder.ground(seen, questions, timeout_s, words))
+        if known is not None:
+            return Reply(batch, known, fresh=False)
+        return Reply(batch, answers, questions, prompt_id(words.name, words.sha256),
+                     time.monotonic() - began)
 
-    def begin(source: Source) -> None:
-        if backend.needs_truth and truth is not None:
-            truth.use(source.episode)
-        if start is not None:
-            start(source.episode.spec.episode_id, source.episode.spec.split)
-
-    if workers > 1 and start is None and not backend.needs_truth:
-        yield from _concurrently(sources, ask, workers, looks, purposes, done, finished, cancelled)
-        return
-    for source in sources:
-        every = list(batches(source, purposes))
-        chosen = list(itertools.takewhile(looks.take, every))
-        history = start is not None and any(batch.key not in done for batch in chosen)
-        if chosen:
-            begin(source)
-        for batch in chosen:
-            known = kept(done, batch)
-            if known is None or history:
-                if cancelled():
-                    return
-                reply = ask(batch, _look(batch))
-                if known is None:
-                    yield reply
-            if known is not None:
-                yield Reply(batch, known, fresh=False)
-        finished(source)
-        if len(chosen) < len(every):
-            return
-
-
-def _look(batch: Batch) -> Observation:
-    """The look with its picture; from one thread, as all reading of bags."""
-    return batch.source.episode.with_image(batch.event.observation)
-
-
-def _known(episode: RecordedEpisode, look: Observation) -> bool:
-    """Whether the truth at the time of a look was recorded."""
-    try:
-        return episode.truth is not None and episode.truth.state(look.stamp_ns) is not None
-    except InfrastructureError:
-        return False
-
-
-def _concurrently(sources: Iterable[Source], ask: Callable[[Batch, Observation], Reply],
-                  workers: int, looks: _Looks, purposes: Collection[AskPurpose],
-                  done: dict[Key, tuple[Answer, ...]], finished: Callable[[Source], None],
-                  cancelled: Callable[[], bool]) -> Iterator[Reply]:
-    """Several batches at a time; after an error no new ones, and those under way to their end."""
-    failure: BaseException | None = None
     with ThreadPoolExecutor(workers, 'replay') as pool:
         waiting: set[Future[Reply]] = set()
 
         def collect(most: int) -> Iterator[Reply]:
-            nonlocal waiting, failure
-            while len(waiting) > most:
+            """Yield what is answered until so few are under way; after an error, all others."""
+            nonlocal waiting
+            failure: BaseException | None = None
+            while len(waiting) > (0 if failure else most):
                 ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in ready:
-                    error = future.exception()
-                    if error is None:
-                        yield future.result()
-                    else:
+                    if (error := future.exception()) is not None:
                         failure = failure or error
+                    else:
+                        yield future.result()
+            if failure is not None:
+                raise failure
 
         try:
             for source in sources:
-                for batch in batches(source, purposes):
-                    if not looks.take(batch):
-                        break
+                every = list(batches(source, purposes))
+                chosen = list(itertools.takewhile(within.take, every))
+                history = start is not None and any(batch.key not in done for batch in chosen)
+                if chosen and backend.needs_truth and truth is not None:
+                    truth.use(source.episode)
+                if chosen and start is not None:
+                    start(source.episode.spec.id, source.episode.spec.split)
+                for batch in chosen:
                     known = kept(done, batch)
-                    if known is not None:
+                    if known is not None and not history:
                         yield Reply(batch, known, fresh=False)
                         continue
                     yield from collect(workers - 1)
-                    if failure is not None or cancelled():
-                        break
-                    waiting.add(pool.submit(ask, batch, _look(batch)))
-                else:
-                    finished(source)
-                    continue
-                break
+                    if cancelled():
+                        yield from collect(0)
+                        return
+                    # Bags are read in this thread alone.
+                    seen = source.episode.with_image(batch.event.observation)
+                    waiting.add(pool.submit(ask, batch, seen, known))
+                yield from collect(workers - 1)
+                finished(source)
+                if len(chosen) < len(every):
+                    break
             yield from collect(0)
         finally:
             for future in waiting:
                 future.cancel()
-    if failure is not None:
-        raise failure
 
 
-class _Looks:
+def _known(episode: RecordedEpisode, seen: Observation) -> bool:
+    """Whether the truth at the time of an observation was recorded."""
+    try:
+        return episode.truth is not None and episode.truth.state(seen.stamp_ns) is not None
+    except InfrastructureError:
+        return False
+
+
+class _Limit:
     """Counts distinct images up to a limit."""
 
     def __init__(self, limit: int) -> None:
@@ -267,8 +239,8 @@ class _Looks:
 
     def take(self, batch: Batch) -> bool:
         """Whether a batch is about an image within the limit."""
-        look = batch.event.observation
-        place = (batch.source.key, look.image_id, 0 if look.image_id else look.stamp_ns)
+        seen = batch.event.observation
+        place = (batch.source.key, seen.image_id, 0 if seen.image_id else seen.stamp_ns)
         if place not in self._seen and self._limit and len(self._seen) >= self._limit:
             return False
         self._seen.add(place)

@@ -11,7 +11,6 @@ from sightplan.model import (
     Asked,
     AskPurpose,
     Atom,
-    EpisodeEvent,
     Observation,
     Stepped,
 )
@@ -19,10 +18,10 @@ from sightplan.records.recorded import RecordedEpisode
 
 
 class Labels(Protocol):
-    """What a person said about images; see ``sightplan.labelling.labels``."""
+    """People's labels of images; see ``sightplan.labelling.labels``."""
 
     def truth(self, image_id: str, atom: Atom) -> bool | None:
-        """Whether an atom holds in an image; None if nobody said."""
+        """Whether an atom holds in an image; None if nobody labelled it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +51,12 @@ class Source:
     def title(self) -> str:
         """The episode's id, and which attempt at it, if there was one before in the bag."""
         again = f' (attempt {self.attempt + 1})' if self.attempt else ''
-        return f'{self.episode.spec.episode_id}{again}'
+        return f'{self.episode.spec.id}{again}'
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Questions that were asked together, about one look.
+    """Questions that were asked together, about one observation.
 
     Attributes:
         source: the episode.
@@ -75,7 +74,7 @@ class Batch:
     def key(self) -> tuple[str, str, int, int]:
         """Bag, episode, attempt and number: the same in every session."""
         source = self.source
-        return source.name, source.episode.spec.episode_id, source.attempt, self.number
+        return source.name, source.episode.spec.id, source.attempt, self.number
 
 
 def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:
@@ -92,19 +91,12 @@ def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[B
 
 def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Source:
     """An episode with other batches: None leaves a batch out."""
-    changed = {batch.number: change(batch) for batch in batches(source)}
-    events: list[EpisodeEvent] = []
-    number = 0
-    for event in source.episode.events:
-        if isinstance(event, Asked):
-            other = changed[number]
-            number += 1
-            if other is not None:
-                events.append(other)
-        else:
-            events.append(event)
+    others = map(change, batches(source))
+    events = [next(others) if isinstance(event, Asked) else event
+              for event in source.episode.events]
     return dataclasses.replace(
-        source, episode=dataclasses.replace(source.episode, events=tuple(events)))
+        source, episode=dataclasses.replace(
+            source.episode, events=tuple(event for event in events if event is not None)))
 
 
 class Truth:
@@ -125,20 +117,20 @@ class Truth:
         self.labelled = self.compared = 0
         self.disagreements: list[tuple[str, str, Atom, bool]] = []
 
-    def holds(self, source: Source, look: Observation, atom: Atom) -> bool | None:
+    def holds(self, source: Source, seen: Observation, atom: Atom) -> bool | None:
         """Whether an atom held when an image was taken; None: nobody knows."""
         recorded = source.episode.truth
-        told = None if recorded is None else recorded.holds(atom, look.stamp_ns)
-        if self._labels is None or not look.image_id:
-            return told
-        label = self._labels.truth(look.image_id, atom)
+        known = None if recorded is None else recorded.holds(atom, seen.stamp_ns)
+        if self._labels is None or not seen.image_id:
+            return known
+        label = self._labels.truth(seen.image_id, atom)
         if label is None:
-            return told
-        place = (source.key, look.image_id, atom)
+            return known
+        place = (source.key, seen.image_id, atom)
         if place not in self._seen:
             self._seen.add(place)
             self.labelled += 1
-            self.compared += told is not None
-            if told is not None and told != label:
+            self.compared += known is not None
+            if known is not None and known != label:
                 self.disagreements.append((*place, label))
         return label

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.metrics.agreement import cohens_kappa
 from sightplan.metrics.intervals import wilson
 from sightplan.metrics.paired import holm, mcnemar_exact, paired_bootstrap
@@ -43,51 +46,44 @@ class Pair:
 
 
 def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str, Any]:
-    """How right answers are.
-
-    Args:
-        verdicts: (N,) answers.
-        truths: (N,) what was true.
+    """How right (N,) answers are, given (N,) truths.
 
     Returns:
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
-        ``balanced_accuracy`` (mean of the shares of right answers about true and about false
+        ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
         atoms), ``unparsed``; None where there is nothing to divide by.
     """
-    cells = {(verdict, truth): 0 for verdict in Verdict for truth in (True, False)}
-    for verdict, truth in zip(verdicts, truths, strict=True):
-        cells[verdict, truth] += 1
-    n = len(verdicts)
-    true, false = (sum(cells[verdict, truth] for verdict in Verdict) for truth in (True, False))
-    right = cells[Verdict.YES, True] + cells[Verdict.NO, False]
-    positive = _ratio(cells[Verdict.YES, True], true)
-    negative = _ratio(cells[Verdict.NO, False], false)
+    given, truth = np.array([verdict.value for verdict in verdicts], str), np.array(truths, bool)
+    yes, no = given == Verdict.YES.value, given == Verdict.NO.value
+    correct = np.where(truth, yes, no)
+    n, right = len(verdicts), int(correct.sum())
+    positive, negative = _fraction(yes[truth]), _fraction(no[~truth])
     return {
-        'n': n, 'right': right, 'accuracy': _ratio(right, n),
+        'n': n, 'right': right, 'accuracy': _fraction(correct),
         'interval95': list(wilson(right, n)),
         'balanced_accuracy': (None if positive is None or negative is None
                               else (positive + negative) / 2.0),
-        'true_positive_rate': positive,
-        'false_positive_rate': _ratio(cells[Verdict.YES, False], false),
-        'unparsed': cells[Verdict.UNPARSED, True] + cells[Verdict.UNPARSED, False]}
+        'true_positive_rate': positive, 'false_positive_rate': _fraction(yes[~truth]),
+        'unparsed': int((given == Verdict.UNPARSED.value).sum())}
 
 
 def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, Any]:
     """How far two models give the same answers, where both can be read.
 
     Returns:
-        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``share`` and its
-        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and
-        ``yes_new`` (shares of "yes" among the readable answers of each), ``unparsed_recorded`` and
+        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``fraction`` and its
+        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and ``yes_new``
+        (fractions of "yes" among the readable answers of each), ``unparsed_recorded`` and
         ``unparsed_new``.
     """
     both = [(a, b) for a, b in zip(first, second, strict=True)
             if Verdict.UNPARSED not in (a, b)]
     n, same = len(both), sum(a is b for a, b in both)
-    return {'questions': len(first), 'readable': n, 'same': same, 'share': _ratio(same, n),
+    return {'questions': len(first), 'readable': n, 'same': same,
+            'fraction': same / n if n else None,
             'interval95': list(wilson(same, n)), 'kappa': cohens_kappa(both),
-            'yes_recorded': _yes_share(first), 'yes_new': _yes_share(second),
+            'yes_recorded': _yes_fraction(first), 'yes_new': _yes_fraction(second),
             'unparsed_recorded': sum(v is Verdict.UNPARSED for v in first),
             'unparsed_new': sum(v is Verdict.UNPARSED for v in second)}
 
@@ -101,10 +97,10 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
         seed: of the bootstrap.
 
     Returns:
-        plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its share),
+        plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its fraction),
         ``overall`` and ``predicates`` (name to row). A row has ``questions``, ``recorded`` and
         ``new`` (see ``answers_of``; None without any truth), ``paired`` (``only_recorded`` and
-        ``only_new``: questions that only one answers rightly, ``mcnemar_p``, ``mcnemar_p_holm``
+        ``only_new``: questions that only one answers correctly, ``mcnemar_p``, ``mcnemar_p_holm``
         in rows of predicates, and ``difference``: accuracy of the new answers minus that of the
         recorded ones, with ``low``, ``high``, ``n`` and ``groups``), and ``agreement``. ``new``,
         ``paired`` and ``agreement`` are None without a second model.
@@ -116,9 +112,9 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
     for paired, adjusted in zip(tested, holm([paired['mcnemar_p'] for paired in tested]),
                                 strict=True):
         paired['mcnemar_p_holm'] = adjusted
-    known = sum(pair.truth is not None for pair in pairs)
     return {'questions': len(pairs), 'groups': len({pair.group for pair in pairs}),
-            'with_truth': known, 'coverage': _ratio(known, len(pairs)),
+            'with_truth': sum(pair.truth is not None for pair in pairs),
+            'coverage': _fraction([pair.truth is not None for pair in pairs]),
             'overall': _row(pairs, resamples, seed), 'predicates': predicates}
 
 
@@ -171,16 +167,15 @@ def flat_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                      for key, value in row['paired']['difference'].items()}
         if row['agreement'] is not None:
             flat |= {f'agreement_{key}': row['agreement'][key] for key in (
-                'readable', 'same', 'share', 'kappa')}
+                'readable', 'same', 'fraction', 'kappa')}
             flat |= {key: row['agreement'][key] for key in ('yes_recorded', 'yes_new')}
         rows.append(flat)
     return rows
 
 
-def _yes_share(verdicts: Sequence[Verdict]) -> float | None:
-    readable = [v for v in verdicts if v is not Verdict.UNPARSED]
-    return _ratio(sum(v is Verdict.YES for v in readable), len(readable))
+def _yes_fraction(verdicts: Sequence[Verdict]) -> float | None:
+    return _fraction([v is Verdict.YES for v in verdicts if v is not Verdict.UNPARSED])
 
 
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _fraction(hits: Sequence[bool] | NDArray[np.bool_]) -> float | None:
+    return float(np.mean(hits)) if len(hits) else None

@@ -1,8 +1,8 @@
 """Estimators of the state over recorded answers, compared with the truth and with each other.
 
-Each goes through the events of an episode as its method would: looks, told facts, answers, actions
-and what the world said to them. What it believes after each batch of answers is compared with what
-was true when the picture was taken. Nobody is asked anything.
+Each goes through the events of an episode as its method would: observations, privileged facts,
+answers, actions and what became of them. What it believes after each batch of answers is compared
+with what was true when the picture was taken. Nobody is asked anything.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -70,14 +70,14 @@ def _setting(episode: RecordedEpisode) -> _Setting:
 class Tracker(Protocol):
     """An estimator in one episode."""
 
-    def look(self, look: Observation, moved: bool) -> None:
-        """Take in a look, with what was told; ``moved``: an action was carried out before."""
+    def observe(self, seen: Observation, moved: bool) -> None:
+        """Take in an observation and its facts; ``moved``: an action was carried out before."""
 
     def answer(self, event: Asked) -> None:
         """Take in a batch of answers."""
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """Take in an action, and what the world said to it."""
+        """Take in an action, and what became of it."""
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
         """The state, and P(atom is true) as far as there are probabilities."""
@@ -93,12 +93,12 @@ class _Raw:
         self._model = setting.model
         self._belief: dict[Atom, bool] = {}
         self._probabilities: dict[Atom, float] = {}
-        self._look = Observation()
+        self._seen = Observation()
 
-    def look(self, look: Observation, moved: bool) -> None:
-        self._look = look
-        self._belief.update(look.told)
-        for atom in look.told:
+    def observe(self, seen: Observation, moved: bool) -> None:
+        self._seen = seen
+        self._belief.update(seen.privileged_facts)
+        for atom in seen.privileged_facts:
             self._probabilities.pop(atom, None)
 
     def answer(self, event: Asked) -> None:
@@ -124,7 +124,7 @@ class _Decoded(_Raw):
     """As the method ``decode``: after an enumeration the possible state that explains it best.
 
     All answers about the picture are evidence; what was not asked about it but believed before
-    counts as an answer; what was told is certain.
+    counts as an answer; privileged facts are certain.
     """
 
     def __init__(self, setting: _Setting, estimators: Estimators) -> None:
@@ -133,10 +133,10 @@ class _Decoded(_Raw):
         self._image = ''
         self._about: dict[Atom, Answer] = {}
 
-    def look(self, look: Observation, moved: bool) -> None:
-        super().look(look, moved)
-        if not look.image_id or look.image_id != self._image:
-            self._image, self._about = look.image_id, {}
+    def observe(self, seen: Observation, moved: bool) -> None:
+        super().observe(seen, moved)
+        if not seen.image_id or seen.image_id != self._image:
+            self._image, self._about = seen.image_id, {}
 
     def answer(self, event: Asked) -> None:
         believed = dict(self._belief)
@@ -145,12 +145,12 @@ class _Decoded(_Raw):
         self._about |= {a.atom: a for a in event.answers if a.atom in number}
         if event.purpose is not AskPurpose.ENUMERATION:
             return
-        told = self._look.told
+        facts = self._seen.privileged_facts
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in self._about.values()]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in believed.items()
-                     if atom in number and atom not in self._about and atom not in told]
-        estimate = self._estimator.estimate(evidence, told)
+                     if atom in number and atom not in self._about and atom not in facts]
+        estimate = self._estimator.estimate(evidence, facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)
@@ -164,11 +164,11 @@ class _Filtered:
         self._atoms = frozenset(self._filter.atoms)
         self._begun = False
 
-    def look(self, look: Observation, moved: bool) -> None:
-        self._filter.look(look.image_id)
-        self._filter.tell(look.told)
+    def observe(self, seen: Observation, moved: bool) -> None:
+        self._filter.observe(seen.image_id)
+        self._filter.provide(seen.privileged_facts)
         if not self._begun and not moved:
-            hide_unseen(self._filter, look)
+            hide_unseen(self._filter, seen)
         self._begun = True
 
     def answer(self, event: Asked) -> None:
@@ -190,13 +190,6 @@ ESTIMATORS = (RAW, 'decode', 'belief')
 
 class Estimating:
     """An estimator by the name of its method, for any number of episodes.
-
-    Args:
-        method: one of ``ESTIMATORS``.
-        options: settings of the method.
-
-    Attributes:
-        method: its name.
 
     Raises:
         InputError: the method is unknown or estimates nothing, an option is wrong, or its
@@ -239,15 +232,21 @@ def options_of(method: str, options: Mapping[str, str], read: Any) -> dict[str, 
     return found
 
 
-@dataclass
-class _Sums:
-    """What one estimator got right: one entry per compared atom."""
+class _Compared(NamedTuple):
+    """One atom at one moment, as an estimator has it and in truth."""
 
-    names: list[str] = field(default_factory=list)  # predicates
-    groups: list[str] = field(default_factory=list)  # episodes, in whatever run
-    right: list[bool] = field(default_factory=list)
-    probabilities: list[float] = field(default_factory=list)
-    truths: list[bool] = field(default_factory=list)
+    predicate: str
+    group: str  # episode, in whatever run
+    right: bool
+    probability: float
+    truth: bool
+
+
+@dataclass
+class _Tally:
+    """What one estimator got right."""
+
+    atoms: list[_Compared] = field(default_factory=list)
     exact: list[bool] = field(default_factory=list)  # per moment with all atoms known
     same: int = 0  # atoms as the raw answers have them
     compared: int = 0
@@ -269,33 +268,27 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
         ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
         asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
-        ``interval95`` (over episodes),
-        ``exact_states`` (share of the moments with every atom right; None where the truth of some
-        is not known), ``exact_interval95`` (Wilson), ``brier``, ``log_loss``, ``ece``,
-        ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of
-        the accuracy to that of RAW: see ``paired_bootstrap``), ``agreement`` with RAW (share of
+        ``interval95`` (over episodes), ``exact_states`` (fraction of the moments with every atom
+        right; None where the truth of some is not known), ``exact_interval95`` (Wilson),
+        ``brier``, ``log_loss``, ``ece``, ``ece_interval95``, ``predicates`` (name to atoms and
+        accuracy), ``gain`` (difference of the accuracy to that of RAW: see
+        ``paired_bootstrap``), ``agreement`` with RAW (fraction of
         the atoms, whether true or not). Scores are None without any truth.
 
     Raises:
         InputError: a calibration does not belong to the answers.
     """
     truth = truth or Truth()
-    every = [Estimating(RAW), *(e for e in estimators if e.method != RAW)]
-    if any(e.method == RAW for e in estimators):
-        every[0] = next(e for e in estimators if e.method == RAW)
-    sums = {e.method: _Sums() for e in every}
-    episodes = moments = 0
-    for source in sources:
-        found = _replay(source, every, truth, sums)
-        moments += found
-        episodes += bool(found)
-    base = sums[RAW]
-    return {'episodes': episodes, 'moments': moments, 'estimators': {
-        name: _scores(own, base, resamples, seed) for name, own in sums.items()}}
+    chosen = {e.method: e for e in estimators}
+    every = [chosen.pop(RAW) if RAW in chosen else Estimating(RAW), *chosen.values()]
+    tallies = {e.method: _Tally() for e in every}
+    moments = [_replay(source, every, truth, tallies) for source in sources]
+    return {'episodes': sum(map(bool, moments)), 'moments': sum(moments), 'estimators': {
+        name: _scores(own, tallies[RAW], resamples, seed) for name, own in tallies.items()}}
 
 
 def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
-            sums: Mapping[str, _Sums]) -> int:
+            tallies: Mapping[str, _Tally]) -> int:
     """Go through one episode; returns the number of moments."""
     episode = source.episode
     if not any(isinstance(event, Asked) for event in episode.events):
@@ -305,20 +298,20 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
     every = episode.domain.worth_asking(episode.spec.problem)
     atoms = [atom for atom in every if atom in matter]
     trackers = [estimator.track(episode) for estimator in estimators]
-    moved, moments, seen = False, 0, (-1, '')
+    moved, moments, last = False, 0, (-1, '')
     for event in episode.events:
         if isinstance(event, Observed | Asked):
-            look = event.observation
-            if isinstance(event, Observed) or (look.stamp_ns, look.image_id) != seen:
+            seen = event.observation
+            if isinstance(event, Observed) or (seen.stamp_ns, seen.image_id) != last:
                 for tracker in trackers:
-                    tracker.look(look, moved)
-                seen = (look.stamp_ns, look.image_id)
+                    tracker.observe(seen, moved)
+                last = (seen.stamp_ns, seen.image_id)
         if isinstance(event, Asked):
             for estimator, tracker in zip(estimators, trackers, strict=True):
                 estimator.check(episode, event)
                 tracker.answer(event)
-            _compare(source, event.observation, atoms, estimators, trackers, truth, sums)
-            for own in sums.values():
+            _compare(source, event.observation, atoms, estimators, trackers, truth, tallies)
+            for own in tallies.values():
                 own.left_out += len(every) - len(atoms)
             moments += 1
         elif isinstance(event, Stepped) and event.action is not None:
@@ -328,65 +321,54 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
     return moments
 
 
-def _compare(source: Source, look: Observation, atoms: Sequence[Atom],
+def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],
              estimators: Sequence[Estimating], trackers: Sequence[Tracker], truth: Truth,
-             sums: Mapping[str, _Sums]) -> None:
-    known = _truths(source, look, atoms, truth)
+             tallies: Mapping[str, _Tally]) -> None:
+    found = {atom: truth.holds(source, seen, atom) for atom in atoms}
+    known = {atom: value for atom, value in found.items() if value is not None}
     base: State = frozenset()
     for place, (estimator, tracker) in enumerate(zip(estimators, trackers, strict=True)):
-        own = sums[estimator.method]
+        own = tallies[estimator.method]
         state, probabilities = tracker.believed()
         base = state if place == 0 else base
         own.compared += len(atoms)
         own.same += sum((atom in state) is (atom in base) for atom in atoms)
-        right = [(atom in state) is value for atom, value in known.items()]
-        own.right += right
-        own.names += [atom.predicate for atom in known]
-        own.groups += [source.episode.spec.episode_id] * len(known)
-        own.truths += known.values()
-        own.probabilities += [
-            min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT)
-            for atom in known]
+        right = {atom: (atom in state) is value for atom, value in known.items()}
+        own.atoms += [_Compared(
+            atom.predicate, source.episode.spec.id, right[atom],
+            min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT), value)
+            for atom, value in known.items()]
         if len(known) == len(atoms):
-            own.exact.append(all(right))
+            own.exact.append(all(right.values()))
 
 
-def _truths(source: Source, look: Observation, atoms: Sequence[Atom],
-            truth: Truth) -> dict[Atom, bool]:
-    """The atoms whose truth is known, in order."""
-    values = {atom: truth.holds(source, look, atom) for atom in atoms}
-    return {atom: value for atom, value in values.items() if value is not None}
-
-
-def _scores(own: _Sums, base: _Sums, resamples: int, seed: int) -> dict[str, Any]:
+def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, Any]:
     scores: dict[str, Any] = dict.fromkeys((
         'accuracy', 'interval95', 'exact_states', 'exact_interval95', 'brier', 'log_loss', 'ece',
         'ece_interval95', 'gain'))
-    scores |= {'atoms': len(own.right), 'left_out': own.left_out, 'predicates': {},
+    scores |= {'atoms': len(own.atoms), 'left_out': own.left_out, 'predicates': {},
                'agreement': own.same / own.compared if own.compared else None}
     if own.exact:
         scores['exact_states'] = sum(own.exact) / len(own.exact)
         scores['exact_interval95'] = list(wilson(sum(own.exact), len(own.exact)))
-    if not own.right:
+    if not own.atoms:
         return scores
-    right = np.array(own.right, np.float64)
-    zeros = np.zeros(len(right))
-    whole = paired_bootstrap(right.tolist(), zeros.tolist(), own.groups, resamples, seed)
-    p, truths = np.array(own.probabilities), np.array(own.truths, np.float64)
-    calibration = reliability(p, truths.astype(np.bool_), groups=own.groups, seed=seed,
+    names, groups, *columns = map(np.array, zip(*own.atoms, strict=True))
+    right, p, truths = (column.astype(np.float64) for column in columns)
+    raw = np.array([atom.right for atom in base.atoms], np.float64)
+    whole, gain = (paired_bootstrap(right, other, groups, resamples, seed)
+                   for other in (np.zeros(len(right)), raw))
+    calibration = reliability(p, truths.astype(np.bool_), groups=groups, seed=seed,
                               resamples=min(resamples, 1000))
-    names = np.array(own.names)
-    gain = paired_bootstrap(right.tolist(), [float(r) for r in base.right], own.groups, resamples,
-                            seed)
     scores |= {
         'accuracy': float(right.mean()), 'interval95': [whole.low, whole.high],
         'brier': float(np.mean((p - truths) ** 2)),
         'log_loss': float(-np.mean(np.where(truths > 0.0, np.log(p), np.log1p(-p)))),
         'ece': calibration.ece, 'ece_interval95': [calibration.low, calibration.high],
         'gain': dataclasses.asdict(gain),
-        'predicates': {name: {'atoms': int((names == name).sum()),
-                              'accuracy': float(right[names == name].mean())}
-                       for name in sorted(set(own.names))}}
+        'predicates': {str(name): {'atoms': int((names == name).sum()),
+                                   'accuracy': float(right[names == name].mean())}
+                       for name in np.unique(names)}}
     return scores
 
 

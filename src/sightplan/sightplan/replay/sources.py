@@ -105,7 +105,7 @@ class Sources:
         """The line of results that was committed live for an attempt, if there is one."""
         if not source.settled:
             return None
-        return self._live.get((source.name, source.episode.spec.episode_id))
+        return self._live.get((source.name, source.episode.spec.id))
 
     def read(self, bags: Sequence[BagPlace] | None = None) -> Iterator[Source]:
         """The episodes, bag by bag; what is wrong with them is noted in ``warnings``."""
@@ -142,11 +142,11 @@ def _attempts(name: str, episodes: Sequence[RecordedEpisode]) -> Iterator[Source
     """The episodes of a bag, with the attempts at each numbered."""
     spaces: dict[str, list[str]] = {}
     for episode in episodes:
-        spaces.setdefault(episode.spec.episode_id, []).append(episode.namespace)
+        spaces.setdefault(episode.spec.id, []).append(episode.namespace)
     numbers = dict.fromkeys(spaces, 0)
     for episode in episodes:
-        own, number = spaces[episode.spec.episode_id], numbers[episode.spec.episode_id]
-        numbers[episode.spec.episode_id] += 1
+        own, number = spaces[episode.spec.id], numbers[episode.spec.id]
+        numbers[episode.spec.id] += 1
         yield Source(name, episode, number, number == len(own) - 1 and len(set(own)) == 1)
 
 
@@ -207,25 +207,25 @@ def describe(source: Source) -> dict[str, Any]:
     Returns:
         ``bag``, ``episode``, ``attempt`` (from 0), ``namespace`` (of its topics), ``domain``,
         ``split``, ``method``, ``model`` ('' if none answered), ``steps``, ``questions``,
-        ``looks``, ``images`` (distinct ones), ``pictures`` (whether that of the first look is
+        ``observations``, ``images`` (distinct ones), ``pictures`` (whether the first is
         there), ``truth`` (whether the bag has any), ``ended`` (why; '' if the end is missing),
         ``warnings``.
     """
     episode = source.episode
     events = episode.events
     asked = [event for event in events if isinstance(event, Asked)]
-    looks = [event.observation for event in events if isinstance(event, Observed)]
+    seen = [event.observation for event in events if isinstance(event, Observed)]
     end = events[-1] if events else None
     return {
-        'bag': source.name, 'episode': episode.spec.episode_id,
+        'bag': source.name, 'episode': episode.spec.id,
         'attempt': source.attempt, 'namespace': episode.namespace,
         'domain': episode.domain.name, 'split': episode.spec.split,
         'method': episode.spec.method,
         'model': ', '.join(dict.fromkeys(event.model for event in asked if event.model)),
         'steps': sum(isinstance(event, Stepped) for event in events),
-        'questions': sum(len(event.questions) for event in asked), 'looks': len(looks),
-        'images': len({look.image_id for look in looks if look.image_id}),
-        'pictures': any(episode.image(look) is not None for look in looks[:1]),
+        'questions': sum(len(event.questions) for event in asked), 'observations': len(seen),
+        'images': len({one.image_id for one in seen if one.image_id}),
+        'pictures': any(episode.image(one) is not None for one in seen[:1]),
         'truth': episode.truth is not None,
         'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
         'warnings': list(_warnings(episode))}

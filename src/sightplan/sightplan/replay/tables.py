@@ -8,51 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError
+from sightplan.model.reading import read_data
 from sightplan.replay import comparison, estimates
 from sightplan.report.export import to_csv, to_markdown
-from sightplan.report.tables import Column, Kind, Table
+from sightplan.report.tables import Column, Table
 
 RESULT = 'replay_result.json'
 
-_SIDE: tuple[tuple[str, str, Kind], ...] = (
-    ('n', 'n', 'count'), ('right', 'right', 'count'), ('accuracy', 'accuracy', 'share'),
-    ('low', 'low', 'share'), ('high', 'high', 'share'),
-    ('balanced_accuracy', 'balanced', 'share'), ('true_positive_rate', 'true positives', 'share'),
-    ('false_positive_rate', 'false positives', 'share'), ('unparsed', 'unreadable', 'count'))
-_COMPARISON = (
-    Column('predicate', 'predicate'), Column('questions', 'questions', 'count'),
-    *(Column(f'{side}_{key}', heading, kind, side)
-      for side in ('recorded', 'new') for key, heading, kind in _SIDE),
-    Column('only_recorded', 'only recorded', 'count', 'right'),
-    Column('only_new', 'only new', 'count', 'right'),
-    Column('mcnemar_p', 'p', 'p', 'McNemar'), Column('mcnemar_p_holm', 'p, Holm', 'p', 'McNemar'),
-    Column('difference', 'new - recorded', 'share', 'accuracy'),
-    Column('difference_low', 'low', 'share', 'accuracy'),
-    Column('difference_high', 'high', 'share', 'accuracy'),
-    Column('difference_n', 'questions', 'count', 'accuracy'),
-    Column('difference_groups', 'episodes', 'count', 'accuracy'),
-    Column('agreement_readable', 'readable', 'count', 'agreement'),
-    Column('agreement_same', 'same', 'count', 'agreement'),
-    Column('agreement_share', 'share', 'share', 'agreement'),
-    Column('agreement_kappa', 'kappa', 'share', 'agreement'),
-    Column('yes_recorded', 'yes, recorded', 'share', 'agreement'),
-    Column('yes_new', 'yes, new', 'share', 'agreement'))
-_ESTIMATES = (
-    Column('answers', 'answers'), Column('estimator', 'estimator'),
-    Column('atoms', 'atoms', 'count'), Column('left_out', 'left out', 'count'),
-    Column('accuracy', 'accuracy', 'share', 'atoms'),
-    Column('low', 'low', 'share', 'atoms'), Column('high', 'high', 'share', 'atoms'),
-    Column('gain', 'gain', 'share', 'over ground'), Column('gain_low', 'low', 'share',
-                                                           'over ground'),
-    Column('gain_high', 'high', 'share', 'over ground'),
-    Column('gain_groups', 'episodes', 'count', 'over ground'),
-    Column('exact_states', 'share', 'share', 'exact states'),
-    Column('exact_low', 'low', 'share', 'exact states'),
-    Column('exact_high', 'high', 'share', 'exact states'),
-    Column('brier', 'Brier', 'share'), Column('log_loss', 'log loss', 'number'),
-    Column('ece', 'ECE', 'share'), Column('ece_low', 'low', 'share', 'ECE'),
-    Column('ece_high', 'high', 'share', 'ECE'),
-    Column('agreement', 'as ground', 'share'))
+_COMPARISON, _ESTIMATES = (
+    tuple(Column(*row) for row in rows)
+    for rows in read_data(Path(__file__).parent / 'columns.yaml').values())
 
 
 def comparison_table(name: str, found: Mapping[str, Any]) -> Table:

@@ -1,1 +1,1 @@
-"""What people look at: pictures now, pages and tables later."""
+"""Reports: tables, figures, pages and pictures of what was run."""

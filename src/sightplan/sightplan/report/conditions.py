@@ -26,7 +26,7 @@ Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""
 
 RULES = ('max_actions', 'stop_at_goal', 'privileged')
-"""What is laid down for each split."""
+"""What a suite rules for each split."""
 
 _ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'method',
               'prompt', 'backend', *RULES)
@@ -39,23 +39,19 @@ _BY_DOMAIN = ('domain_sha256', 'domain_settings_sha256', 'questions_sha256', 'pr
               'backend')
 
 
-def condition_of(identity: Mapping[str, Any], domain: str, method: str,
-                 rules: Mapping[str, Mapping[str, Any]]) -> Fields:
+def condition_of(identity: Mapping[str, Any]) -> Fields:
     """All fields that are neither the method's own nor the model's, nor seeds and problems.
 
-    Args:
-        identity: of the run; empty if that is not known.
-        domain: of the run.
-        method: of the run.
-        rules: each of ``RULES``: split to value. One that the suite lays down for the method is
-            left out, so that methods with different rules are still alike.
+    What the suite rules for the method is left out, so that methods with different rules are
+    still alike.
     """
     found: dict[str, Any] = {}
+    domain, method = identity['domain'], identity['method']['name']
     for name, value in identity.items():
         if name not in _ELSEWHERE and value is not None:
             found |= _flat(name, value)
     backend = identity.get('backend')
-    if isinstance(backend, dict):
+    if backend:
         reasons = _reasons(method, domain)
         found['backend'] = True  # there is one, even without settings
         fits = (None, 'auto', *(() if reasons is None else ('yes' if reasons else 'no',)))
@@ -65,27 +61,24 @@ def condition_of(identity: Mapping[str, Any], domain: str, method: str,
     for name in RULES:
         if name == 'privileged':  # a column of its own
             continue
-        values = rules.get(name, {})
+        values = identity.get(name, {})
         other = {split: value for split, value in values.items()
-                 if value != laid_down(name, domain, method, split)}
+                 if value != suite_rule(name, domain, method, split)}
         alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
         if other:
-            found[name] = _hashable(next(iter(other.values())) if alike else other)
+            found[name] = hashable(next(iter(other.values())) if alike else other)
     return _sorted(found)
 
 
 def settings_of(identity: Mapping[str, Any]) -> Fields:
     """The method's own settings and prompt, without calibration, which belongs to the model."""
-    method, prompt = (identity.get(name) for name in ('method', 'prompt'))
-    found: dict[str, Any] = {}
-    if isinstance(method, dict):
-        found |= _flat('', {name: value for name, value in method.items()
-                            if name not in ('name', 'calibration')})
-    return _sorted(found | (_flat('prompt', prompt) if isinstance(prompt, dict) else {}))
+    own = {name: value for name, value in identity['method'].items()
+           if name not in ('name', 'calibration')}
+    return _sorted(_flat('', own) | _flat('prompt', identity.get('prompt') or {}))
 
 
-def laid_down(rule: str, domain: str, method: str, split: str) -> Any:
-    """What the suite of a split lays down for a method, None where there is none.
+def suite_rule(rule: str, domain: str, method: str, split: str) -> Any:
+    """What the suite of a split rules for a method, None where there is none.
 
     Args:
         rule: one of ``RULES``.
@@ -103,13 +96,12 @@ def laid_down(rule: str, domain: str, method: str, split: str) -> Any:
     return suite.privileged(domain).value
 
 
-def problems_of(identity: Mapping[str, Any], domain: str) -> str | None:
+def problems_of(identity: Mapping[str, Any]) -> str | None:
     """Hash of a run's problems, '' for the ones that are shipped; None: not known."""
-    given, split = identity.get('problems'), identity.get('split')
-    sha256 = given.get('sha256') if isinstance(given, dict) else None
-    if not isinstance(sha256, str) or not sha256:
+    split, sha256 = identity.get('split'), (identity.get('problems') or {}).get('sha256')
+    if not sha256:
         return None
-    return '' if split and sha256 == _shipped(domain, str(split)) else sha256
+    return '' if split and sha256 == _shipped(identity['domain'], split) else str(sha256)
 
 
 @functools.cache
@@ -170,7 +162,7 @@ def of_models(condition: Fields) -> Fields:
     return tuple((name, value) for name, value in condition if _head(name) != 'backend')
 
 
-def texts_apart(parts: Sequence[tuple[Collection[str], Mapping[str, Any]]]) -> list[str]:
+def disambiguate_labels(parts: Sequence[tuple[Collection[str], Mapping[str, Any]]]) -> list[str]:
     """A text for each part that tells it from the others, as short as can be.
 
     Args:
@@ -193,12 +185,13 @@ def _head(name: str) -> str:
 def _flat(name: str, value: Any) -> dict[str, Any]:
     """Fields by dotted name, without limits of time."""
     if not isinstance(value, dict):
-        return {name: _hashable(value)}
-    return {f'{name}.{key}' if name else str(key): _hashable(item)
+        return {name: hashable(value)}
+    return {f'{name}.{key}' if name else str(key): hashable(item)
             for key, item in value.items() if not str(key).endswith('timeout_s')}
 
 
-def _hashable(value: object) -> Any:
+def hashable(value: object) -> Any:
+    """A value that can be compared: of lists and mappings their JSON."""
     return value if isinstance(value, (str, int, float, bool, type(None))) else json.dumps(
         value, sort_keys=True, default=str)
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
-from sightplan.metrics import failure_of, measures
+from sightplan.metrics import measures
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -36,7 +34,8 @@ from sightplan.model import (
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.report.html import jpeg_uri, render, seconds, words
+from sightplan.report.grouping import grouped
+from sightplan.report.html import jpeg_uri, render, words
 
 HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '
         'To record them: sightplan run --bags failed (or all); graphs of ROS nodes always do.')
@@ -45,6 +44,11 @@ _FOLD, _MOST_BELIEFS = 8, 12
 _LEAST_CHANGE = 0.05
 _MOST_TEXT = 4000
 _GOOD = ('success', '')
+_ABOUT = {'enumeration': 'what holds', 'goal': 'whether the goal holds',
+          'precondition': 'preconditions', 'effect': 'effects'}
+_CHECKED = {'true_positive': 'its check noticed that effects were missing',
+            'false_positive': 'its check reported missing effects that were there',
+            'false_negative': 'its check missed that effects were missing'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +124,15 @@ class Block:
     """One thing that happened.
 
     Attributes:
-        kind: look, questions, belief, plan, proposal or act.
+        kind: observation, questions, belief, plan, proposal or act.
         title: in words.
         seconds: that it took, None where that is not known.
-        picture: what was seen, for a look.
+        picture: what was seen, of an observation.
         rows: questions, wrong ones first, then those about the goal.
         folded: further questions, all of them right or of unknown truth.
         changes: of a belief.
-        texts: label and text, of what a model or planner wrote; for a look, what was told with it.
+        texts: label and text, of what a model or planner wrote; of an observation, the privileged
+            facts that came with it.
         facts: short remarks.
         good: False marks what went wrong, None what is neither.
     """
@@ -167,10 +172,10 @@ class Step:
 
     @property
     def scenes(self) -> list[tuple[Block | None, list[Block]]]:
-        """The looks (None: before the first one), each with what happened until the next one."""
+        """Observations (None: before the first), each with what happened until the next one."""
         found: list[tuple[Block | None, list[Block]]] = []
         for block in self.blocks:
-            if block.kind == 'look':
+            if block.kind == 'observation':
                 found.append((block, []))
             elif found:
                 found[-1][1].append(block)
@@ -185,37 +190,36 @@ class EpisodeView:
 
     Attributes:
         key: id of its section, unique in the page.
-        title: the episode's id.
+        line: its line of results.
         subtitle: method, model, run.
-        solved: whether it was; None for one that is not scored.
         result: in words.
-        facts: label and value.
         goal: each literal, and whether it held at the end (None: not known); without a bag only
             those that did not hold.
-        whole_goal: whether all literals of the goal are known.
-        evidence: why it failed; None if it did not.
         picture: that shows the failure, where steps have no pictures.
         steps: in order.
         notes: what is missing, and how to get it.
+        whole_goal: whether all literals of the goal are known.
     """
 
     key: str
-    title: str
+    line: Mapping[str, Any]
     subtitle: str
-    solved: bool | None
     result: str
-    facts: tuple[tuple[str, str], ...]
     goal: tuple[tuple[str, bool | None], ...]
-    evidence: Mapping[str, Any] | None
     picture: Picture | None
     steps: tuple[Step, ...]
-    notes: tuple[str, ...] = field(default=())
-    whole_goal: bool = True
+    notes: tuple[str, ...]
+    whole_goal: bool
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether it was; None for one that is not scored."""
+        return measures.solved(self.line)
 
 
 def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
-         recorded: RecordedEpisode | None = None, method: str = '', model: str = '',
-         complaint: str = '') -> EpisodeView:
+         recorded: RecordedEpisode | None = None, model: str = '', warning: str = '',
+         ) -> EpisodeView:
     """Make the view of an episode.
 
     Args:
@@ -223,57 +227,33 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         folder: the run directory.
         key: id of the section.
         recorded: what its bag tells; None: only what the line has is shown.
-        method: name of the method, if another than the line's.
-        model: name of the model, likewise.
-        complaint: why there is no ``recorded`` though there is a bag.
+        model: name of the model, if another than the line's.
+        warning: why there is no ``recorded`` though there is a bag.
     """
-    failure = failure_told(line)
-    line = {**line, 'failure': failure}
-    subtitle = ', '.join(filter(None, (
-        method or str(line.get('method') or ''), model or str(line.get('model') or ''),
-        folder.name)))
-    picture = None
+    failure, picture = line['failure'], None
+    unmet = [item['literal'] for item in line['goal_unmet']]
     if recorded is None:
         steps = _steps_of_line(line)
         data = failure_picture(folder, line) if failure else None
-        if failure and data is not None:
-            size = Image.open(io.BytesIO(small := for_page(data))).size
-            picture = Picture(jpeg_uri(small), str(failure.get('image_id') or ''),
-                              f'the look that shows it, step {failure["step"]}', *size)
-        notes = [complaint] if complaint else []
-        notes += [] if line.get('bag') and complaint else [HINT]
+        if data is not None:
+            small = for_page(data)
+            picture = Picture(
+                jpeg_uri(small), failure['image_id'], f'the observation that shows it, step '
+                f'{failure["step"]}', *Image.open(io.BytesIO(small)).size)
+        notes = tuple(filter(None, (warning, '' if line.get('bag') and warning else HINT)))
+        goal = unmet
     else:
-        steps = _steps_of_bag(recorded, line)
-        notes = list(recorded.warnings)
+        steps = _Reader(recorded, line).steps()
+        notes = tuple(recorded.warnings)
+        goal = [str(literal) for literal in recorded.spec.problem.goal]
     if failure:
         here = min(failure['step'], len(steps) - 1)
         steps = [replace(step, here=number == here) for number, step in enumerate(steps)]
+    scored = measures.scored(line)
     return EpisodeView(
-        key, str(line['id']), subtitle, measures.solved(line),
-        _result(line), tuple(_facts(line)), tuple(_goal(line, recorded)), failure, picture,
-        tuple(steps), tuple(notes), recorded is not None)
-
-
-def failure_told(line: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Why an episode failed, as recorded or by today's rules, with all fields that are shown.
-
-    None if it did not fail. What a line of another version lacks is empty.
-    """
-    told = line.get('failure')
-    if not isinstance(told, Mapping) or not told.get('cause'):
-        found = failure_of(line)
-        return None if found is None else found.to_json()
-    evidence = told.get('evidence')
-    evidence = evidence if isinstance(evidence, Mapping) else {}
-    answers = [{'purpose': '', 'atom': '', 'answer': '', **answer}
-               for answer in evidence.get('answers') or () if isinstance(answer, Mapping)]
-    count = evidence.get('answer_count')
-    step = told.get('step')
-    return {**told, 'cause': str(told['cause']), 'step': step if isinstance(step, int) else 0,
-            'image_id': str(told.get('image_id') or ''),
-            'evidence': {'stamp_ns': 0, 'action': '', **evidence,
-                         'text': str(evidence.get('text') or ''), 'answers': answers,
-                         'answer_count': count if isinstance(count, int) else len(answers)}}
+        key, line, ', '.join(filter(None, (line['method'], model or line['model'], folder.name))),
+        _result(line), tuple((text, (text not in unmet) if scored else None) for text in goal),
+        picture, tuple(steps), notes, recorded is not None)
 
 
 def section(episode: EpisodeView) -> str:
@@ -281,16 +261,12 @@ def section(episode: EpisodeView) -> str:
     return render('episode.jinja', e=episode)
 
 
-def page(episode: EpisodeView, title: str = '') -> str:
+def page(episode: EpisodeView) -> str:
     """A page of one episode alone: HTML, self-contained."""
-    return render('alone.html.jinja', title=title or episode.title, section=section(episode))
+    return render('alone.html.jinja', title=episode.line['id'], section=section(episode))
 
 
 # ------------------------------------------------------------------------------------- the bag
-
-
-def _steps_of_bag(recorded: RecordedEpisode, line: Mapping[str, Any]) -> list[Step]:
-    return _Reader(recorded, line).steps()
 
 
 class _Reader:
@@ -305,8 +281,8 @@ class _Reader:
         self._current: list[Block] = []
         self._done: list[tuple[int | None, str, list[Block]]] = []
         self._now_ns = 0
-        self._told: tuple[str, ...] = ()
-        self._waiting: list[Block] = []  # looks: they go where their questions go
+        self._facts: tuple[str, ...] = ()
+        self._waiting: list[Block] = []  # observations: they go where their questions go
 
     def steps(self) -> list[Step]:
         for event in self._recorded.events:
@@ -319,39 +295,34 @@ class _Reader:
     def _take(self, event: EpisodeEvent) -> None:
         if isinstance(event, Observed):
             self._now_ns = event.observation.stamp_ns
-            self._look(event.observation)
+            self._observe(event.observation)
         elif isinstance(event, Asked):
             blocks = self._current
             if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
                 blocks = self._done[-1][2]
-            self._look(event.observation)
+            self._observe(event.observation)
             blocks += [*self._waiting, self._questions(event)]
             self._waiting = []
         elif isinstance(event, BeliefUpdated):
             after_action = (not self._current and not self._waiting and self._done
                             and self._done[-1][2][-1].kind != 'act')
-            block = self._beliefs(event.belief)
-            if block is not None:
-                (self._done[-1][2] if after_action else self._flush()).append(block)
+            blocks = self._done[-1][2] if after_action else self._flush()
+            blocks.append(self._beliefs(event.belief))
         elif isinstance(event, Planned):
             result = event.result
-            solved = result.status.value == 'solved'
-            self._flush().append(Block(
-                'plan', f'plan of {len(result.plan)} actions' if solved else
-                f'no plan: {words(result.status.value)}', result.seconds,
-                texts=(('plan', ' → '.join(map(str, result.plan))),) if result.plan else (),
-                facts=tuple(filter(None, ('from the cache' if result.cached else '',
-                                          result.message))), good=None if solved else False))
+            self._flush().append(_plan(
+                result.status.value, len(result.plan), result.seconds, result.cached,
+                ' → '.join(map(str, result.plan)), result.message))
         elif isinstance(event, Proposed):
-            self._look(event.observation)
+            self._observe(event.observation)
             self._flush().append(_proposal(event))
         elif isinstance(event, Stepped):
             blocks = self._flush()
-            status = event.feedback.status.value
-            entry = _entry(self._line, event.index)
-            action = str(event.action) if event.action is not None else str(
-                entry.get('action') or '-')
-            block = _act(action, status, entry, event.feedback.message, event.seconds)
+            actions, status = self._line['actions'], event.feedback.status.value
+            entry = actions[event.index] if event.index < len(actions) else {
+                'action': '', 'outcome': '', 'applicable': None, 'effects': None}
+            block = _act({**entry, 'status': status}, str(event.action or ''),
+                         event.feedback.message, event.seconds)
             self._done.append((event.index, block.title, [*blocks, block]))
             self._current = []
         elif isinstance(event, EpisodeEnded):
@@ -362,15 +333,15 @@ class _Reader:
         self._waiting = []
         return self._current
 
-    def _look(self, observation: Observation) -> None:
+    def _observe(self, observation: Observation) -> None:
         """Show what was seen, once for each step."""
         key = observation.image_id or str(observation.stamp_ns)
         number = len(self._done)
         here = f'step {number}'
         if key in self._shown:
             if self._shown[key] != here and not any(
-                    block.kind == 'look' for block in [*self._current, *self._waiting]):
-                self._waiting.append(Block('look', 'look', picture=Picture(
+                    block.kind == 'observation' for block in [*self._current, *self._waiting]):
+                self._waiting.append(Block('observation', 'observation', picture=Picture(
                     '', key, f'same picture as in {self._shown[key]}')))
                 self._shown[key] = here
             return
@@ -378,13 +349,13 @@ class _Reader:
         image = self._recorded.image(observation)
         picture = None
         if image is not None and min(image.shape[:2]) > 8:
-            uri, width, height = _small(image)
-            picture = Picture(uri, key, f'{observation.stamp_ns / 1e9:.2f} s', width, height)
-        told = tuple(('true' if holds else 'false', ' · '.join(
-            str(atom) for atom, said in observation.told.items() if said is holds))
-            for holds in (True, False) if holds in observation.told.values())
-        if picture is not None or told:
-            self._waiting.append(Block('look', 'look', picture=picture, texts=told))
+            picture = _picture(Image.fromarray(image), key, f'{observation.stamp_ns / 1e9:.2f} s')
+        provided = tuple(('true' if holds else 'false', ' · '.join(
+            str(atom) for atom, truth in observation.privileged_facts.items() if truth is holds))
+            for holds in (True, False) if holds in observation.privileged_facts.values())
+        if picture is not None or provided:
+            self._waiting.append(Block('observation', 'observation', picture=picture,
+                                       texts=provided))
 
     def _questions(self, event: Asked) -> Block:
         rows = []
@@ -396,15 +367,13 @@ class _Reader:
                 question.text, str(question.atom), answer.verdict.value, answer.p_yes, expected,
                 self._truth(question.atom, event.observation.stamp_ns),
                 question.atom in self._goal, '' if plain else _cut(text)))
-        what = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
-                AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects',
-                }[event.purpose]
+        what = _ABOUT[event.purpose.value]
         of = f' of {event.action}' if event.action is not None else ''
         facts = tuple(filter(None, (event.model, event.prompt)))
-        told, self._told = self._told, facts
-        return _questions(f'{what}{of}', rows, event.seconds, () if facts == told else facts)
+        before, self._facts = self._facts, facts
+        return _questions(f'{what}{of}', rows, event.seconds, () if facts == before else facts)
 
-    def _beliefs(self, belief: Belief) -> Block | None:
+    def _beliefs(self, belief: Belief) -> Block:
         before, self._belief = self._belief, belief
         if not belief.probabilities:
             return self._state(belief, before)
@@ -446,6 +415,15 @@ class _Reader:
             atom, stamp_ns)
 
 
+def _plan(status: str, length: int | None, took: float, cached: bool, plan: str = '',
+          message: str = '') -> Block:
+    solved = status == 'solved'
+    title = f'plan of {length} actions' if solved else f'no plan: {words(status)}'
+    facts = tuple(filter(None, ('from the cache' if cached else '', message)))
+    return Block('plan', title, took, texts=(('plan', plan),) if plan else (), facts=facts,
+                 good=None if solved else False)
+
+
 def _proposal(event: Proposed) -> Block:
     proposal = event.proposal
     good = None if proposal.status.value == 'planned' else False
@@ -481,153 +459,87 @@ def _questions(title: str, rows: Sequence[Row], took: float | None,
 
 def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
     """What the line has: actions, plans, and wrong answers."""
-    actions = list(line.get('actions') or ())
+    actions = line['actions']
     blocks: list[list[Block]] = [[] for _ in range(len(actions) + 1)]
     checks: list[list[Block]] = [[] for _ in actions]
-    texts = {answer['atom']: answer.get('question') or '' for answer in
-             (line.get('failure') or {}).get('evidence', {}).get('answers', ())}
-    goal = {literal.removeprefix('not ') for literal in _unmet(line)}
-    for purpose, wanted in _by_purpose(line.get('wrong') or ()):
-        for number, rows in wanted.items():
-            if 0 <= number < len(blocks):
-                # The effects of an action are asked about after it was counted.
-                (checks[number - 1] if purpose == AskPurpose.EFFECT.value and number
-                 else blocks[number]).append(Block(
-                    'questions', {'enumeration': 'what holds', 'goal': 'whether the goal holds',
-                                  'precondition': 'preconditions',
-                                  'effect': f'effects of {_done_before(actions, number)}'}.get(
-                                      purpose, purpose),
-                    rows=tuple(Row(texts.get(atom, ''), atom, answer, truth=truth,
-                                   goal=atom in goal) for atom, answer, truth in rows),
-                    facts=(f'{len(rows)} wrong; right ones are not kept in the results',),
-                    good=False))
-    for plan in line.get('plans') or ():
-        solved = plan.get('status') == 'solved'
-        step = plan.get('step')
-        number = min(step if isinstance(step, int) else 0, len(actions))
-        blocks[number].append(Block(
-            'plan', f'plan of {plan.get("length")} actions' if solved else
-            f'no plan: {words(str(plan.get("status")))}', plan.get('seconds'),
-            facts=('from the cache',) if plan.get('cached') else (),
-            good=None if solved else False))
-    if line.get('unreadable'):
+    answers = line['failure']['evidence']['answers'] if line['failure'] else ()
+    texts = {answer['atom']: answer.get('question') or '' for answer in answers}
+    goal = {item['literal'].removeprefix('not ') for item in line['goal_unmet']}
+    for (purpose, number), wrong in grouped(line['wrong'], lambda one: (one[0], one[3])).items():
+        if number >= len(blocks):
+            continue
+        # The effects of an action are asked about after it was counted.
+        effect = purpose == AskPurpose.EFFECT.value and number > 0
+        done = actions[number - 1]['action'] if number else 'no action'
+        rows = tuple(Row(texts.get(atom, ''), atom, answer, truth=truth, goal=atom in goal)
+                     for _, atom, answer, _, _, _, truth in wrong)
+        (checks[number - 1] if effect else blocks[number]).append(Block(
+            'questions', {**_ABOUT, 'effect': f'effects of {done}'}.get(purpose, purpose),
+            rows=rows, facts=(f'{len(rows)} wrong; right ones are not kept in the results',),
+            good=False))
+    for plan in line['plans']:
+        blocks[min(plan['step'], len(actions))].append(_plan(
+            plan['status'], plan['length'], plan['seconds'], plan['cached']))
+    if line['unreadable']:
         blocks[-1].append(Block('proposal', 'replies that could not be read', texts=tuple(
-            ('reply', _cut(str(text))) for text in line['unreadable']), good=False))
+            ('reply', _cut(text)) for text in line['unreadable']), good=False))
     steps = []
     for number, entry in enumerate(actions):
-        block = _act(str(entry.get('action') or '-'), str(entry.get('status') or ''), entry)
+        block = _act(entry)
         steps.append(Step(number, block.title, (*blocks[number], block, *checks[number])))
     if blocks[-1] or not steps:
         steps.append(Step(None, _end_title(line), tuple(blocks[-1])))
     return steps
 
 
-def _done_before(actions: Sequence[Mapping[str, Any]], number: int) -> str:
-    return str(actions[number - 1].get('action') or 'the action') if number else 'no action'
-
-
-def _by_purpose(wrong: Iterable[Sequence[Any]],
-                ) -> Iterable[tuple[str, dict[int, list[tuple[str, str, bool | None]]]]]:
-    """Wrong answers by purpose and step: atom, answer, truth."""
-    found: dict[str, dict[int, list[tuple[str, str, bool | None]]]] = {}
-    for item in wrong:
-        if len(item) < 4 or not isinstance(item[3], int):
-            continue
-        purpose, atom, answer, number = item[:4]
-        truth = item[6] if len(item) > 6 else None
-        found.setdefault(str(purpose), {}).setdefault(number, []).append(
-            (str(atom), str(answer), truth if isinstance(truth, bool) else None))
-    return found.items()
-
-
-def _act(action: str, status: str, entry: Mapping[str, Any], message: str = '',
+def _act(entry: Mapping[str, Any], action: str = '', message: str = '',
          took: float | None = None) -> Block:
-    outcome = str(entry.get('outcome') or '')
+    """An action and what became of it.
+
+    Args:
+        entry: of the line's actions; empty where the line lacks it.
+        action: instead of the entry's.
+        message: of the feedback.
+        took: wall-clock seconds.
+    """
+    status, outcome = entry['status'], entry['outcome']
     good: bool | None = status == 'executed' and outcome in _GOOD
     facts = [message] if message and message != outcome else []
-    if status == 'withheld' and entry.get('applicable') is not None:
-        facts.append('it was legal' if entry['applicable'] else 'rightly: it was not legal')
+    if status == 'withheld' and entry['applicable'] is not None:
+        facts.append('it was legal' if entry['applicable'] else 'correctly: it was not legal')
         good = None if not entry['applicable'] else False
     if entry.get('proposal'):
-        facts.append(words(str(entry['proposal'])))
-    check = entry.get('effects')
-    if check and check != 'true_negative':
-        facts.append({'true_positive': 'its check noticed rightly that effects were missing',
-                      'false_positive': 'its check raised a false alarm',
-                      'false_negative': 'its check missed that effects were missing'}.get(
-                          str(check), words(str(check))))
+        facts.append(words(entry['proposal']))
+    if entry['effects'] in _CHECKED:
+        facts.append(_CHECKED[entry['effects']])
     became = f': {status}' + (f', in truth {words(outcome)}' if outcome not in _GOOD else '')
-    return Block('act', f'{action}{became}', took, facts=tuple(facts), good=good)
+    return Block('act', f'{action or entry["action"] or "-"}{became}', took, facts=tuple(facts),
+                 good=good)
 
 
 # ---------------------------------------------------------------------------------- the header
 
 
 def _end_title(line: Mapping[str, Any]) -> str:
-    return f'end: {words(str(line.get("stop") or "broken off"))}'
+    return f'end: {words(line["stop"])}'
 
 
 def _result(line: Mapping[str, Any]) -> str:
-    stop = words(str(line.get('stop') or 'unknown'))
     if not measures.scored(line):
-        return f'not scored: {line.get("error") or stop}'
+        return f'not scored: {line["error"] or words(line["stop"])}'
     if measures.solved(line):
-        return f'solved in {line.get("executed", 0)} actions'
-    failure = line.get('failure')
-    return f'failed: {words(str(failure["cause"]))}' if failure else f'not solved ({stop})'
+        return f'solved in {line["executed"]} actions'
+    if line['failure']:
+        return f'failed: {words(line["failure"]["cause"])}'
+    return f'not solved ({words(line["stop"])})'
 
 
-def _facts(line: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    yield 'ended by', words(str(line.get('stop') or 'unknown')) + (
-        f' ({line["message"]})' if line.get('message') else '')
-    budget = line.get('max_actions')
-    steps = f'{line.get("steps", 0)} of {"?" if budget is None else budget}'
-    kinds = [f'{line[kind]} {kind}' for kind in ('executed', 'rejected', 'withheld', 'invalid')
-             if line.get(kind)]
-    yield 'actions', steps + (f' ({", ".join(kinds)})' if kinds else '')
-    if line.get('optimal_length') is not None:
-        yield 'shortest plan', f'{line["optimal_length"]} actions'
-    if line.get('questions'):
-        wrong = len(line.get('wrong') or ())
-        yield 'questions', f'{line["questions"]} ({wrong} answered wrongly)'
-    timings = ', '.join(f'{name} {seconds(value)}' for name, value in
-                        (line.get('timings_s') or {}).items() if value >= 0.05)
-    yield 'time', seconds(line.get('seconds')) + (f' ({timings})' if timings else '')
-    yield 'seed', str(line.get('seed', 'unknown'))
-    if line.get('failure_probability'):
-        yield 'actions that fail', f'{line["failure_probability"]:.0%}'
-    if line.get('privileged', 'none') != 'none':
-        yield 'told', f'{line["privileged"]}, {line.get("privileged_facts", 0)} facts'
-    if line.get('stop_at_goal'):
-        yield 'stops at the goal', 'yes'
-
-
-def _goal(line: Mapping[str, Any], recorded: RecordedEpisode | None,
-          ) -> Iterable[tuple[str, bool | None]]:
-    unmet = _unmet(line)
-    scored = measures.scored(line)
-    known = [str(literal) for literal in recorded.spec.problem.goal] if recorded else unmet
-    for literal in known:
-        yield literal, (literal not in unmet) if scored else None
-
-
-def _unmet(line: Mapping[str, Any]) -> list[str]:
-    """Literals of the goal that did not hold at the end."""
-    return [str(item.get('literal', '')) for item in line.get('goal_unmet') or ()]
-
-
-def _entry(line: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    actions = line.get('actions') or ()
-    return actions[number] if number < len(actions) else {}
-
-
-def _small(image: NDArray[np.uint8]) -> tuple[str, int, int]:
-    """An image as a JPEG in a URI, with its size."""
-    picture = Image.fromarray(image)
-    picture.thumbnail((_WIDTH, _WIDTH), Image.Resampling.LANCZOS)
+def _picture(image: Image.Image, image_id: str, note: str) -> Picture:
+    """An image as a small JPEG in a URI."""
+    image.thumbnail((_WIDTH, _WIDTH), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    picture.save(buffer, 'jpeg', quality=_QUALITY, optimize=True)
-    return jpeg_uri(buffer.getvalue()), *picture.size
+    image.save(buffer, 'jpeg', quality=_QUALITY, optimize=True)
+    return Picture(jpeg_uri(buffer.getvalue()), image_id, note, *image.size)
 
 
 def _cut(text: str) -> str:
@@ -655,7 +567,7 @@ def read_recorded(line: Mapping[str, Any], folder: Path,
         return None, f'{bag.name}: the bag is gone, so only what the results have is shown'
     try:
         for episode in read(bag):
-            if episode.spec.episode_id == line['id']:
+            if episode.spec.id == line['id']:
                 return episode, ''
     except InputError as error:
         return None, f'the bag cannot be read ({error}), so only what the results have is shown'

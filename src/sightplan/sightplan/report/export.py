@@ -10,18 +10,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sightplan
-from sightplan.metrics import cause_of, measures
+from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.model.whole_files import replacing
-from sightplan.report.results import EPISODE, SAMPLE, Results, RunResults, completed
+from sightplan.report.lines import EPISODE, SAMPLE
+from sightplan.report.results import Line, Results, RunResults, cause_of
 from sightplan.report.tables import Column, Kind, Table, make_tables
+from sightplan.report.tables.model import make, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,112 +33,45 @@ MOST_ROWS = 200
 
 _ENDINGS = ('.csv', '.parquet', '.md')
 _BATCH = 20_000
-_MOST_COUNT = 2 ** 63
 _FORMULA = '=+-@\t\r'
-_SCALARS: tuple[tuple[str, str, Kind], ...] = (
-    # field of a line, heading, kind
-    ('id', 'episode', 'text'), ('domain', 'domain', 'text'), ('split', 'split', 'text'),
-    ('problem', 'problem', 'text'), ('method', 'method', 'text'),
-    ('model', 'exact model', 'text'), ('seed', 'seed of the episode', 'count'),
-    ('max_actions', 'budget', 'count'),
-    ('failure_probability', 'failing actions', 'share'), ('privileged', 'told', 'text'),
-    ('stop_at_goal', 'stops at the goal', 'bool'), ('optimal_length', 'shortest plan', 'count'),
-    ('stop', 'ended by', 'text'),
-    ('message', 'message', 'text'), ('error', 'error', 'text'), ('steps', 'actions', 'count'),
-    ('executed', 'executed', 'count'), ('rejected', 'rejected', 'count'),
-    ('withheld', 'withheld', 'count'), ('withheld_true_positive', 'withheld rightly', 'count'),
-    ('invalid', 'invalid', 'count'), ('remaining', 'still planned', 'count'),
-    ('actions_right', 'right actions', 'count'), ('actions_counted', 'counted actions', 'count'),
-    ('observations', 'observations', 'count'), ('questions', 'questions', 'count'),
-    ('privileged_facts', 'privileged facts', 'count'),
-    ('repaired', 'repaired replies', 'count'), ('seconds', 'seconds', 'seconds'),
-    ('bag', 'bag', 'text'))
-_RUN_COLUMNS = (Column('run', 'run'), Column('backend', 'backend'),
-                Column('model_name', 'model'), Column('run_seed', 'seed of the run', 'count'),
-                Column('calibrated', 'calibrated', 'bool'), Column('variant', 'variant'))
-_DERIVED = (
-    Column('scored', 'scored', 'bool'), Column('solved', 'solved', 'bool'),
-    Column('cause', 'cause of failure'), Column('plans', 'plans', 'count'),
-    Column('answers_asked', 'answers', 'count'), Column('answers_right', 'right', 'count'),
-    Column('answers_unparsed', 'unreadable', 'count'), Column('requests', 'requests', 'count'),
-    Column('prompt_tokens', 'tokens in', 'count'),
-    Column('completion_tokens', 'tokens out', 'count'), Column('cost_usd', 'USD', 'usd'))
-_ANSWERS: tuple[tuple[str, str, Kind], ...] = (
-    ('episode', 'episode', 'text'), ('split', 'split', 'text'), ('domain', 'domain', 'text'),
-    ('problem', 'problem', 'text'), ('model', 'exact model', 'text'), ('prompt', 'prompt', 'text'),
-    ('questions_sha256', 'questions', 'text'), ('step', 'step', 'count'),
-    ('image', 'image', 'text'), ('stamp_ns', 'stamp [ns]', 'count'),
-    ('purpose', 'purpose', 'text'), ('atom', 'atom', 'text'), ('answer', 'answer', 'text'),
-    ('p_yes', 'P(yes)', 'share'), ('p_no', 'P(no)', 'share'), ('truth', 'truth', 'bool'))
-_SAMPLE: tuple[tuple[str, str, Kind], ...] = (
-    ('id', 'sample', 'text'), ('suite', 'suite', 'text'), ('cluster', 'cluster', 'text'),
-    ('domain', 'domain', 'text'), ('split', 'split', 'text'), ('method', 'method', 'text'),
-    ('model', 'exact model', 'text'), ('reply', 'reply', 'text'), ('answer', 'answer', 'text'),
-    ('truth', 'truth', 'text'), ('p_yes', 'P(yes)', 'share'), ('p_no', 'P(no)', 'share'),
-    ('unread', 'unread', 'text'), ('cause', 'cause of failure', 'text'),
-    ('error', 'error', 'text'), ('seconds', 'seconds', 'seconds'))
-
-
 # ------------------------------------------------------------------------------ flat tables
 
 
 def episodes(results: Results) -> Table:
     """One row an episode, with all its scalar fields; lists and tables are counted or left out."""
-    stages = tuple(dict.fromkeys(stage for run in results.runs for line in run.lines
-                                 for stage in line.get('timings_s', {})))
-    columns = (*_RUN_COLUMNS, *(Column(*field) for field in _SCALARS), *_DERIVED,
-               *(Column(f'seconds_{stage}', stage, 'seconds', 'seconds') for stage in stages),
-               Column('folder', 'folder'))
-    rows = []
-    for run, name in _named(results.of_kind(EPISODE)):
-        for line in run.lines:
-            cells = {**name, **{key: typed(line.get(key), kind) for key, _, kind in _SCALARS}}
-            usage = line.get('usage') or {}
-            asked = [counts for table in line.get('predicates', {}).values()
-                     for counts in table.values()]
-            known = 'predicates' in line
-            cells |= {
-                'scored': measures.scored(line), 'solved': measures.solved(line),
-                'cause': cause_of(completed(line)),
-                'plans': len(line['plans']) if 'plans' in line else None,
-                **{f'answers_{key}': sum(counts[key] for counts in asked) if known else None
-                   for key in ('asked', 'right', 'unparsed')},
-                **{key: typed(usage.get(key), 'count')
-                   for key in ('requests', 'prompt_tokens', 'completion_tokens')},
-                'cost_usd': typed(usage.get('cost_usd'), 'usd'),
-                **{f'seconds_{stage}': typed(line.get('timings_s', {}).get(stage), 'seconds')
-                   for stage in stages},
-                'folder': str(run.folder)}
-            rows.append({column.key: cells[column.key] for column in columns})
-    return Table('episodes', 'Episodes', columns, tuple(rows), (
-        'A row for each committed episode, unscored ones included. An empty cell: not known, or '
-        'not counted by the version that wrote it.'))
+    chosen = results.of_kind(EPISODE)
+    stages = dict.fromkeys(stage for run in chosen.runs for line in run.lines
+                           for stage in line['timings_s'])
+    return make('episodes', ({**line, **name, **_counted(line), 'folder': str(run.folder)}
+                             for run, name in _named(chosen) for line in run.lines),
+                stage=[*stages])
+
+
+def _counted(line: Line) -> dict[str, Any]:
+    """What is made of an episode's lists and tables."""
+    asked = [counts for table in line['predicates'].values() for counts in table.values()]
+    return {'scored': measures.scored(line), 'solved': measures.solved(line),
+            'cause': cause_of(line), 'plans': len(line['plans']), **(line['usage'] or {}),
+            **{f'answers_{key}': sum(counts[key] for counts in asked)
+               for key in ('asked', 'right', 'unparsed')},
+            **{f'seconds_{stage}': took for stage, took in line['timings_s'].items()}}
 
 
 def samples(results: Results) -> Table:
     """One row a sample, with all its measures."""
     chosen = results.of_kind(SAMPLE)
-    names = tuple(dict.fromkeys(name for run in chosen.runs for line in run.lines
-                                for name in line['measures']))
-    columns = (*_RUN_COLUMNS, *(Column(key, heading, kind) for key, heading, kind in _SAMPLE),
-               *(Column(f'measure_{name}', name.replace('_', ' '), 'number', 'measures')
-                 for name in names))
-    rows = [{**name, **{key: typed(line.get(key), kind) for key, _, kind in _SAMPLE},
-             **{f'measure_{measure}': typed(line['measures'].get(measure), 'number')
-                for measure in names}}
-            for run, name in _named(chosen) for line in run.lines]
-    return Table('samples', 'Samples', columns, tuple(rows), (
-        'A row for each committed sample. An empty measure: not scored in it.'))
+    names = dict.fromkeys(name for run in chosen.runs for line in run.lines
+                          for name in line['measures'])
+    return make('samples', (
+        {**line, **name, **{f'measure_{key}': value for key, value in line['measures'].items()}}
+        for run, name in _named(chosen) for line in run.lines),
+        measure={name: name.replace('_', ' ') for name in names})
 
 
-def _answers(results: Results) -> _Rows:
+def _answers(results: Results) -> Iterator[dict[str, Any]]:
     """One row an answer, of the runs that logged them."""
-    columns = (*_RUN_COLUMNS, *(Column(*field) for field in _ANSWERS))
-    return _Rows('answers', 'Answers', columns, (
-        'A row for each answer of committed episodes, of the runs that logged answers '
-        '(--answers-log). An empty answer could not be read.'), (
-        {**name, **{key: typed(entry.get(key), kind) for key, _, kind in _ANSWERS}}
-        for run, name in _named(results) for entry in run.answers()))
+    for run, name in _named(results):
+        yield from ({**entry, **name} for entry in run.answers())
 
 
 def _named(results: Results) -> Iterator[tuple[RunResults, dict[str, Any]]]:
@@ -147,24 +81,6 @@ def _named(results: Results) -> Iterator[tuple[RunResults, dict[str, Any]]]:
             yield run, {'run': run.name, 'backend': run.backend or None,
                         'model_name': run.model or None, 'run_seed': run.seed,
                         'calibrated': run.calibrated, 'variant': group.variant or None}
-
-
-def typed(value: object, kind: Kind) -> Any:
-    """A value as its column has it; None for what cannot be one."""
-    if value is None:
-        return None
-    if kind == 'text':
-        return str(value)
-    if kind == 'bool':
-        return value if isinstance(value, bool) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if kind == 'count':
-        return value if isinstance(value, int) and abs(value) < _MOST_COUNT else None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
 
 
 # --------------------------------------------------------------------------------- formats
@@ -200,18 +116,20 @@ def _field(value: object) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def to_markdown(table: Table) -> str:
-    """A table as Markdown: rounded, aligned in the text too, with title and note."""
-    return _markdown(table.title, table.note, table.columns, table.rows[:MOST_ROWS],
-                     len(table.rows))
+def to_markdown(table: Table, rows: Sequence[Mapping[str, Any]] | None = None,
+                count: int | None = None) -> str:
+    """A table as Markdown: rounded, aligned in the text too, with title and note.
 
-
-def _markdown(title: str, note: str, columns: Sequence[Column],
-              rows: Sequence[Mapping[str, Any]], count: int) -> str:
-    head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in columns]
-    body = [[rounded(row[c.key], c.kind) for c in columns] for row in rows]
+    Args:
+        table: what is shown.
+        rows: other rows than the table's.
+        count: how many rows there are in all.
+    """
+    rows, count = (table.rows if rows is None else rows)[:MOST_ROWS], count or len(table.rows)
+    head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in table.columns]
+    body = [[rounded(row.get(c.key), c.kind) for c in table.columns] for row in rows]
     widths = [max(3, *map(len, cells)) for cells in zip(head, *body, strict=True)]
-    left = [c.kind in ('text', 'bool') for c in columns]
+    left = [c.kind in ('text', 'bool') for c in table.columns]
     rule = ['-' * width if text else '-' * (width - 1) + ':'
             for width, text in zip(widths, left, strict=True)]
     lines = ['| ' + ' | '.join(
@@ -220,7 +138,7 @@ def _markdown(title: str, note: str, columns: Sequence[Column],
         for cells in (head, rule, *body)]
     more = ([f'The first {len(rows)} of {count} rows; all are in the CSV and Parquet files.', '']
             if count > len(rows) else [])
-    return '\n'.join([f'# {escaped(title)}', '', *lines, '', *more, escaped(note), ''])
+    return '\n'.join([f'# {escaped(table.title)}', '', *lines, '', *more, escaped(table.note), ''])
 
 
 def rounded(value: object, kind: Kind) -> str:
@@ -287,16 +205,19 @@ def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
     try:
         folder.mkdir(parents=True, exist_ok=True)
         before = _indexed(folder)
-        for rows in (*(_Rows(t.name, t.title, t.columns, t.note, t.rows)
-                       for t in (*made, episodes(results), samples(results))), _answers(results)):
-            paths, count = _write(folder, rows, _metadata(results, rows))
+        for table, rows in [*((table, table.rows) for table in (
+                *made, episodes(results), samples(results))),
+                            (make('answers', ()), _answers(results))]:
+            paths, count = _write(folder, table, iter(rows), {
+                'title': table.title, 'note': table.note,
+                'sightplan': json.dumps(_origin(results), allow_nan=False)})
             if count:
                 written += paths
                 entries.append({
-                    'name': rows.name, 'title': rows.title, 'note': rows.note, 'rows': count,
-                    'columns': [dataclasses.asdict(column) for column in rows.columns]})
+                    'name': table.name, 'title': table.title, 'note': table.note, 'rows': count,
+                    'columns': [dataclasses.asdict(column) for column in table.columns]})
         _write_whole(folder / INDEX, json.dumps(
-            {'tables': entries, 'complaints': list(results.complaints), **_origin(results)},
+            {'tables': entries, 'warnings': list(results.warnings), **_origin(results)},
             indent=1, allow_nan=False) + '\n')
         for name in before - {entry['name'] for entry in entries}:
             for ending in _ENDINGS:
@@ -307,25 +228,14 @@ def export(results: Results, out: Path, tables: Sequence[Table] | None = None,
     return tuple(written)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rows:
-    """A table whose rows may be made while they are written."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    note: str
-    rows: Iterable[Mapping[str, Any]]
-
-
-def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[list[Path], int]:
-    """Write one table in all formats, row by row; nothing if it has none."""
+def _write(folder: Path, table: Table, rows: Iterator[Mapping[str, Any]],
+           metadata: Mapping[str, str]) -> tuple[list[Path], int]:
+    """Write the rows of one table in all formats, a batch at a time; nothing if it has none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     schema = arrow_schema(table.columns, metadata)
     keys = [column.key for column in table.columns]
     paths = [folder / f'{table.name}{ending}' for ending in _ENDINGS]
-    rows = iter(table.rows)
     batch = list(itertools.islice(rows, _BATCH))
     if not batch:
         return [], 0
@@ -335,7 +245,7 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
           pq.ParquetWriter(parquet_path, schema, compression='zstd') as parquet):
         text.write(csv_row(map(clean, keys)))
         while batch:
-            cells = [[clean(typed(row[column.key], column.kind)) for row in batch]
+            cells = [[clean(typed(row.get(column.key), column.kind)) for row in batch]
                      for column in table.columns]
             text.writelines(csv_row(row) for row in zip(*cells, strict=True))
             parquet.write_table(pa.table(
@@ -343,7 +253,7 @@ def _write(folder: Path, table: _Rows, metadata: Mapping[str, str]) -> tuple[lis
                  for column, field in zip(cells, schema, strict=True)], schema=schema))
             count += len(batch)
             batch = list(itertools.islice(rows, _BATCH))
-    _write_whole(paths[2], _markdown(table.title, table.note, table.columns, shown, count))
+    _write_whole(paths[2], to_markdown(table, shown, count))
     return paths, count
 
 
@@ -352,12 +262,6 @@ def clean(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return value.encode('utf-8', 'replace').decode('utf-8')
-
-
-def _metadata(results: Results, table: _Rows) -> dict[str, str]:
-    """What a Parquet file says about itself."""
-    return {'title': table.title, 'note': table.note,
-            'sightplan': json.dumps(_origin(results), allow_nan=False)}
 
 
 def _origin(results: Results) -> dict[str, Any]:

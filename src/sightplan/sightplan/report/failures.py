@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import Cause, failure_of, measures, wilson
+from sightplan.metrics import Cause, measures, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
+from sightplan.report.grouping import grouped
+
+_BEFORE, _AFTER = 4, 3
+"""Actions that are shown around the one of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """One failed episode.
-
-    Attributes:
-        folder: the run directory.
-        line: its line of results; ``failure`` is there, whatever version wrote it.
-    """
+    """One failed episode: its run directory and its line of results."""
 
     folder: Path
     line: Mapping[str, Any]
@@ -55,9 +55,8 @@ class Column:
 
     def counts(self) -> dict[str, int]:
         """How many episodes failed of each cause, in the order of ``Cause``."""
-        names = [episode.failure['cause'] for episode in self.failed]
-        order = [cause.value for cause in Cause if cause.value in names]
-        return {name: names.count(name) for name in dict.fromkeys([*order, *sorted(names)])}
+        counts = Counter(episode.failure['cause'] for episode in self.failed)
+        return {cause.value: counts[cause.value] for cause in Cause if counts[cause.value]}
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data, with shares of the failed episodes and their Wilson intervals."""
@@ -67,9 +66,8 @@ class Column:
             'episodes': self.episodes, 'solved': self.solved, 'failed': n,
             'causes': {cause: {'count': k, 'share': k / n, 'interval95': list(wilson(k, n))}
                        for cause, k in self.counts().items()},
-            'failures': [{'episode_id': episode.line['id'],
-                          'stop': episode.line.get('stop', ''), **episode.failure}
-                         for episode in self.failed]}
+            'failures': [{'episode_id': episode.line['id'], 'stop': episode.line['stop'],
+                          **episode.failure} for episode in self.failed]}
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -80,14 +78,13 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
+        remedy = 'give the run directory that "sightplan run --out" wrote'
         if not path.is_dir():
-            raise InputError(f'{path}: is not a directory; give the run directory that '
-                             f'"sightplan run --out" wrote')
+            raise InputError(f'{path}: is not a directory; {remedy}')
         below = ([path] if (path / 'episodes.jsonl').is_file() else
                  sorted(p.parent for p in path.rglob('episodes.jsonl')))
         if not below:
-            raise InputError(f'{path}: holds no run (no episodes.jsonl in it or below); give the '
-                             f'run directory that "sightplan run --out" wrote')
+            raise InputError(f'{path}: holds no run (no episodes.jsonl in it or below); {remedy}')
         found += below
     return list(dict.fromkeys(found))
 
@@ -116,31 +113,17 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
                 raise InputError(text)
             note(f'left out: {text}')
             continue
-        groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-        models = [str(line.get('model') or '') for line in lines]
-        for line in lines:
-            # An episode that broke before the first answer does not know its model.
-            model = str(line.get('model') or next(filter(None, models), ''))
-            groups.setdefault((str(line.get('method', '')), model, str(line.get('split', ''))),
-                              []).append(line)
-        for (method, model, split), group in groups.items():
-            columns.append(Column(
-                folder.name, method, model, split, len(group),
-                sum(bool(measures.solved(line)) for line in group),
-                [FailedEpisode(folder, line) for line in map(_with_failure, group)
-                 if line['failure']]))
+        # An episode that broke before the first answer does not know its model.
+        first = next((line['model'] for line in lines if line['model']), '')
+        groups = grouped(({**line, 'model': line['model'] or first} for line in lines),
+                         lambda line: (line['method'], line['model'], line['split']))
+        columns += [Column(
+            folder.name, *key, len(group), sum(bool(measures.solved(line)) for line in group),
+            [FailedEpisode(folder, line) for line in group if line['failure']])
+            for key, group in groups.items()]
     if not columns:
         raise InputError(f'{", ".join(map(str, named))}: no run has a finished episode yet')
     return columns
-
-
-def _with_failure(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The line with why it failed: as recorded, or by today's rules."""
-    recorded = line.get('failure')
-    if recorded:
-        return dict(line)
-    found = failure_of(line)
-    return {**line, 'failure': None if found is None else found.to_json()}
 
 
 def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
@@ -163,12 +146,11 @@ def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
     return exact or found
 
 
-def history(line: Mapping[str, Any], around: int | None = None, before: int = 4, after: int = 3,
+def history(line: Mapping[str, Any], around: int | None = None,
             ) -> list[tuple[int, Mapping[str, Any]]]:
     """The numbered actions of an episode around a step; None: all of them."""
-    steps = list(enumerate(line.get('actions') or ()))
+    steps = list(enumerate(line['actions']))
     if around is None:
         return steps
     around = min(around, len(steps) - 1)
-    return [(number, step) for number, step in steps
-            if around - before <= number <= around + after]
+    return steps[max(0, around - _BEFORE):around + _AFTER + 1]

@@ -13,7 +13,7 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -51,6 +51,7 @@ _HIDDEN = 0.015
 """A published share so near to the measured one would be hidden by it."""
 _LEAST_IN_BIN = 20
 _WIDE, _BESIDE = 8.0, 0.018
+_SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
 
 
@@ -66,7 +67,6 @@ class Dot:
         high: upper end, likewise.
         n: number of observations.
         published: what a paper reports for the same, None for nothing.
-        panel: panel of the figure, for example a domain.
     """
 
     row: str
@@ -76,7 +76,6 @@ class Dot:
     high: float
     n: int
     published: float | None = None
-    panel: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,71 +117,59 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
     """
     if not points:
         return ''
-    for place, count in Counter((p.row, p.series, p.panel) for p in points).items():
+    for place, count in Counter((p.row, p.series) for p in points).items():
         if count > 1:
             raise ValueError(f'{name}: {count} points are called {place}; they need other names')
-    with matplotlib.rc_context(_STYLE):
-        figure = _dots(points, xlabel, share, log, zero, order)
-        gist = '; '.join(
-            f'{", ".join(filter(None, (p.panel, p.row, p.series)))} {_number(p.value)}'
-            + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
-            + (f', n {p.n}' if p.n else '')
-            + (f', published {_number(p.published)}' if p.published is not None else '')
-            for p in points)
-        return _svg(figure, name, f'{title}: {gist}')
+    return _plot(name, title, lambda: _dots(points, xlabel, share, log, zero, order), (
+        f'{", ".join(filter(None, (p.row, p.series)))} {_number(p.value)}'
+        + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
+        + (f', n {p.n}' if p.n else '')
+        + (f', published {_number(p.published)}' if p.published is not None else '')
+        for p in points))
 
 
 def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool,
-          order: Sequence[str] = ()) -> Figure:
-    panels, rows, series = (list(dict.fromkeys(values)) for values in (
-        (p.panel for p in points), (p.row for p in points),
+          order: Sequence[str]) -> Figure:
+    rows, series = (list(dict.fromkeys(values)) for values in (
+        (p.row for p in points),
         sorted((p.series for p in points),
                key=lambda one: order.index(one) if one in order else len(order))))
     names, tallest = _row_names(rows)
     spread = min(0.26, 0.72 / len(series))
     height = max(0.16 + 0.115 * len(series), 0.05 + 0.145 * tallest)
-    figure, axes = _figure(1, len(panels), 0.55 + height * len(rows) + 0.25 * bool(series[0]),
-                           sharey=True)
-    least = min((p.value for p in points if p.value > 0), default=1.0)
-    for axis, panel in zip(axes[0], panels, strict=True):
-        if zero:
-            axis.axvline(0.0, color=_INK, linewidth=0.8)
-        for number, one in enumerate(series):
-            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-            found = [p for p in points if (p.panel, p.series) == (panel, one)]
-            ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
-            xs = [max(p.value, least / 2) if log else p.value for p in found]
-            axis.errorbar(
-                xs, ys, fmt=marker, color=colour, markersize=4.2, elinewidth=1, capsize=0,
-                xerr=[[max(0.0, x - max(p.low, least / 2 if log else p.low))
-                       for x, p in zip(xs, found, strict=True)],
-                      [max(0.0, p.high - x) for x, p in zip(xs, found, strict=True)]])
-            told = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
-                    for p, y in zip(found, ys, strict=True) if p.published is not None]
-            if told:
-                axis.plot([x for x, _ in told], [y for _, y in told], linestyle='', marker=marker,
-                          markersize=5.6, markerfacecolor='none', markeredgecolor=colour,
-                          markeredgewidth=0.9)
-        if panel:
-            axis.set_title(panel, loc='left')
-        axis.set_xlabel(xlabel)
-        if share:
-            axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
-            axis.set_xlim(-0.02, 1.02)
-        elif log:
-            axis.set_xscale('log')
-        axis.grid(axis='y', visible=False)
-        axis.tick_params(axis='y', length=0)
-        for y in range(1, len(rows)):
-            axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
-    axes[0][0].set_yticks(range(len(rows)), names)
-    axes[0][0].set_ylim(len(rows) - 0.5, -0.5)
-    for axis in axes[0] if log else ():
+    figure, axes = _figure(1, 1, 0.55 + height * len(rows) + 0.25 * bool(series[0]))
+    axis = axes[0][0]
+    least = min((p.value for p in points if p.value > 0), default=1.0) / 2 if log else -math.inf
+    if zero:
+        axis.axvline(0.0, color=_INK, linewidth=0.8)
+    for number, one in enumerate(series):
+        found = [p for p in points if p.series == one]
+        ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
+        xs = [max(p.value, least) for p in found]
+        axis.errorbar(
+            xs, ys, fmt=_marker(number), color=_colour(number), markersize=4.2, elinewidth=1,
+            capsize=0, xerr=_ends(xs, [max(p.low, least) for p in found],
+                                  [p.high for p in found]))
+        hollow = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
+                  for p, y in zip(found, ys, strict=True) if p.published is not None]
+        if hollow:
+            axis.plot(*zip(*hollow, strict=True), linestyle='', marker=_marker(number),
+                      markersize=5.6, markerfacecolor='none',
+                      markeredgecolor=_colour(number), markeredgewidth=0.9)
+    axis.set_xlabel(xlabel)
+    if share:
+        axis.set_xticks(*_SHARES)
+        axis.set_xlim(-0.02, 1.02)
+    elif log:
+        axis.set_xscale('log')
+    for y in range(1, len(rows)):
+        axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
+    _name_rows(axis, names)
+    if log:
         _plain(axis.xaxis)
-    handles = [_marker(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], one)
-               for i, one in enumerate(series) if one]
+    handles = [_handle(_colour(i), _marker(i), one) for i, one in enumerate(series) if one]
     if any(p.published is not None for p in points):
-        handles.append(_marker(_INK, 'o', 'published', hollow=True))
+        handles.append(_handle(_INK, 'o', 'published', hollow=True))
     if handles:
         figure.legend(handles=handles, loc='outside upper left', ncols=len(handles),
                       handletextpad=0.2, columnspacing=1.2)
@@ -190,8 +177,10 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
 
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
-           log: bool = True, theory: str = 'theory') -> str:
+           theory: str = 'theory') -> str:
     """Shares over a number, with intervals, and what theory says as thin lines.
+
+    The axis of the number is logarithmic where it spans more than a factor of 8.
 
     Args:
         name: unique in the page, letters, digits and hyphens.
@@ -199,7 +188,6 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         title: what is shown, for readers that see no picture.
         xlabel: of the number.
         ylabel: of the share.
-        log: logarithmic axis of the number, where it spans more than a factor of 8.
         theory: what the thin lines are called.
 
     Returns:
@@ -208,35 +196,30 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
     lines = [line for line in lines if line.points]
     if not lines:
         return ''
-    with matplotlib.rc_context(_STYLE):
-        figure = _curves(lines, xlabel, ylabel, log, theory)
-        gist = '; '.join(f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
+    return _plot(name, title, lambda: _curves(lines, xlabel, ylabel, theory), (
+        f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
             f'{_number(y)} at {_number(x)} (n {n})' for x, y, _, _, n in line.points)
-            for line in lines)
-        return _svg(figure, name, f'{title}: {gist}')
+        for line in lines))
 
 
-def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory: str) -> Figure:
+def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Figure:
     names = list(dict.fromkeys(line.name for line in lines))
     panels = list(dict.fromkeys(line.panel for line in lines))
     columns = min(2 if len(panels) < 5 else 3, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure, axes = _figure(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
                            sharey=True)
-    places = [_Places(lines, panel, names, log) for panel in panels]
+    places = [_Places(lines, panel, len(names)) for panel in panels]
     for line in lines:
         place, number = panels.index(line.panel), names.index(line.name)
         axis, beside = axes[place // columns][place % columns], places[place].beside
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         xs, ys, lows, highs, _ = zip(*line.points, strict=True)
-        axis.errorbar([beside(x, number) for x in xs], ys,
-                      [[max(0.0, y - low) for y, low in zip(ys, lows, strict=True)],
-                       [max(0.0, high - y) for y, high in zip(ys, highs, strict=True)]],
-                      marker=marker, markersize=4.2, color=colour, elinewidth=0.9, capsize=0,
-                      linestyle=LINES[number % len(LINES)])
+        axis.errorbar([beside(x, number) for x in xs], ys, _ends(ys, lows, highs),
+                      marker=_marker(number), markersize=4.2, color=_colour(number),
+                      elinewidth=0.9, capsize=0, linestyle=LINES[number % len(LINES)])
         if line.model:
-            axis.plot([x for x, _ in line.model], [y for _, y in line.model], color=colour,
-                      linewidth=0.7, alpha=0.75)
+            axis.plot(*zip(*line.model, strict=True), color=_colour(number), linewidth=0.7,
+                      alpha=0.75)
     for place, axis in enumerate(axes.flat):
         if place >= len(panels):
             axis.set_axis_off()
@@ -251,8 +234,8 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
         axis.set_xlabel(xlabel)
         if not place % columns:
             axis.set_ylabel(ylabel)
-    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)],
-                      markersize=4.2, linestyle=LINES[i % len(LINES)], label=name)
+    handles = [Line2D([], [], color=_colour(i), marker=_marker(i), markersize=4.2,
+                      linestyle=LINES[i % len(LINES)], label=name)
                for i, name in enumerate(names)]
     if any(line.model for line in lines):
         handles.append(Line2D([], [], color=_INK, linewidth=0.7, label=theory))
@@ -264,15 +247,14 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, log: bool, theory:
 class _Places:
     """Where points of a panel are drawn: a little beside those of other series at the same x."""
 
-    def __init__(self, lines: Sequence[Curve], panel: str, names: Sequence[str],
-                 log: bool) -> None:
+    def __init__(self, lines: Sequence[Curve], panel: str, names: int) -> None:
         xs = [x for line in lines if line.panel == panel for x, *_ in line.points]
         low, high = min(xs), max(xs)
-        self._middle = (len(names) - 1) / 2
-        self.log = log and low > 0 and high / low > _WIDE
+        self._middle = (names - 1) / 2
+        self.log = low > 0 and high / low > _WIDE
         self._step = (high / low) ** _BESIDE if self.log else _BESIDE * (
             (high - low) or max(abs(high), 1.0))
-        self.limits = (self.beside(low, -2), self.beside(high, len(names) + 1))
+        self.limits = (self.beside(low, -2), self.beside(high, names + 1))
 
     def beside(self, x: float, number: float) -> float:
         """The place of a point of the series of this number."""
@@ -295,12 +277,10 @@ def reliabilities(name: str, panels: Sequence[tuple[str, Reliability]], title: s
     """
     if not panels:
         return ''
-    with matplotlib.rc_context(_STYLE):
-        figure = _reliabilities(panels)
-        gist = '; '.join(f'{label}: expected calibration error {_number(found.ece)} '
-                         f'({_number(found.low)} to {_number(found.high)}), n {found.n}'
-                         for label, found in panels)
-        return _svg(figure, name, f'{title}: {gist}')
+    return _plot(name, title, lambda: _reliabilities(panels), (
+        f'{label}: expected calibration error {_number(found.ece)} '
+        f'({_number(found.low)} to {_number(found.high)}), n {found.n}'
+        for label, found in panels))
 
 
 def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
@@ -359,12 +339,10 @@ def shares(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str,
     rows = [(label, counts) for label, counts in rows if sum(counts.values())]
     if not rows:
         return ''
-    with matplotlib.rc_context(_STYLE):
-        figure = _shares(rows, xlabel)
-        gist = '; '.join(f'{label} (n {sum(counts.values())}): ' + ', '.join(
+    return _plot(name, title, lambda: _shares(rows, xlabel), (
+        f'{label} (n {sum(counts.values())}): ' + ', '.join(
             f'{part} {count}' for part, count in counts.items() if count)
-            for label, counts in rows)
-        return _svg(figure, name, f'{title}: {gist}')
+        for label, counts in rows))
 
 
 def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
@@ -381,7 +359,7 @@ def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figur
             share = counts.get(part, 0) / n
             if not share:
                 continue
-            axis.barh(y, share, 0.68, left, color=COLOURS[number % len(COLOURS)], alpha=0.85,
+            axis.barh(y, share, 0.68, left, color=_colour(number), alpha=0.85,
                       hatch=_hatch(number), edgecolor='white', linewidth=0.4)
             if share > 0.04:
                 axis.text(left + share / 2, y, str(counts[part]), ha='center', va='center',
@@ -389,18 +367,23 @@ def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figur
                               'boxstyle': 'round,pad=0.15', 'linewidth': 0,
                               'facecolor': '#333333', 'alpha': 0.75})
             left += share
-    axis.set_yticks(range(len(rows)), names)
-    axis.set_ylim(len(rows) - 0.5, -0.5)
+    _name_rows(axis, names)
     axis.set_xlim(0, 1)
-    axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1'])
+    axis.set_xticks(*_SHARES)
     axis.set_xlabel(xlabel)
-    axis.grid(axis='y', visible=False)
-    axis.tick_params(axis='y', length=0)
     figure.legend(handles=[
-        Patch(facecolor=COLOURS[i % len(COLOURS)], alpha=0.85, hatch=_hatch(i), edgecolor='white',
+        Patch(facecolor=_colour(i), alpha=0.85, hatch=_hatch(i), edgecolor='white',
               label=part) for i, part in enumerate(parts)],
         loc='outside upper left', ncols=min(3, len(parts)), handlelength=2.2)
     return figure
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _marker(number: int) -> str:
+    return MARKERS[number % len(MARKERS)]
 
 
 def _hatch(number: int) -> str:
@@ -439,7 +422,22 @@ def _plain(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _marker(colour: str, marker: str, label: str, hollow: bool = False) -> Line2D:
+def _ends(values: Sequence[float], lows: Sequence[float], highs: Sequence[float],
+          ) -> list[list[float]]:
+    """How far intervals reach below and above their values."""
+    return [[max(0.0, value - low) for value, low in zip(values, lows, strict=True)],
+            [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]]
+
+
+def _name_rows(axis: Any, names: Sequence[str]) -> None:
+    """Rows from the top, with their names beside them."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(axis='y', visible=False)
+    axis.tick_params(axis='y', length=0)
+
+
+def _handle(colour: str, marker: str, label: str, hollow: bool = False) -> Line2D:
     return Line2D([], [], linestyle='', marker=marker, markersize=5.6 if hollow else 4.2,
                   markeredgecolor=colour, markerfacecolor='none' if hollow else colour,
                   markeredgewidth=0.9, label=label)
@@ -452,14 +450,21 @@ def _number(value: float) -> str:
         value) >= 1 else f'{value:.2f}' if abs(value) >= 0.005 else f'{value:.1g}'
 
 
-def _svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as an element of HTML."""
+def _plot(name: str, title: str, draw: Callable[[], Figure], gist: Iterable[str]) -> str:
+    """A figure as an element of HTML.
+
+    Args:
+        name: unique in the page.
+        title: what is shown.
+        draw: makes the figure.
+        gist: the numbers, in words.
+    """
     if not re.fullmatch(r'[A-Za-z][A-Za-z0-9-]*', name):
         raise ValueError(f'{name!r}: a plot is named by letters, digits and hyphens')
     buffer = io.StringIO()
-    with matplotlib.rc_context({'svg.hashsalt': name}):
-        figure.savefig(buffer, format='svg',
-                       metadata={'Date': None, 'Creator': None, 'Format': None, 'Type': None})
+    with matplotlib.rc_context({**_STYLE, 'svg.hashsalt': name}):
+        draw().savefig(buffer, format='svg', metadata=dict.fromkeys(
+            ('Date', 'Creator', 'Format', 'Type')))
     text = buffer.getvalue()
     text = text[text.index('<svg'):]
     text = re.sub(r'<metadata>.*?</metadata>|<!--.*?-->', '', text, flags=re.DOTALL)
@@ -472,16 +477,13 @@ def _svg(figure: Figure, name: str, label: str) -> str:
     text = re.sub(r'font-family: [^;"]*;? ?', '', text)
     # The short form, size and families in one.
     text = re.sub(r'font: ([^;"]*?)(\d[\d.]*px) [^;"]*', r'font-size: \2', text)
-    text = re.sub(r'\s*\n\s*', '\n', text)
-    head, _, rest = text.partition('>')
-    size = dict(re.findall(r'(width|height)="([\d.]+)pt"', head))
-    box = re.search(r'viewBox="[^"]*"', head)
-    assert box is not None
+    head, _, rest = re.sub(r'\s*\n\s*', '\n', text).partition('>')
+    attributes = dict(re.findall(r'(width|viewBox)="([^"]+)"', head))
     # Points of print become pixels of CSS.
-    width = float(size['width']) * 4 / 3
+    width = float(attributes['width'].removesuffix('pt')) * 4 / 3
+    label = f'{title}: {"; ".join(gist)}'
     if len(label) > _MOST_LABEL:
         label = label[:_MOST_LABEL].rsplit(';', 1)[0] + '; and more'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-            f'class="plot" role="img" aria-label={quoteattr(label)} {box[0]} '
-            f'style="width:{width:.0f}px">{rest.rstrip()}')
-
+            f'class="plot" role="img" aria-label={quoteattr(label)} '
+            f'viewBox="{attributes["viewBox"]}" style="width:{width:.0f}px">{rest.rstrip()}')

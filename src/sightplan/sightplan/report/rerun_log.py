@@ -8,7 +8,7 @@ one line over all episodes of a recording), ``step`` (actions so far, over all o
 entity              what it is
 ==================  ===========================================================================
 ``episode``         problem, goal, method; how it ended
-``camera/image``    the picture of the last look, as models were shown it
+``camera/image``    the picture of the last observation, as models were shown it
 ``belief/atoms``    P(true) of each atom, those most in doubt first
 ``belief/state``    the state that the agent acts on
 ``belief/doubt``    what is left to learn: sum of the atoms' binary entropies [bit]
@@ -17,7 +17,7 @@ entity              what it is
 ``plan``            the planner's plan, or the model's proposal
 ``action``          the last action and what the world said to it
 ``log``             one line per event
-``truth``           true atoms at the last look; only where it is asked for
+``truth``           true atoms at the last observation; only where it is asked for
 ==================  ===========================================================================
 
 Texts that come from models are data: their Markdown is escaped.
@@ -124,9 +124,8 @@ class RerunLog:
         check_target(target)
         self._rr = _rerun()
         self._truth = truth
-        self._stream = self._rr.RecordingStream(APPLICATION)
         self._to_file = target.endswith(SUFFIX)
-        self._open(target)
+        self._stream = self._opened(target)
         self._broken = False
         self._event = self._step = 0
         self._time_s = self._offset_s = 0.0
@@ -140,18 +139,20 @@ class RerunLog:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open(self, target: str) -> None:
+    def _opened(self, target: str) -> Any:
+        stream = self._rr.RecordingStream(APPLICATION)
         blueprint = _blueprint(self._truth is not None)
         try:
             if self._to_file:
                 path = user_path(target)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._stream.save(str(path), default_blueprint=blueprint)
+                stream.save(str(path), default_blueprint=blueprint)
             else:
-                self._stream.connect_grpc(_viewer() if target == SPAWN else _there(target),
-                                          default_blueprint=blueprint)
+                stream.connect_grpc(_viewer() if target == SPAWN else _reachable(target),
+                                    default_blueprint=blueprint)
         except (OSError, RuntimeError, ValueError) as error:
             raise InfrastructureError(f'rerun {target!r}: {error}') from error
+        return stream
 
     def record(self, event: EpisodeEvent) -> None:
         """Log one event of the episode loop."""
@@ -229,19 +230,20 @@ class RerunLog:
             self._stream.log(entity, self._rr.Clear(recursive=False))
         goal = ', '.join(map(str, spec.problem.goal))
         self._about = [
-            f'**{_plain(spec.episode_id)}**', '',
+            f'**{_plain(spec.id)}**', '',
             (f'{_plain(spec.problem.domain_name)}, problem {_plain(spec.problem.name)}, method '
              f'{_plain(spec.method)}, at most {spec.max_actions} actions'), '',
             f'Goal: {_plain(goal)}', '']
         self._text(EPISODE, [*self._about, 'Under way.'])
-        self._line(f'episode {spec.episode_id} begins')
+        self._line(f'episode {spec.id} begins')
 
     def _observed(self, observation: Observation) -> None:
         if observation.image is not None and observation.image_id != self._image_id:
             self._image_id = observation.image_id
             self._stream.log(IMAGE, self._rr.Image(observation.image))
         visible = observation.visible_objects
-        self._line('look' if visible is None else f'look: {len(visible)} objects in view')
+        self._line('observation' + (
+            '' if visible is None else f': {len(visible)} objects in view'))
         if self._truth is not None:
             state = self._truth.state(observation.stamp_ns)
             self._text(TRUTH, _listed(sorted(state)))
@@ -263,8 +265,8 @@ class RerunLog:
         self._text(ANSWERS, [
             f'{what}, {_plain(event.model)}, {event.seconds:.2f} s', '',
             '| question | answer | P(yes) | expected |', '|---|---|---|---|', *rows])
-        told = ', '.join(f'{n} {verdict.value}' for verdict, n in counts.items() if n)
-        self._line(f'{what}: {len(event.questions)} questions ({told}), {event.seconds:.2f} s')
+        given = ', '.join(f'{n} {verdict.value}' for verdict, n in counts.items() if n)
+        self._line(f'{what}: {len(event.questions)} questions ({given}), {event.seconds:.2f} s')
 
     def _believed(self, event: BeliefUpdated) -> None:
         belief = event.belief
@@ -373,7 +375,7 @@ def _viewer() -> str:
     return url
 
 
-def _there(url: str) -> str:
+def _reachable(url: str) -> str:
     """The URL of a viewer, once it is known that something listens there.
 
     Raises:

@@ -6,6 +6,7 @@ same in all rows stands once, above the table, and standard error, interval and 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -202,10 +203,5 @@ def _full(column: Column) -> str:
 def _groups(columns: Sequence[Column]) -> tuple[Head, ...]:
     if not any(column.group for column in columns):
         return ()
-    found: list[Head] = []
-    for column in columns:
-        if found and found[-1].text == column.group:
-            found[-1] = Head(column.group, found[-1].span + 1)
-        else:
-            found.append(Head(column.group))
-    return tuple(found)
+    return tuple(Head(text, len(list(part))) for text, part in itertools.groupby(
+        column.group for column in columns))

@@ -34,6 +34,7 @@ from sightplan.runs.suite import (
     suite_folders,
     suite_for,
     suite_names,
+    suite_reference,
 )
 from sightplan.runs.summary import canonical_summary, measures_of, suite_of_run, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Work
@@ -45,6 +46,6 @@ __all__ = [
     'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
     'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
     'read_suite', 'resolved_backend_options', 'run', 'select_problems', 'session', 'specify',
-    'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'summarise', 'walk',
-    'world_identity', 'world_names', 'write_summary',
+    'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'suite_reference',
+    'summarise', 'walk', 'world_identity', 'world_names', 'write_summary',
 ]

@@ -64,7 +64,7 @@ from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
-    backend_needs_pixels,
+    backend_class,
     backend_reads_prompt,
     backend_settings,
     make_backend,
@@ -195,7 +195,7 @@ class EpisodeWork:
         if not needs_model(settings.method):
             return None
         options = resolved_backend_options(settings)
-        if (backend_needs_pixels(settings.backend)
+        if (backend_class(settings.backend).needs_pixels
                 and not getattr(self._world, 'pictures', True)):
             raise InputError(
                 f'backend {settings.backend!r} looks at pictures, but this world draws '

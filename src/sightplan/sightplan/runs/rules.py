@@ -28,7 +28,8 @@ def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
         return None if settings.problems or len(found) != 1 else next(iter(found.values()))
     suite = load_suite(settings.suite)
     if suite.kind != EPISODES:
-        raise InputError(f'suite {suite.name} is one of samples; it has no episodes')
+        raise InputError(f'suite {suite.name} is one of samples; it has no episodes, and needs no '
+                         f'graph: start it by "sightplan run --suite {settings.suite}"')
     for split in () if settings.problems else splits:
         suite.budget(domain.name, settings.method, split)
     return suite

@@ -91,7 +91,7 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
     suite = _samples_suite(settings)
     if suite is None:
         return EpisodeWork(settings, backend=backend, **parts)
-    from sightplan.runs.samples import SampleWork
+    from sightplan.runs.sample_work import SampleWork
     samples: Work = SampleWork(settings, suite, backend=backend)
     return samples
 

@@ -13,7 +13,7 @@ from sightplan.model import InputError, Privileged, check_settings, param
 from sightplan.records import bag_recorder
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
-    backend_generates,
+    backend_class,
     backend_reads_prompt,
     cannot_generate,
     resolved_options,
@@ -103,7 +103,7 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
         InputError: unknown backend, unknown option or bad value, or a backend that cannot plan
             for a method that lets the model plan.
     """
-    if needs_visual_planner(settings.method) and not backend_generates(settings.backend):
+    if needs_visual_planner(settings.method) and not backend_class(settings.backend).generates:
         raise cannot_generate(settings.backend)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
                             asks_for_reasons(settings.method, settings.domain), settings.domain)

@@ -322,6 +322,18 @@ def load_suite(name: str) -> Suite:
     return read_suite(plugins.folder('suite', name, _root(), MARKER, GROUP))
 
 
+def suite_reference(name: str) -> str:
+    """What finds a suite from any working directory: its name, or the path of its folder.
+
+    Args:
+        name: one of ``suite_names()``, or the path of a folder.
+
+    Raises:
+        InputError: there is no such suite.
+    """
+    return plugins.find_folder('suite', name, _root(), MARKER, GROUP).reference
+
+
 def read_suite(folder: Path) -> Suite:
     """Read a suite's folder.
 

@@ -224,17 +224,18 @@ class Sweep:
             key, equals, text = condition.partition('=')
             if not equals or not key:
                 raise InputError(f'--only {condition!r} must have the form KEY=VALUE')
-            found = [(cell, cell.value(key)) for cell in self.cells if _has(cell, key)]
+            found: dict[str, str] = {}
+            for cell in self.cells:
+                with suppress(KeyError):
+                    found[cell.name] = _text(cell.value(key))
             if not found:
                 raise InputError(f'--only {condition!r}: no cell has {key!r}; axes are '
                                  f'{", ".join(self.axes)}')
-            wanted = set(text.split(','))
-            cells = [cell for cell in cells
-                     if _has(cell, key) and _text(cell.value(key)) in wanted]
+            wanted = text.split(',')
+            cells = [cell for cell in cells if found.get(cell.name) in wanted]
             if not cells:
-                values = dict.fromkeys(_text(value) for _, value in found)
                 raise InputError(f'--only {condition!r}: no cell is left; values of {key} are '
-                                 f'{", ".join(values)}')
+                                 f'{", ".join(dict.fromkeys(found.values()))}')
         return dataclasses.replace(self, cells=tuple(cells))
 
     @property
@@ -331,9 +332,9 @@ def parse_sweep(data: Any, name: str, source: str,
     for labels, fields in itertools.chain(
             _product(base, axes) if axes else (),
             *(_extra(base, fields) for fields in file.cells)):
-        meant = _Meant(fields)
-        labels, fields = meant(labels), meant(fields)
-        if any(_matches(meant(item), labels, fields) for item in file.exclude):
+        words = _words(fields)
+        labels, fields = _in_words(labels, words), _in_words(fields, words)
+        if any(_matches(_in_words(item, words), labels, fields) for item in file.exclude):
             continue
         where = f'{source}: cell {", ".join(f"{k}={_text(v)}" for k, v in labels.items())}'
         cell = _cell(labels, fields, file.calibrations, where)
@@ -345,31 +346,26 @@ def parse_sweep(data: Any, name: str, source: str,
     return Sweep(file.name or name, every, source, every, int(file.max_tokens), file.max_cost_usd)
 
 
-class _Meant:
-    """Puts words back of which YAML made false or true, where a setting's choices have them."""
+def _words(fields: Fields) -> dict[str, tuple[str, str]]:
+    """The settings that choose between words which YAML makes false and true, with the words."""
+    backend = 'noisy_oracle' if 'table' in fields else fields.get('backend', RunSettings().backend)
+    kinds: dict[str, type] = {'': RunSettings}
+    with suppress(InputError):  # what is unknown is named where the cell is made
+        kinds['backend_options.'] = type(backend_settings(backend))
+        kinds['method_options.'] = type(policy_settings(
+            fields.get('method', RunSettings().method)))
+    return {prefix + setting.name: words for prefix, kind in kinds.items()
+            for setting in settings_fields(kind) for words in _WORDS
+            if set(words) <= set(setting.choices or ())}
 
-    def __init__(self, fields: Fields) -> None:
-        self._words: dict[str, tuple[str, str]] = {}
-        self._add('', RunSettings)
-        backend = 'noisy_oracle' if 'table' in fields else fields.get('backend')
-        with suppress(InputError):  # what is unknown is named where the cell is made
-            self._add('backend_options.', type(backend_settings(backend or RunSettings().backend)))
-            self._add('method_options.', type(policy_settings(
-                fields.get('method', RunSettings().method))))
 
-    def _add(self, prefix: str, settings: type) -> None:
-        for setting in settings_fields(settings):
-            for words in _WORDS:
-                if set(words) <= set(setting.choices or ()):
-                    self._words[prefix + setting.name] = words
-
-    def __call__(self, fields: Fields) -> Fields:
-        return {key: self._word(key, value) for key, value in fields.items()}
-
-    def _word(self, key: str, value: Any) -> Any:
-        if key in self._words and isinstance(value, list):
-            return [self._word(key, item) for item in value]
-        return self._words[key][value] if key in self._words and isinstance(value, bool) else value
+def _in_words(fields: Fields, words: Mapping[str, tuple[str, str]]) -> Fields:
+    """Fields with the words that were in the file in place of false and true."""
+    def word(key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [word(key, item) for item in value]
+        return words[key][value] if isinstance(value, bool) else value
+    return {key: word(key, value) if key in words else value for key, value in fields.items()}
 
 
 def _check_same(cell: Cell, same: Cell, where: str) -> None:
@@ -581,14 +577,6 @@ def _digest(text: str) -> str:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _has(cell: Cell, key: str) -> bool:
-    try:
-        cell.value(key)
-    except KeyError:
-        return False
-    return True
 
 
 def calibration_file(out: Path, calibration: Calibration) -> Path:

@@ -6,24 +6,33 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sightplan.metrics import measures
 from sightplan.model import InputError, Usage
-from sightplan.model.journal import StorageError
-from sightplan.model.whole_files import replacing
 from sightplan.records import RunStore
+from sightplan.records.description import write_json
 from sightplan.runs import canonical_summary, ordered, specify
 from sightplan.sweeps.cells import Cell, Sweep, slug
 
 METRICS = 'metrics.json'
 """Scores of all cells of the sweep that was run last, without what depends on its history."""
 _FORMAT = 1
-_COUNTED = ('requests', 'prompt_tokens', 'completion_tokens', 'cost_usd')
+
+
+class _Entry(NamedTuple):
+    """One committed item."""
+
+    id: str
+    scored: bool
+    solved: bool | None
+    error: str
+    usage: Usage | None
 
 
 @dataclass
@@ -32,43 +41,40 @@ class Committed:
 
     Attributes:
         folder: the run directory.
-        scored: id of each committed item to whether it was scored.
-        lines: number of committed lines.
-        unscored: those that were not scored.
-        judged: those that have a measure of success.
-        solved: those that were solved.
-        errors: id to error of the unscored ones.
+        entries: the committed lines, in order.
         spent: what models cost, also on items that are not committed; None where nobody
             counted.
     """
 
     folder: Path
-    scored: dict[str, bool] = field(default_factory=dict)
-    lines: int = 0
-    unscored: int = 0
-    judged: int = 0
-    solved: int = 0
-    errors: dict[str, str] = field(default_factory=dict)
+    entries: list[_Entry] = field(default_factory=list)
     spent: Usage | None = None
     _file: tuple[int, int] = (0, 0)
     _run_file: tuple[int, int] = (0, 0)
-    _by_lines: Usage | None = None
     _by_backend: Usage | None = None
+
+    @property
+    def scored(self) -> dict[str, bool]:
+        """Id of each committed item to whether it was scored."""
+        return {entry.id: entry.scored for entry in self.entries}
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Id of each item that was not scored to why."""
+        return {entry.id: entry.error for entry in self.entries if not entry.scored}
 
     def update(self) -> None:
         """Read what is new; a line that is not whole yet is left for the next time."""
         self._read_lines()
         self._read_spent()
-        self.spent = self._by_backend or self._by_lines
+        self.spent = self._by_backend or total([entry.usage for entry in self.entries])
 
     def _read_lines(self) -> None:
         try:
             with (self.folder / 'episodes.jsonl').open('rb') as file:
-                info = os.fstat(file.fileno())
-                inode, known = self._file
+                info, (inode, known) = os.fstat(file.fileno()), self._file
                 if inode != info.st_ino or known > info.st_size:
-                    self.scored, self.errors, self._by_lines = {}, {}, None
-                    self.lines = self.unscored = self.judged = self.solved = known = 0
+                    self.entries, known = [], 0
                 file.seek(known)
                 raw = file.read()
         except OSError:
@@ -77,7 +83,7 @@ class Committed:
         self._file = info.st_ino, known + len(whole)
         for line in whole.splitlines():
             with suppress(ValueError, KeyError, TypeError):
-                self._take(json.loads(line))
+                self.entries.append(_entry(json.loads(line)))
 
     def _read_spent(self) -> None:
         """What a backend with caps says, which knows also what no line says."""
@@ -88,19 +94,11 @@ class Committed:
                 self._by_backend = None if spent is None else Usage(**spent)
                 self._run_file = info.st_ino, info.st_mtime_ns
 
-    def _take(self, line: dict[str, Any]) -> None:
-        scored = measures.scored(line)
-        self.scored[line['id']] = scored
-        self.lines += 1
-        self.unscored += not scored
-        self.judged += measures.solved(line) is not None
-        self.solved += bool(measures.solved(line))
-        if not scored:
-            self.errors[line['id']] = str(
-                line.get('error') or line.get('message') or 'no reason is known')
-        if line.get('usage'):
-            self._by_lines = total([self._by_lines, Usage(
-                *(line['usage'][key] for key in _COUNTED))])
+
+def _entry(line: Mapping[str, Any]) -> _Entry:
+    error = line.get('error') or line.get('message') or 'no reason is known'
+    return _Entry(line['id'], measures.scored(line), measures.solved(line), str(error),
+                  Usage(**line['usage']) if line.get('usage') else None)
 
 
 def total(usages: Sequence[Usage | None]) -> Usage | None:
@@ -132,14 +130,14 @@ def status(sweep: Sweep, out: Path) -> dict[str, Any]:
 
 def counts(sweep: Sweep, out: Path, runs: Sequence[Committed]) -> dict[str, Any]:
     """What ``status`` says, of what was read."""
-    solved = sum(run.solved for run in runs)
-    judged = any(run.judged for run in runs)
-    done, lines = sum(len(run.scored) for run in runs), sum(run.lines for run in runs)
-    unscored, spent = sum(run.unscored for run in runs), total([run.spent for run in runs])
+    entries = [entry for run in runs for entry in run.entries]
+    done, spent = sum(len(run.scored) for run in runs), total([run.spent for run in runs])
+    scored = sum(entry.scored for entry in entries)
+    solved = [entry.solved for entry in entries if entry.solved is not None]
     return {'sweep': sweep.name, 'out': str(out), 'cells': len(sweep.cells),
-            'episodes': sweep.episodes, 'done': done, 'duplicates': lines - done,
-            'failed_infrastructure': unscored, 'scored': lines - unscored,
-            'solved': solved if judged or lines == unscored else None,
+            'episodes': sweep.episodes, 'done': done, 'duplicates': len(entries) - done,
+            'failed_infrastructure': len(entries) - scored, 'scored': scored,
+            'solved': sum(solved) if solved or not scored else None,
             'spent': None if spent is None else dataclasses.asdict(spent)}
 
 
@@ -151,9 +149,9 @@ def unscored(runs: Sequence[Committed]) -> list[dict[str, Any]]:
 
 def by_error(errors: dict[str, str]) -> dict[str, list[str]]:
     """Ids of the items with each error."""
-    found: dict[str, list[str]] = {}
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for item, error in errors.items():
-        found.setdefault(error, []).append(item)
+        found[error].append(item)
     return found
 
 
@@ -208,8 +206,8 @@ def write_metrics(sweep: Sweep, out: Path) -> str:
                      if line['id'] in known]
         cells.append({'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
                       'metrics': canonical_summary(lines, plan.suite) if lines else None})
-    content = _replace(out / METRICS, {'format': _FORMAT, 'sweep': sweep.name, 'cells': cells})
-    return hashlib.sha256(content.encode()).hexdigest()
+    write_json(out / METRICS, {'format': _FORMAT, 'sweep': sweep.name, 'cells': cells})
+    return hashlib.sha256((out / METRICS).read_bytes()).hexdigest()
 
 
 def write_index(sweep: Sweep, out: Path) -> None:
@@ -222,20 +220,10 @@ def write_index(sweep: Sweep, out: Path) -> None:
         return {'dir': cell.name, 'labels': dict(cell.labels), 'episodes': cell.episodes,
                 'calibration': cell.calibration.stem if cell.calibration else None,
                 'settings': dataclasses.asdict(cell.settings)}
-    _replace(out / _index_name(sweep), {'sweep': sweep.name, 'source': sweep.source,
-                                        'cells': [entry(cell) for cell in sweep.every]})
+    write_json(out / _index_name(sweep), {'sweep': sweep.name, 'source': sweep.source,
+                                          'cells': [entry(cell) for cell in sweep.every]})
 
 
 def _index_name(sweep: Sweep) -> str:
     return f'{slug(sweep.name)}.sweep.json'
 
-
-def _replace(path: Path, data: Any) -> str:
-    """Write a file whose content is either the old or the new one, which is returned."""
-    content = json.dumps(data, indent=1, allow_nan=False) + '\n'
-    try:
-        with replacing(path, synced=True) as temporary:
-            temporary.write_text(content, 'utf-8')
-    except OSError as error:
-        raise StorageError.about(path, error) from error
-    return content

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ from sightplan.runs import (
 from sightplan.runs.rules import budget
 from sightplan.runs.samples import SamplePlan
 from sightplan.sweeps.cells import Cell, Sweep, model_options
-from sightplan.vlm.api import backend_needs_pixels, backend_settings
+from sightplan.vlm.api import backend_class, backend_settings
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
 IMAGE_TOKENS = 1000
@@ -78,16 +78,14 @@ class Figures:
     seconds: float = 0.0
 
     def __add__(self, other: Figures) -> Figures:
-        costs = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
-        return Figures(self.questions + other.questions, self.prompt_tokens + other.prompt_tokens,
-                       self.completion_tokens + other.completion_tokens,
-                       sum(costs) if costs else None, self.seconds + other.seconds)
+        sums: list[Any] = [b if a is None else a if b is None else a + b
+                           for a, b in zip(astuple(self), astuple(other), strict=True)]
+        return Figures(*sums)
 
     def __mul__(self, number: float) -> Figures:
-        return Figures(self.questions * number, self.prompt_tokens * number,
-                       self.completion_tokens * number,
-                       None if self.cost_usd is None else self.cost_usd * number,
-                       self.seconds * number)
+        products: list[Any] = [None if value is None else value * number
+                               for value in astuple(self)]
+        return Figures(*products)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ def _guess_sample(plan: SamplePlan) -> Figures:
                      if sample.question is not None) / count
     pictures = len(plan.clusters) / count if answerer.looks else 0.0
     seconds = REQUEST_S if reasons else QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
-    if not backend_needs_pixels(settings.backend):
+    if not backend_class(settings.backend).needs_pixels:
         return Figures(1.0, seconds=QUESTION_S.get(settings.backend, _OTHER_QUESTION_S))
     return _priced(plan, 1.0, characters / 4 + pictures * IMAGE_TOKENS,
                    REASONS_TOKENS if reasons else ANSWER_TOKENS, seconds)
@@ -220,7 +218,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
     if not needs_model(settings.method):
         return Figures(seconds=seconds)
     prompt = prompt_name(settings.method)
-    sees = backend_needs_pixels(settings.backend)
+    sees = backend_class(settings.backend).needs_pixels
     if needs_visual_planner(settings.method):
         words = domain.planning_prompt(prompt, problem)
         requests, questions = steps + 1, 0.0

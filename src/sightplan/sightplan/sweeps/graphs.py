@@ -2,7 +2,7 @@
 
 Each graph has a ROS domain of its own, so that graphs that run at the same time do not meet. It
 ends with the worker that started it, however that ended: this module, run as a program, asks the
-kernel to be told, and then becomes ``sightplan up``.
+kernel for a signal then, and then becomes ``sightplan up``.
 """
 
 from __future__ import annotations

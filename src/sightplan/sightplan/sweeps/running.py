@@ -10,7 +10,6 @@ A run that stops itself, as at a spending cap, stops the sweep: the other runs w
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -25,7 +24,7 @@ from typing import Any, Protocol
 
 from sightplan.metrics import measures
 from sightplan.model import CancelledError, InputError, SightplanError, Usage
-from sightplan.model.journal import StorageError
+from sightplan.model.journal import Journal, StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, Walked, specify, write_summary
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
@@ -144,6 +143,7 @@ def run_sweep(sweep: Sweep, out: Path, options: Options | None = None,
 
     Raises:
         InputError: ``out`` cannot be used, or another command is running a sweep there.
+        StorageError: the disk is full, or broken.
     """
     start = time.monotonic()
     options = options or Options()
@@ -343,7 +343,7 @@ class _Stages:
         given_up = sum(len(job.given_up) for job in schedule.jobs)
         self._watcher.show(Status(
             sum(sum(run.scored.values()) for run in runs.values()),
-            given_up + sum(run.unscored for run in runs.values()), tuple(running),
+            given_up + sum(len(run.errors) for run in runs.values()), tuple(running),
             self._spent()))
         for job in finished:
             failed = by_error({**runs[job.name].errors, **job.given_up})
@@ -425,30 +425,18 @@ def _locked(out: Path) -> Iterator[str]:
     Raises:
         InputError: another command has it, or it cannot be written.
     """
-    path = out / LOCK
-    command = uuid.uuid4().hex
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise _not_writable(out, error) from error
+    command, lock = uuid.uuid4().hex, Journal(out / LOCK)
+    lock.open()
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f'{out}: is in use: {_holder(path)} is running a sweep there; wait '
-                             f'for it, end it, or choose another --out') from error
-        content = {'command': command, 'pid': os.getpid(), 'host': socket.gethostname()}
-        # In place, since the lock is on this file; who reads half of it takes it for another's.
-        try:
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, json.dumps(content).encode(), 0)
-            os.fsync(handle)
-        except OSError as error:
-            raise _not_writable(out, error) from error
+            lock.lock()
+        except InputError as error:
+            raise InputError(f'{out}: is in use: {_holder(lock.path)} is running a sweep there; '
+                             f'wait for it, end it, or choose another --out') from error
+        lock.replace([{'command': command, 'pid': os.getpid(), 'host': socket.gethostname()}])
         yield command
     finally:
-        os.close(handle)
+        lock.close()
 
 
 def _holder(path: Path) -> str:
@@ -457,7 +445,3 @@ def _holder(path: Path) -> str:
         return f'process {content["pid"]} on {content["host"]}'
     except (OSError, ValueError, KeyError, TypeError):
         return 'another process'
-
-
-def _not_writable(out: Path, error: OSError) -> InputError:
-    return InputError(f'{out}: cannot be written ({error.strerror}); choose another --out')

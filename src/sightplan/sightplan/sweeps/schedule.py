@@ -43,7 +43,7 @@ class Job:
         name: of the run.
         settings: of the run.
         items: ids of all its items, in order.
-        model: what tells its model from others, '' if it has none.
+        model: what distinguishes its model from others, '' if it has none.
         clusters: id of each sample to what it is asked together with; empty for episodes.
         whole: whether one worker makes all of it.
         error: what ended it, '' for nothing.

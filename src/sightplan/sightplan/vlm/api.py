@@ -27,18 +27,14 @@ from sightplan.model import (
     Observation,
     Question,
     SightplanError,
-    TruthSource,
     Usage,
-    check_settings,
-    plugins,
     settings_fields,
 )
+from sightplan.model.plugins import Registry
 from sightplan.vlm import backends
 
 GROUP = 'sightplan.backends'
 """Entry points of other packages' backends."""
-
-_PARTS = {'Settings': (), 'Backend': ('needs_truth', 'needs_pixels', 'generates')}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,30 +171,10 @@ class BackendUser:
             start(episode_id, split)
 
 
-def backend_names() -> tuple[str, ...]:
-    """Names of the installed backends."""
-    return plugins.module_names(backends, GROUP)
-
-
-def _module(name: str) -> Any:
-    return plugins.load_module('backend', name, backends, GROUP, _PARTS)
-
-
-def backend_settings(name: str, values: Mapping[str, Any] | None = None) -> Any:
-    """A backend's settings with ``values`` over the defaults.
-
-    Raises:
-        InputError: an unknown backend or field, or a bad value.
-    """
-    cls = _module(name).Settings
-    known = {f.name for f in settings_fields(cls)}
-    for key in values or {}:
-        if key not in known:
-            raise InputError(f'backend {name!r} has no setting {key!r}; it has '
-                             f'{", ".join(sorted(known)) or "none"}')
-    settings = cls(**(values or {}))
-    check_settings(settings, f'backend {name}')
-    return settings
+BACKENDS: Registry[Backend] = Registry('backend', backends, GROUP, 'Backend', (
+    'needs_truth', 'needs_pixels', 'generates'))
+backend_names, backend_class = BACKENDS.names, BACKENDS.cls
+backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,
@@ -218,7 +194,7 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
         InputError: an unknown backend or field, or a bad value.
     """
     options = dict(values)
-    fields = {f.name for f in settings_fields(_module(name).Settings)}
+    fields = {f.name for f in settings_fields(BACKENDS.module(name).Settings)}
     for key, value in (('seed', seed), ('domain', domain)):
         if key in fields:
             options.setdefault(key, value)
@@ -228,53 +204,19 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
     return options
 
 
-def backend_needs_truth(name: str) -> bool:
-    """Whether a backend is an oracle that must be given ground truth.
-
-    Raises:
-        InputError: an unknown backend.
-    """
-    return bool(_module(name).Backend.needs_truth)
-
-
-def backend_needs_pixels(name: str) -> bool:
-    """Whether a backend looks at the image.
-
-    Raises:
-        InputError: an unknown backend.
-    """
-    return bool(_module(name).Backend.needs_pixels)
-
-
 def backend_can_be_shared(name: str) -> bool:
     """Whether runs may use one backend, one after another.
 
     Not one that sees a run's world, keeps track of its episodes, or of what it costs.
-
-    Raises:
-        InputError: an unknown backend.
     """
-    backend = _module(name).Backend
+    backend = backend_class(name)
     return not (backend.needs_truth or hasattr(backend, 'start_episode')
                 or hasattr(backend, 'carry_over'))
 
 
-def backend_generates(name: str) -> bool:
-    """Whether a backend can reply in free text, so that it can plan.
-
-    Raises:
-        InputError: an unknown backend.
-    """
-    return bool(_module(name).Backend.generates)
-
-
 def backend_reads_prompt(name: str) -> bool:
-    """Whether answers depend on the prompt around the questions.
-
-    Raises:
-        InputError: an unknown backend.
-    """
-    return bool(getattr(_module(name).Backend, 'reads_prompt', True))
+    """Whether answers depend on the prompt around the questions."""
+    return bool(getattr(backend_class(name), 'reads_prompt', True))
 
 
 def backend_content(name: str, values: Mapping[str, Any]) -> str:
@@ -289,7 +231,7 @@ def backend_content(name: str, values: Mapping[str, Any]) -> str:
     Raises:
         InputError: an unknown backend or field, or a bad value.
     """
-    content = getattr(_module(name), 'content', None)
+    content = getattr(BACKENDS.module(name), 'content', None)
     settings = backend_settings(name, values)
     try:
         return str(content(settings)) if content is not None else ''
@@ -299,26 +241,20 @@ def backend_content(name: str, values: Mapping[str, Any]) -> str:
 
 def cannot_generate(name: str) -> InputError:
     """The error of a backend that only answers yes/no questions."""
-    able = ', '.join(other for other in backend_names() if backend_generates(other)) or 'none'
+    able = [other for other in backend_names() if backend_class(other).generates]
     return InputError(f'backend {name!r} answers yes/no questions only, it cannot plan; choose '
-                      f'one that can: {able}')
+                      f'one that can: {", ".join(able) or "none"}')
 
 
-def make_backend(name: str, values: Mapping[str, Any] | None = None,
-                 truth: TruthSource | None = None) -> Backend:
-    """Make a backend by name; truth is handed only to a backend that declares ``needs_truth``.
+class AnswersOnly:
+    """What a backend of yes/no questions alone has in common with others of that kind."""
 
-    Raises:
-        InputError: unknown name, bad settings, or truth is needed and missing.
-        BackendError: the model could not be loaded.
-    """
-    settings = backend_settings(name, values)
-    cls = _module(name).Backend
-    backend: Backend
-    if not cls.needs_truth:
-        backend = cls(settings)
-        return backend
-    if truth is None:
-        raise InputError(f'backend {name!r} reads ground truth, which this world does not offer')
-    backend = cls(settings, truth)
-    return backend
+    generates = False
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Refuse: it cannot.
+
+        Raises:
+            InputError: always.
+        """
+        raise cannot_generate(type(self).__module__.rpartition('.')[2])

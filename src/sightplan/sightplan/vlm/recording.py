@@ -28,7 +28,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sightplan.model import (
     GroundingPrompt,
@@ -64,28 +64,6 @@ IMAGES = 'images'
 """Folder of the images beside a recording, as ``<image_id>.png``."""
 
 
-def recorded(backend: Backend, path: Path | str, *, name: str = '',
-             settings: object = None, images: bool = False) -> RecordingBackend:
-    """The backend, with all its requests and replies appended to a file.
-
-    Args:
-        backend: any backend.
-        path: the file; made, with its folder, if it is not there.
-        name: name of the backend, for the file's first line.
-        settings: the backend's settings dataclass, likewise (backends keep secrets out of it).
-        images: also write each image once, as PNG, to ``images/<image_id>.png`` beside the file.
-
-    Raises:
-        InputError: the file cannot be written, is in use, is no recording, or is one of another
-            model or of other settings.
-    """
-    about, identity = {}, {}
-    if settings is not None:
-        about, identity = dataclasses.asdict(cast(Any, settings)), identity_values(settings)
-    return RecordingBackend(backend, path, name=name, settings=about, identity=identity,
-                            images=images)
-
-
 def part_id(part: Part) -> str:
     """The hash of an image of a prompt, as ``Observation.image_id``; '' for text."""
     return '' if isinstance(part, str) else Observation(image=part).image_id
@@ -114,16 +92,22 @@ def has_image(request: YesNoRequest | TextRequest) -> bool:
 
 
 class RecordingBackend(BackendUser):
-    """A backend whose requests and replies are written down; else it is the one it wraps."""
+    """A backend whose requests and replies are written down; else it is the one it wraps.
+
+    Args:
+        backend: any backend.
+        path: the file; made, with its folder, if it is not there.
+        name: name of the backend, for the file's first line.
+        settings: the backend's settings dataclass, likewise (backends keep secrets out of it).
+        images: also write each image once, as PNG, to ``images/<image_id>.png`` beside the file.
+
+    Raises:
+        InputError: the file cannot be written, is in use, is no recording, or is one of another
+            model or of other settings.
+    """
 
     def __init__(self, backend: Backend, path: Path | str, *, name: str = '',
-                 settings: Mapping[str, Any] | None = None,
-                 identity: Mapping[str, Any] | None = None, images: bool = False) -> None:
-        """Open the file; see ``recorded``; ``identity``: settings that replies depend on.
-
-        Raises:
-            InputError: see ``recorded``.
-        """
+                 settings: Any = None, images: bool = False) -> None:
         self.needs_truth = backend.needs_truth
         self.needs_pixels = backend.needs_pixels
         self.generates = backend.generates
@@ -137,8 +121,9 @@ class RecordingBackend(BackendUser):
         self.path = user_path(path).resolve()
         self._journal = _taken_up(self.path, {
             'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
-            'settings': dict(settings or {}), 'counted': backend.usage is not None},
-            identity or {})
+            'settings': {} if settings is None else dataclasses.asdict(settings),
+            'counted': backend.usage is not None},
+            {} if settings is None else identity_values(settings))
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
@@ -245,6 +230,9 @@ class RecordingBackend(BackendUser):
             except OSError as error:
                 raise InfrastructureError(f'{path}: cannot be written '
                                           f'({error.strerror})') from error
+
+
+recorded = RecordingBackend
 
 
 def _taken_up(path: Path, header: Mapping[str, Any], identity: Mapping[str, Any]) -> Journal:
@@ -405,9 +393,9 @@ def _usage(data: Mapping[str, Any]) -> Usage | None:
     if counts is None:
         return None
     cost = counts['cost_usd']
-    requests, given, said = (_typed(counts, key, int)
+    requests, prompt, completion = (_typed(counts, key, int)
                              for key in ('requests', 'prompt_tokens', 'completion_tokens'))
-    return Usage(requests, given, said, _number(cost))
+    return Usage(requests, prompt, completion, _number(cost))
 
 
 def _number(value: float | None) -> float | None:

@@ -31,8 +31,7 @@ class Skills(Protocol):
     def reset(self, problem: Problem) -> None:
         """Begin an episode: get out of the camera's view, and check that the table is ready.
 
-        Args:
-            problem: its initial state is not looked at.
+        The problem's initial state is not looked at.
 
         Raises:
             InputError: the problem does not fit the robot's table.
@@ -60,16 +59,7 @@ class Skills(Protocol):
 
 def load_skills(domain: str, robot: RobotConfig, arm: Arm, camera: Camera, gate: Any,
                 kinematics: Any, **settings: Any) -> Skills:
-    """Make the installed skills of a domain.
-
-    Args:
-        domain: its name, or the path of its folder.
-        robot: configuration of the robot.
-        arm: what moves; only the gate commands it.
-        camera: what looks.
-        gate: a ``sightplan_arm.gate.Gate`` of this arm.
-        kinematics: a ``sightplan_arm.kinematics.Kinematics`` of this robot.
-        **settings: of the skills.
+    """Make the installed skills of a domain (its name, or the path of its folder).
 
     Raises:
         InputError: none are installed for this domain, or a setting is wrong.

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 
 from sightplan.model import (
@@ -151,13 +152,7 @@ class Moves:
 
 
 class MovePlanner:
-    """Plans all motions of a move before any is made.
-
-    Args:
-        robot: its configuration.
-        kinematics: of the robot.
-        settings: how blocks are moved.
-    """
+    """Plans all motions of a move before any is made."""
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics,
                  settings: SkillSettings) -> None:
@@ -230,14 +225,6 @@ class MovePlanner:
 
 class BlocksworldSkills:
     """See the protocol ``Skills``.
-
-    Args:
-        robot: its configuration.
-        arm: what moves; only the gate commands it.
-        camera: what looks.
-        gate: of the arm.
-        kinematics: of the robot.
-        settings: how blocks are moved.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -664,38 +651,22 @@ def _fits(cube: Cube, yaw: float, others: Sequence[Cube], robot: RobotConfig) ->
     for other in others:
         top = other.centre_m[2] + side / 2 - cube.centre_m[2]
         for where, half, bottom in bodies:
-            if top > bottom and _overlap(where, half, yaw, other.centre_m[:2],
-                                         (side / 2 + _MARGIN_M,) * 2, other.yaw_rad):
+            if top > bottom and _overlap((where, half, yaw), (
+                    other.centre_m[:2], (side / 2 + _MARGIN_M,) * 2, other.yaw_rad)):
                 return False
     return True
 
 
-def _overlap(a: Vector, half_a: tuple[float, float], yaw_a: float,
-             b: Vector, half_b: tuple[float, float], yaw_b: float) -> bool:
-    """Whether two turned rectangles overlap: no axis of either separates them."""
-    corners = [
-        centre + (np.array([(-1, -1), (-1, 1), (1, -1), (1, 1)]) * half) @ np.array(
-            [[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
-        for centre, half, yaw in ((a, half_a, yaw_a), (b, half_b, yaw_b))]
-    for yaw in (yaw_a, yaw_b):
-        for axis in ((math.cos(yaw), math.sin(yaw)), (-math.sin(yaw), math.cos(yaw))):
-            along_a, along_b = (c @ np.array(axis) for c in corners)
-            if along_a.max() < along_b.min() or along_b.max() < along_a.min():
-                return False
-    return True
+def _overlap(*rectangles: tuple[Vector, tuple[float, float], float]) -> bool:
+    """Whether two rectangles overlap: each by its middle, half its extents [m] and turn [rad]."""
+    one, other = (((1e3 * x, 1e3 * y), (2e3 * width, 2e3 * length), math.degrees(yaw))
+                  for (x, y), (width, length), yaw in rectangles)
+    return cv2.rotatedRectangleIntersection(one, other)[0] != cv2.INTERSECT_NONE
 
 
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,
                 **settings: Any) -> BlocksworldSkills:
     """Make the skills of blocksworld: the entry point.
-
-    Args:
-        robot: its configuration.
-        arm: what moves; only the gate commands it.
-        camera: what looks.
-        gate: of the arm.
-        kinematics: of the robot.
-        **settings: fields of ``SkillSettings``.
 
     Raises:
         InputError: a setting is unknown or out of bounds; names it.

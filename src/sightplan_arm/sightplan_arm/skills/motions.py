@@ -33,6 +33,8 @@ TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
 
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
+_ROOM_M = 0.02  # distance to blocks that is enough for every link
+_LEAST_M = 0.003  # distance below which a path is not taken
 _LOW_M = 0.06  # a hand on its way keeps this height above the table
 
 
@@ -62,14 +64,10 @@ class PathPlanner:
         robot: its configuration.
         kinematics: of the robot.
         speed: part of the greatest velocities and accelerations that is used, in (0, 1].
-        room_m: distance to blocks that is enough for every link.
-        least_m: distance below which a path is not taken.
     """
 
-    def __init__(self, robot: RobotConfig, kinematics: Kinematics, speed: float,
-                 room_m: float = 0.02, least_m: float = 0.003) -> None:
+    def __init__(self, robot: RobotConfig, kinematics: Kinematics, speed: float) -> None:
         self.robot, self.kinematics, self.speed = robot, kinematics, speed
-        self._room_m, self._least_m = room_m, least_m
         self.clearance = Clearance(robot)
 
     def pose(self, posture: Vector) -> Vector:
@@ -89,17 +87,17 @@ class PathPlanner:
                 path = self.straight(posture, high)
             except UnreachableError:
                 continue
-            room = self.clearance.least_m(path, blocks, self._room_m)
+            room = self.clearance.least_m(path, blocks, _ROOM_M)
             found.append((room, path))
-            if room >= self._room_m:
+            if room >= _ROOM_M:
                 break
         if not found:
             raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'.format(
                 *low[:3, 3]))
         found.sort(key=lambda item: -item[0])
-        if found[0][0] < self._least_m:
+        if found[0][0] < _LEAST_M:
             raise NoRoomError(f'the arm would come to {1e3 * found[0][0]:.0f} mm from a block')
-        return [path for room, path in found if room >= self._least_m]
+        return [path for room, path in found if room >= _LEAST_M]
 
     def _postures(self, pose: Vector, blocks: Sequence[Cube]) -> list[Vector]:
         """Postures with the tip at a pose, the roomiest first, as many as had to be tried."""
@@ -112,9 +110,9 @@ class PathPlanner:
             posture = self.kinematics.ik(self.robot.table.pose @ pose, seed)
             if posture is None or any(np.abs(posture - q).max() < _SAME_RAD for _, q in found):
                 continue
-            room = self.clearance.least_m(posture[None], blocks, self._room_m)
+            room = self.clearance.least_m(posture[None], blocks, _ROOM_M)
             found.append((room, posture))
-            if room >= self._room_m or len(seed) <= 6:
+            if room >= _ROOM_M or len(seed) <= 6:
                 break
         return [posture for _, posture in sorted(found, key=lambda item: -item[0])]
 
@@ -162,12 +160,7 @@ class PathPlanner:
 
 
 class MotionSequence:
-    """Motions one after the other, from a posture.
-
-    Args:
-        paths: of the arm.
-        start: (N,) posture where the first motion begins.
-    """
+    """Motions one after the other, from a posture."""
 
     def __init__(self, paths: PathPlanner, start: Vector) -> None:
         self._paths = paths
@@ -192,13 +185,13 @@ class MotionSequence:
             path, part * arm.max_velocity, part * part * arm.max_acceleration)))
         self.posture = np.asarray(path[-1], dtype=np.float64)
 
-    def straight(self, phase: str, what: str, pose: Vector, speed: float = 1.0) -> None:
+    def straight(self, phase: str, what: str, pose: Vector) -> None:
         """Move the tip along a straight line to a pose.
 
         Raises:
             UnreachableError: the arm cannot follow the line.
         """
-        self.along(phase, what, self._paths.straight(self.posture, pose), speed)
+        self.along(phase, what, self._paths.straight(self.posture, pose))
 
     def joints(self, phase: str, what: str, posture: Vector) -> None:
         """Move all joints to a posture along a straight line in joint space."""

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.ctypeslib import as_array
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_sim.arm.simulator import Poses
+from sightplan_sim.closing import Closing
 
 
 class Drawer(Protocol):
@@ -47,13 +48,13 @@ class LivePicture:
     depth_m: NDArray[np.float32]
 
 
-class CameraProcess:
+class CameraProcess(Closing):
     """A child process that draws one picture at a time.
 
         live = world.camera_process()
         ...                                    # again and again, for example in a timer
         picture = live.take()                  # None: not ready yet, or the child is dead
-        live.request(world.hardware.poses(), world.hardware.camera.decor)
+        live.request(world.arm.poses(), world.camera.decor)
 
     Args:
         make: makes the drawer, in the child; it must be possible to pickle it.
@@ -89,10 +90,6 @@ class CameraProcess:
 
     def request(self, poses: Poses, decor: Any) -> bool:
         """Have a picture drawn.
-
-        Args:
-            poses: where everything is.
-            decor: what else the drawer wants to know.
 
         Returns:
             Whether the child took the order: not while it is busy, not if it is dead.
@@ -146,12 +143,6 @@ class CameraProcess:
         if self._process.is_alive():
             self._process.kill()
             self._process.join(5.0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 def _serve(make: Callable[[], Drawer], pipe: Connection, rgb: Any, depth: Any,

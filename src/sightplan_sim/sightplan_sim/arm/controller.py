@@ -6,6 +6,7 @@ import numpy as np
 
 from sightplan.model import WorldError
 from sightplan_arm.hardware import JointTrajectory, Vector
+from sightplan_arm.trajectories import Spline
 
 
 class TrajectoryController:
@@ -24,15 +25,10 @@ class TrajectoryController:
         self.hold(positions)
 
     def hold(self, positions: Vector) -> None:
-        """Stay somewhere from now on.
-
-        Args:
-            positions: (N,) [rad].
-        """
+        """Stay somewhere from now on."""
         self._start_s = self._end_s = float('-inf')
         self._times = np.zeros(1)
         self._last = np.array(positions, dtype=np.float64)
-        self._pieces = np.zeros((0, 4, self._n))
 
     def start(self, trajectory: JointTrajectory, now_s: float, positions: Vector,
               velocities: Vector) -> None:
@@ -55,7 +51,11 @@ class TrajectoryController:
             speed = np.vstack([velocities, speed]) if len(speed) else speed
         self._start_s, self._end_s = now_s, now_s + float(times[-1])
         self._times, self._last = times, at[-1].copy()
-        self._pieces = _pieces(times, at, speed)
+        if len(speed):
+            self._spline = Spline.of(JointTrajectory(times, at, speed))
+        else:
+            h, rise = np.diff(times), np.diff(at, axis=0)
+            self._spline = Spline(h, at[:-1], rise / h[:, None], 0 * rise, 0 * rise)
 
     def active(self, now_s: float) -> bool:
         """Whether the trajectory has not come to its end."""
@@ -73,10 +73,8 @@ class TrajectoryController:
         if now_s >= self._end_s:
             return self._last, np.zeros(self._n)
         t = now_s - self._start_s
-        k = int(np.searchsorted(self._times, t, side='right')) - 1
-        a, b, c, d = self._pieces[k]
-        u = t - self._times[k]
-        return a + u * (b + u * (c + u * d)), b + u * (2 * c + 3 * u * d)
+        piece = int(np.searchsorted(self._times, t, side='right')) - 1
+        return self._spline.at(piece, t - self._times[piece])[:2]
 
 
 def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vector]:
@@ -101,29 +99,11 @@ def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vecto
     return times, at, speed
 
 
-def _pieces(times: Vector, at: Vector, speed: Vector) -> Vector:
-    """(K - 1, 4, N) coefficients of each piece, by rising power of the time since its start."""
-    h = np.diff(times)[:, None]
-    rise = np.diff(at, axis=0)
-    if not len(speed):
-        nothing = np.zeros_like(rise)
-        return np.stack([at[:-1], rise / h, nothing, nothing], axis=1)
-    v0, v1 = speed[:-1], speed[1:]
-    return np.stack([at[:-1], v0, (3 * rise / h - 2 * v0 - v1) / h,
-                     (v0 + v1 - 2 * rise / h) / h**2], axis=1)
-
-
 class GripperController:
     """Drives the distance of two fingers to a set point at a limited speed, with limited force.
 
     The set point runs on although the fingers press on something, so that they hold it with the
     force of the command.
-
-    Args:
-        opening_m: of the fingers at the start.
-        open_m: greatest opening.
-        speed_m_s: by which the opening changes.
-        most_n: greatest force.
     """
 
     def __init__(self, opening_m: float, open_m: float, speed_m_s: float, most_n: float) -> None:

@@ -54,10 +54,6 @@ def panda_meshes() -> tuple[LinkMesh, ...]:
 def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float]) -> list[tuple[str, int]]:
     """Bodies that show the arm and touch nothing.
 
-    Args:
-        bullet: where they are made.
-        at_m: where they are at first.
-
     Returns:
         For each mesh, the name of the link with which it moves, and the body.
     """

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 
@@ -26,9 +25,8 @@ from sightplan_sim.arm.controller import GripperController, TrajectoryController
 from sightplan_sim.arm.meshes import panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.bullet import Bullet
-
-Pose7 = tuple[float, float, float, float, float, float, float]
-"""Position (x, y, z) [m] and quaternion (x, y, z, w) in the world."""
+from sightplan_sim.closing import Closing
+from sightplan_sim.episodes import Pose7
 
 FINGER_M_S = 0.1
 """Speed of each finger, as of Franka's hand at its usual setting."""
@@ -61,7 +59,7 @@ class Poses:
     moving: bool
 
 
-class SimulatedArm:
+class SimulatedArm(Closing):
     """Implements the protocol Arm, over physics.
 
     Args:
@@ -225,12 +223,6 @@ class SimulatedArm:
         with self._passed:
             self._bullet.close()
             self._passed.notify_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vecto
 from sightplan_arm.hardware import Rgbd
 from sightplan_sim.arm.meshes import make_link_bodies, panda_meshes
 from sightplan_sim.arm.settings import HardwareSettings
-from sightplan_sim.arm.simulator import Pose7, Poses
+from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import (
     BLOCK_M,
     Camera,
@@ -44,6 +44,7 @@ from sightplan_sim.blocksworld.scene import (
 )
 from sightplan_sim.blocksworld.table import Picture
 from sightplan_sim.bullet import one_thread
+from sightplan_sim.episodes import Pose7
 
 ARM_ID = len(COLOURS) + 1
 """The arm in a segmentation."""
@@ -69,7 +70,7 @@ class ArmScene(BlocksScene):
 
     Args:
         robot: where camera and columns are.
-        settings: of the calibration's error.
+        settings: of the calibration's error and of the depth's noise.
         width, height: size of the picture [px].
         fov_deg: vertical field of view.
         supersampling: samples per pixel and direction, 1..4.
@@ -107,13 +108,7 @@ class ArmScene(BlocksScene):
         return self._camera
 
     def shoot(self, poses: Poses, decor: Decor, live: bool = False) -> Frame:
-        """Take a picture.
-
-        Args:
-            poses: where blocks and arm are.
-            decor: the episode's.
-            live: fast: drawn at half the size and enlarged.
-        """
+        """Take a picture; a live one fast: drawn at half the size and enlarged."""
         if live:
             return _enlarged(self._smaller().shoot(poses, decor), self._camera)
         boxes = {colour: _frame(pose) for colour, pose in poses.blocks.items()}
@@ -133,6 +128,18 @@ class ArmScene(BlocksScene):
                                   self._outline(drawn), decor.look)
             rgb = develop(rgb, decor.look, _key(poses), self.optics.width)
         return Frame(rgb, depth, segmentation, self._camera)
+
+    def take(self, poses: Poses, decor: Decor, live: bool = False) -> Picture:
+        """A picture as the camera's sensors give it: the same for the same arguments."""
+        frame = self.shoot(poses, decor, live)
+        return Picture(frame.rgb, sense_depth(
+            frame.depth_m, self._settings, (decor.seed, _key(poses))))
+
+    def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Colours (H, W, 3) and depth (H, W) [m] for a camera process; fast while things move."""
+        picture = self.take(poses, decor, live=poses.moving)
+        assert picture.depth_m is not None
+        return picture.rgb, picture.depth_m
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -183,7 +190,7 @@ class ArmScene(BlocksScene):
         o = self.optics
         x, y = o.width / o.focal_px, o.height / o.focal_px
         local = np.array([(-x, -y, 1.0), (x, y, 1.0)])
-        return np.asarray(local @ self._camera.rotation + self._camera.position_m)
+        return np.asarray(local @ self._camera.axes.T + self._camera.position_m)
 
     def _lookup(self) -> NDArray[np.int16]:
         last = max(body for _, body in self._link_bodies)
@@ -196,17 +203,11 @@ class ArmScene(BlocksScene):
 class SimulatedCamera:
     """Implements the protocol Camera: pictures of what the simulator has, taken when asked.
 
-    Args:
-        scene: draws.
-        poses: tells where everything is.
-        settings: of the depth's noise.
-
     All methods may be called from several threads; they take turns.
     """
 
-    def __init__(self, scene: ArmScene, poses: Callable[[], Poses],
-                 settings: HardwareSettings) -> None:
-        self.scene, self._poses, self._settings = scene, poses, settings
+    def __init__(self, scene: ArmScene, poses: Callable[[], Poses]) -> None:
+        self.scene, self._poses = scene, poses
         self._lock = threading.Lock()
         self._decor = Decor()
         self._closed = False
@@ -247,42 +248,13 @@ class SimulatedCamera:
         with self._lock:
             if self._closed:
                 raise WorldError('the simulated camera was closed')
-            return poses.stamp_s, take(self.scene, poses, self._decor, self._settings)
+            return poses.stamp_s, self.scene.take(poses, self._decor)
 
     def close(self) -> None:
         """Give the renderer back."""
         with self._lock:
             self._closed = True
             self.scene.close()
-
-
-class LiveDrawer:
-    """Pictures for a camera process: fast ones while something moves.
-
-    Args:
-        robot: where camera and columns are.
-        settings: of camera and depth.
-        width, height: size of the picture [px].
-        supersampling: samples per pixel and direction in a picture of what rests.
-    """
-
-    def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int, height: int,
-                 supersampling: int) -> None:
-        self._scene = ArmScene(robot, settings, width, height, supersampling=supersampling)
-        self._settings = settings
-
-    def draw(self, poses: Poses, decor: Decor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Colours (H, W, 3) and depth (H, W) [m], as of the protocol Drawer."""
-        picture = take(self._scene, poses, decor, self._settings, live=poses.moving)
-        assert picture.depth_m is not None
-        return picture.rgb, picture.depth_m
-
-
-def take(scene: ArmScene, poses: Poses, decor: Decor, settings: HardwareSettings,
-         live: bool = False) -> Picture:
-    """A picture as the camera's sensors give it: the same for the same arguments."""
-    frame = scene.shoot(poses, decor, live)
-    return Picture(frame.rgb, sense_depth(frame.depth_m, settings, (decor.seed, _key(poses))))
 
 
 def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
@@ -318,16 +290,11 @@ def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
 def nominal_camera(robot: RobotConfig, optics: Optics) -> Camera:
     """The camera where the robot's file has it."""
     pose = robot.camera.pose
-    return Camera(optics, pose[:3, :3].T.copy(), pose[:3, 3].copy())
+    return Camera(optics, pose[:3, 3].copy(), pose[:3, :3].T.copy().T)
 
 
 def check_view(robot: RobotConfig, width: int, height: int) -> None:
     """Check that the camera sees every place where a block may stand, and all name plates.
-
-    Args:
-        robot: where camera and columns are.
-        width: of the picture [px].
-        height: of the picture [px].
 
     Raises:
         InputError: it does not; says what to change.
@@ -337,7 +304,7 @@ def check_view(robot: RobotConfig, width: int, height: int) -> None:
     points = shown_extent(table.max_columns, min(table.max_level, len(COLOURS)), table.spacing_m)
     x, y, z = camera.to_optical(points).T
     reach = np.full(2, np.inf)
-    if (z > NEAR_M).all() and camera.rotation[0, 0] > 0:  # else from behind, or upside down
+    if (z > NEAR_M).all() and camera.axes[0, 0] > 0:  # else from behind, or upside down
         reach = 2 * optics.focal_px * np.abs([x / z, y / z]).max(axis=1)
     if (reach <= (width, height)).all():
         return
@@ -355,7 +322,7 @@ def _displaced(camera: Camera, s: HardwareSettings) -> Camera:
     aside, axis = rng.standard_normal((2, 3))
     shift = aside / np.linalg.norm(aside) * s.calibration_error_mm * 1e-3
     turn = rotation_from_vector(axis / np.linalg.norm(axis) * np.radians(s.calibration_error_deg))
-    return dataclasses.replace(camera, rotation=turn @ camera.rotation,
+    return dataclasses.replace(camera, axes=(turn @ camera.axes.T).T,
                                position_m=camera.position_m + shift)
 
 

@@ -1,7 +1,7 @@
 """The blocksworld world with an arm: actions are motions, and physics decides the rest.
 
-What is true is read from where the blocks are (see ``true_atoms``); what became of an action is
-what is true before and after it (see ``outcome_of``). Nothing of it reaches the skills: they know
+What is true is read from where the blocks are (see ``truth``); what became of an action is
+what is true before and after it. Nothing of it reaches the skills: they know
 the camera, the joints, the goal and what the agent believes.
 """
 
@@ -18,13 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.domains.episodic_world import (
+    START_NS,
+    Episode,
+    EpisodicWorld,
+    WorldClock,
+    check_probability,
+)
 from sightplan.model import (
     Action,
     Atom,
     Belief,
     EpisodeSpec,
     Feedback,
-    FeedbackStatus,
     InputError,
     Observation,
     State,
@@ -34,16 +40,13 @@ from sightplan.model import (
 )
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate import Gate
-from sightplan_arm.geometry import rotation_from_quaternion
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, load_skills
 from sightplan_sim.arm.camera_process import CameraProcess
-from sightplan_sim.arm.hardware import Hardware
-from sightplan_sim.arm.simulator import Pose7, Poses, SimulatedArm
+from sightplan_sim.arm.simulator import SimulatedArm
 from sightplan_sim.blocksworld.arm_scene import (
     ArmScene,
     Decor,
-    LiveDrawer,
     SimulatedCamera,
     check_view,
 )
@@ -51,18 +54,14 @@ from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
 from sightplan_sim.blocksworld.settings import Settings
-from sightplan_sim.blocksworld.table import Picture
-from sightplan_sim.camera_info import CameraInfo
-from sightplan_sim.clock import START_NS, WorldClock
+from sightplan_sim.blocksworld.truth import outcome_of, true_atoms
 from sightplan_sim.episodes import (
-    Episode,
-    EpisodicWorld,
-    check_probability,
+    Pose7,
     generator,
     pose_matrix,
 )
+from sightplan_sim.pinhole import CameraInfo
 
-ACTION = 'moveblock'
 SETTLE_S = 0.5
 """Simulated time in which blocks that were put down by a reset come to rest."""
 TABLE_END_M = 0.8
@@ -81,16 +80,12 @@ class ArmWorld(EpisodicWorld['_Episode']):
     Episodes are the same for the same settings, seed and problem, bit for bit, as long as
     ``realtime_factor`` is 0. Time is the arm's clock, unless another one is given.
 
-    Args:
-        settings: ``execution`` is ``arm``.
-        clock_ns: source of time [ns].
-        skill_settings: of the skills.
-
     Attributes:
         settings: as given.
         robot: its configuration: what skills and gate know of the set-up.
-        hardware: arm and camera, for whoever drives or watches them from outside. Its methods may
-            be called at any time, also while an action is executed.
+        arm: implements the protocol Arm; its methods may be called at any time from any thread,
+            also while an action is executed.
+        camera: implements the protocol Camera; renders in the caller's thread.
         gate: through which every motion of the skills goes.
         skills: that carry out the actions.
         renderer: what draws the pictures, with its version.
@@ -117,12 +112,11 @@ class ArmWorld(EpisodicWorld['_Episode']):
                 supersampling=settings.supersampling))
             arm = stack.enter_context(SimulatedArm(
                 self.robot, settings, block_m=BLOCK_M, table_y_m=(FRONT_M, TABLE_END_M)))
-            camera = SimulatedCamera(scene, arm.poses, settings)
+            camera = SimulatedCamera(scene, arm.poses)
             super().__init__(clock_ns)
             if clock_ns is None:
                 self._clock = WorldClock(lambda: START_NS + round(arm.now_s() * 1e9))
-            self._scene, self._arm, self._camera = scene, arm, camera
-            self.hardware: Hardware[SimulatedCamera] = Hardware(arm, camera)
+            self._scene, self.arm, self.camera = scene, arm, camera
             kinematics = Kinematics(self.robot)
             self.gate = Gate(arm, self.robot, kinematics)
             self.skills = load_skills('blocksworld', self.robot, arm, camera, self.gate,
@@ -135,10 +129,10 @@ class ArmWorld(EpisodicWorld['_Episode']):
 
     def close(self) -> None:
         """Give the simulators back."""
-        self._arm.close()
+        self.arm.close()
         with self._lock:
             self._episode = None
-            self._camera.close()
+            self.camera.close()
 
     def check(self, specs: Sequence[EpisodeSpec]) -> None:
         """Check before the first of some episodes that this world can show them.
@@ -170,9 +164,9 @@ class ArmWorld(EpisodicWorld['_Episode']):
         scenario = read_scenario(spec.problem)
         look = sample_look(generator('blocksworld', spec, 'look'), self.settings.look)
         with self._lock:
-            self._arm.reset(self._initial_poses(scenario, look), spec.seed)
-            self._camera.show(Decor(scenario.columns, look, spec.seed))
-            self._arm.wait(SETTLE_S)
+            self.arm.reset(self._initial_poses(scenario, look), spec.seed)
+            self.camera.show(Decor(scenario.columns, look, spec.seed))
+            self.arm.wait(SETTLE_S)
             episode = _Episode(spec=spec, scenario=scenario,
                                column_x_m=self.robot.table.column_x_m(len(scenario.columns)))
             self._check_settled(episode)
@@ -183,24 +177,12 @@ class ArmWorld(EpisodicWorld['_Episode']):
             self._start(episode)
 
     def observe(self) -> Observation:
-        """Take a picture; as long as nothing moves it is the same one with a new stamp.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """Take a picture; as long as nothing moves it is the same one with a new stamp."""
         with self._lock:
             episode = self._current()
-            stamp_ns = self._clock.advance(0.0)
-            poses = self._arm.poses()
-            if episode.picture is None or episode.picture[0] != poses.stamp_s:
-                stamp_s, picture = self._camera.picture()
-                for array in (picture.rgb, picture.depth_m):
-                    if array is not None:
-                        array.setflags(write=False)  # handed out more than once
-                episode.picture = (stamp_s, picture)
-            picture = episode.picture[1]
-            return Observation(image=picture.rgb, stamp_ns=stamp_ns,
-                               frame_id=self.settings.frame_id, depth_m=picture.depth_m)
+            if episode.observed_s != self.arm.poses().stamp_s:
+                episode.observation = None
+            return super().observe()
 
     def expect(self, belief: Belief) -> None:
         """Tell the skills what the agent believes; they refuse what contradicts it."""
@@ -210,7 +192,6 @@ class ArmWorld(EpisodicWorld['_Episode']):
         """Carry out an action with the arm; the feedback is the skills'.
 
         Raises:
-            WorldError: there was no reset.
             ArmStoppedError: the gate refused or broke off a motion.
         """
         with self._lock:
@@ -221,7 +202,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
                 feedback = self.skills.execute(action).feedback
             finally:
                 episode.outcome = ''
-                stamp_ns = self._record(episode)
+                stamp_ns = self._record(episode, 0.0)
                 if feedback is not None:
                     episode.outcome = outcome_of(
                         action, feedback.status, before, episode.states[-1],
@@ -235,22 +216,11 @@ class ArmWorld(EpisodicWorld['_Episode']):
 
         Of what moves while nobody asks (the hardware is driven from outside), a time's state is
         the one that was read last before it.
-
-        Raises:
-            WorldError: there was no reset, or the time is before it or still to come.
         """
         with self._lock:
             if stamp_ns is None:
-                self._record(self._current())
+                self._record(self._current(), 0.0)
             return super().state(stamp_ns)
-
-    def last_outcome(self) -> str:
-        """What became of the last action of this episode, '' before the first; ``outcome_of``.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        return super().last_outcome()
 
     # --- beyond the ports ---------------------------------------------------------------------
 
@@ -261,9 +231,7 @@ class ArmWorld(EpisodicWorld['_Episode']):
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
-        optics = self._scene.optics
-        return CameraInfo(optics.width, optics.height, optics.matrix(), np.zeros(5),
-                          self.settings.frame_id)
+        return self._scene.optics.info(self.settings.frame_id)
 
     def camera_pose(self) -> NDArray[np.float64]:
         """(4, 4) pose of the optical frame in the world [m], where the camera truly hangs.
@@ -271,21 +239,21 @@ class ArmWorld(EpisodicWorld['_Episode']):
         The robot's file differs from it by the calibration's error.
         """
         camera = self._scene.camera(0, 0, Look())
-        return pose_matrix(camera.rotation.T, camera.position_m)
+        return pose_matrix(camera.axes, camera.position_m)
 
     def camera_process(self) -> CameraProcess:
         """A process that draws live pictures of this world; the caller closes it."""
         s, optics = self.settings, self._scene.optics
         return CameraProcess(
-            functools.partial(LiveDrawer, self.robot, s, optics.width, optics.height,
-                              s.supersampling), optics.width, optics.height)
+            functools.partial(ArmScene, self.robot, s, optics.width, optics.height,
+                              supersampling=s.supersampling), optics.width, optics.height)
 
     # --- inside -------------------------------------------------------------------------------
 
     def _misfit(self, spec: EpisodeSpec) -> str:
         """Why this world cannot show an episode, with the remedy; '' if it may."""
         if spec.failure_probability > 0:
-            return (f'episode {spec.episode_id}: failure_probability is '
+            return (f'episode {spec.id}: failure_probability is '
                     f'{spec.failure_probability:g}, but with execution=arm failures are those of '
                     'physics, and none are injected: set it to 0, or execution to symbolic')
         table, problem = self.robot.table, spec.problem
@@ -319,19 +287,14 @@ class ArmWorld(EpisodicWorld['_Episode']):
             raise WorldError(f'problem {episode.spec.problem.name}: the blocks did not stay where '
                              f'they were put: lower look (it is {self.settings.look:g})')
 
-    def _record(self, episode: _Episode) -> int:
-        """Note what is true now, if it has changed; returns the time [ns]."""
-        stamp_ns = self._clock.advance(0.0)
-        state = self._read_state(episode)
-        if state != episode.states[-1]:
-            episode.stamps_ns.append(stamp_ns)
-            episode.states.append(state)
-        return stamp_ns
+    def _picture(self, episode: _Episode) -> Observation:
+        episode.observed_s, picture = self.camera.picture()
+        return Observation(image=picture.rgb, stamp_ns=0, frame_id=self.settings.frame_id,
+                           depth_m=picture.depth_m)
 
     def _read_state(self, episode: _Episode) -> State:
         names = episode.scenario.names
-        poses: Poses = self._arm.poses()
-        blocks = {names[colour]: pose for colour, pose in poses.blocks.items()}
+        blocks = {names[colour]: pose for colour, pose in self.arm.poses().blocks.items()}
         return true_atoms(blocks, dict(zip(episode.scenario.columns, episode.column_x_m,
                                            strict=True)), self.robot.table.spacing_m)
 
@@ -343,134 +306,9 @@ class _Episode(Episode):
     Attributes:
         scenario: what the problem puts on the table.
         column_x_m: where its columns are.
-        picture: the last one, and the arm's time at which it was taken.
+        observed_s: the arm's time at which the last picture was taken.
     """
 
     scenario: Scenario
     column_x_m: tuple[float, ...]
-    picture: tuple[float, Picture] | None = None
-
-
-def true_atoms(blocks: Mapping[str, Pose7], columns: Mapping[str, float], pitch_m: float) -> State:
-    """What holds for blocks at their poses; tilted or misplaced ones have the fewest atoms.
-
-    - ``leftof``, ``rightof``: by the places of the columns.
-    - ``incolumn(b, c)``: b's centre is less than half a pitch beside c and at most half a side
-      before or behind the row (so are the rows of ``sightplan_arm.perception``); b is tilted by
-      15 degrees at most; and it rests on the table, or on a block of c.
-    - ``on(a, b)``: a rests on b, and both are in the same column.
-    - ``clear(b)``: b is in a column, and of no other block the centre is more than half a side
-      above b's, and over b (nearer than a side, seen from above). So what hangs in the gripper
-      above b hides it.
-
-    A block rests on the table if its centre is 0.3 to 0.7 sides above it, and on another one if
-    its centre lies over that one's upper face, 0.8 to 1.2 sides above that one's centre. What is
-    held in the hand, leans, or lies on the floor is in no column, on nothing, and not clear.
-
-    Args:
-        blocks: pose of the centre of each block, by its name.
-        columns: x of each column, by its name [m].
-        pitch_m: distance of neighbouring columns.
-    """
-    atoms = {Atom(predicate, (a, b))
-             for a, xa in columns.items() for b, xb in columns.items()
-             for predicate, holds in (('leftof', xa < xb), ('rightof', xa > xb)) if holds}
-    places: dict[str, str] = {}
-    for name in sorted(blocks, key=lambda block: blocks[block][2]):
-        below = [b for b in places if _rests(blocks[name], blocks[b])]
-        for column, x in columns.items():
-            if _stands(blocks[name], x, pitch_m) and (
-                    abs(blocks[name][2] - BLOCK_M / 2) < _REST_M
-                    or any(places[b] == column for b in below)):
-                places[name] = column
-        atoms |= {Atom('on', (name, b)) for b in below if places[b] == places.get(name)}
-    for name, column in places.items():
-        atoms.add(Atom('incolumn', (name, column)))
-        if not any(_covers(blocks[other], blocks[name]) for other in blocks if other != name):
-            atoms.add(Atom('clear', (name,)))
-    return frozenset(atoms)
-
-
-_UPRIGHT = math.cos(math.radians(15.0))
-_REST_M = 0.2 * BLOCK_M
-"""So much may the height of what rests on something differ from what it should be."""
-
-
-def _stands(pose: Pose7, column_x_m: float, pitch_m: float) -> bool:
-    """Whether a block is upright, and at the place of a column."""
-    tall = float(np.abs(rotation_from_quaternion(pose[3:])[2]).max())
-    return (abs(pose[0] - column_x_m) < pitch_m / 2 and abs(pose[1]) <= BLOCK_M / 2
-            and tall >= _UPRIGHT)
-
-
-def _rests(upper: Pose7, lower: Pose7) -> bool:
-    """Whether a block is where one is that rests on another."""
-    aside = np.array([upper[0] - lower[0], upper[1] - lower[1], 0.0])
-    level = _level_offset(rotation_from_quaternion(lower[3:]), aside)
-    return level < BLOCK_M / 2 and abs(upper[2] - lower[2] - BLOCK_M) < _REST_M
-
-
-def _covers(upper: Pose7, lower: Pose7) -> bool:
-    """Whether a block is above another one, at whatever height."""
-    aside = math.hypot(upper[0] - lower[0], upper[1] - lower[1])
-    return upper[2] - lower[2] > 0.5 * BLOCK_M and aside < BLOCK_M
-
-
-def _level_offset(axes: NDArray[np.float64], aside: NDArray[np.float64]) -> float:
-    """Greatest component of a horizontal offset along the two flattest axes of a block."""
-    flat = sorted(range(3), key=lambda k: abs(axes[2, k]))[:2]
-    return max(abs(float(aside @ axes[:, k])) for k in flat)
-
-
-def outcome_of(action: Action, status: FeedbackStatus, before: State, after: State,
-               columns: Sequence[str]) -> str:
-    """What became of ``moveblock(b, c)``, from what was true before and after it.
-
-    Args:
-        action: what was asked for.
-        status: what the agent was told.
-        before: true atoms before it.
-        after: and after it.
-        columns: left to right.
-
-    Returns:
-        ``success``: b is on top in c, all else is as it was. ``illegal``: rejected, and it could
-        not have been done. ``refused``: rejected, although it could have been done. ``no_op``:
-        carried out, and nothing has changed. ``dropped_target:moveblock(b, c2)`` and
-        ``dropped_source:moveblock(b, c2)``: what happened is a move to another column, nearer to
-        c, or to where b was. ``disturbed``: anything else has changed, also if b is in c.
-    """
-    moves = {column: _moved(action.args[0], column, before) for column in columns} if (
-        action.name == ACTION and len(action.args) == 2) else {}
-    expected = moves.get(action.args[1]) if moves else None
-    if status is FeedbackStatus.REJECTED and after == before:
-        return 'refused' if expected is not None else 'illegal'
-    if expected is not None and after == expected:
-        return 'success'
-    if after == before:
-        return 'no_op'
-    landed = next((column for column, state in moves.items() if state == after), None)
-    if landed is None or action.args[1] not in columns:
-        return 'disturbed'
-    block, target = action.args
-    source = next(a.args[1] for a in before if a.predicate == 'incolumn' and a.args[0] == block)
-    place = list(columns).index
-    nearer = abs(place(landed) - place(target)) <= abs(place(landed) - place(source))
-    name = 'dropped_target' if nearer else 'dropped_source'
-    return f'{name}:{Action(ACTION, (block, landed))}'
-
-
-def _moved(block: str, column: str, before: State) -> State | None:
-    """The state after a legal move; None if it is none."""
-    where = {a.args[0]: a.args[1] for a in before if a.predicate == 'incolumn'}
-    if (block not in where or where[block] == column or Atom('clear', (block,)) not in before):
-        return None
-    below = {a for a in before if a.predicate == 'on' and a.args[0] == block}
-    top = [b for b, c in where.items() if c == column and Atom('clear', (b,)) in before]
-    if len(top) > 1:
-        return None
-    gone = {Atom('incolumn', (block, where[block])), *below,
-            *(Atom('clear', (b,)) for b in top)}
-    new = {Atom('incolumn', (block, column)), *(Atom('clear', (a.args[1],)) for a in below),
-           *(Atom('on', (block, b)) for b in top)}
-    return frozenset(before - gone | new)
+    observed_s: float = -math.inf

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan_sim.pinhole import Pinhole
+from sightplan_sim.blocksworld.look import Look
+from sightplan_sim.pinhole import Pinhole, View
 
 BLOCK_M = 0.05
 """Side of every block [m]."""
@@ -52,27 +53,8 @@ class Optics(Pinhole):
     distance_m: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Camera:
-    """A placed camera.
-
-    Attributes:
-        optics: its optics.
-        rotation: (3, 3) world to optical frame (REP 103: x right, y down, z forward).
-        position_m: (3,) optical centre in the world.
-    """
-
-    optics: Optics
-    rotation: NDArray[np.float64]
-    position_m: NDArray[np.float64]
-
-    def to_optical(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """World points (N, 3) in the optical frame [m]."""
-        return np.asarray((points_m - self.position_m) @ self.rotation.T)
-
-    def project(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pixels (N, 2) of points (N, 3) of the world [m]; see ``Pinhole.pixels``."""
-        return self.optics.pixels(self.to_optical(np.asarray(points_m, dtype=np.float64)))
+class Camera(View[Optics]):
+    """A placed camera."""
 
     def sees_all(self, n_columns: int, n_blocks: int) -> bool:
         """Whether everything a problem of this size can show is in the picture."""
@@ -80,13 +62,6 @@ class Camera:
         pixels = self.project(shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), pitch))
         size = (self.optics.width, self.optics.height)
         return bool((pixels >= -0.5).all() and (pixels <= np.array(size) - 0.5).all())
-
-    def view_matrix(self) -> NDArray[np.float64]:
-        """(4, 4) OpenGL view matrix (x right, y up, z backward)."""
-        view = np.eye(4)
-        view[:3, :3] = self.rotation * np.array([[1.0], [-1.0], [-1.0]])
-        view[:3, 3] = -view[:3, :3] @ self.position_m
-        return view
 
 
 @dataclass(frozen=True)
@@ -122,15 +97,8 @@ def basis(azimuth_deg: float, elevation_deg: float, roll_deg: float) -> NDArray[
 def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
     """Choose column spacing and camera distance so that columns show as large as fits.
 
-    The layout depends on the numbers only, so it never changes within an episode.
-
-    Args:
-        optics: the camera's optics.
-        n_columns: 1..8.
-        n_blocks: number of blocks, hence the greatest height of a stack.
-
-    Returns:
-        The layout.
+    The layout depends on the numbers only, so it never changes within an episode; that of blocks
+    is the greatest height of a stack.
 
     Raises:
         ValueError: n_columns or n_blocks is out of range.
@@ -154,13 +122,7 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
 
 
 def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
-    """(N, 3) corners of the space that blocks and name plates can take up [m].
-
-    Args:
-        n_columns: number of columns.
-        top: blocks in the highest stack.
-        pitch: distance of neighbouring columns [m].
-    """
+    """(N, 3) corners of what stacks of ``top`` blocks and plates, ``pitch`` apart, take up [m]."""
     half = (n_columns - 1) / 2 * pitch
     reach = max(0.78 * BLOCK_M, 0.5 * pitch)
     xs, r = (-half - reach, half + reach), 0.78 * BLOCK_M
@@ -169,38 +131,23 @@ def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
         + [(x, FRONT_M, -APRON_M) for x in xs])
 
 
-def place_camera(optics: Optics, n_columns: int, n_blocks: int, azimuth_deg: float,
-                 elevation_deg: float, roll_deg: float, shift_right: float, shift_up: float,
-                 zoom: float) -> Camera:
+def place_camera(optics: Optics, n_columns: int, n_blocks: int, look: Look) -> Camera:
     """The nominal camera, turned, shifted and drawn back as a look asks.
 
     If blocks or name plates could leave the picture, the camera moves back until they
     cannot (unless the optics fix its distance).
-
-    Args:
-        optics: the camera's optics.
-        n_columns: 1..8.
-        n_blocks: number of blocks.
-        azimuth_deg: turn around the scene, positive to the right.
-        elevation_deg: added to the optics' elevation.
-        roll_deg: turn about the optical axis.
-        shift_right: shift of the picture in fractions of its half width.
-        shift_up: likewise of its half height.
-        zoom: distance over the nominal one.
-
-    Returns:
-        The camera.
     """
     layout = fit_layout(optics, n_columns, n_blocks)
-    rotation = basis(azimuth_deg, optics.elevation_deg + elevation_deg, roll_deg)
+    rotation = basis(look.azimuth_deg, optics.elevation_deg + look.elevation_deg, look.roll_deg)
     half = np.array([optics.width, optics.height]) / 2 / optics.focal_px
     target = np.array([0.0, *layout.target_m])
     points = shown_extent(n_columns, max(n_blocks, _LEAST_HEIGHT), layout.pitch_m)
     middle = np.array([(optics.width - 1) / 2, (optics.height - 1) / 2])
-    distance = layout.distance_m * zoom
+    distance = layout.distance_m * look.zoom
     for _ in range(8):
-        offset = np.array([-shift_right * half[0], shift_up * half[1], -1.0]) * distance
-        camera = Camera(optics, rotation, target + rotation.T @ offset)
+        offset = distance * np.array(
+            [-look.shift_right * half[0], look.shift_up * half[1], -1.0])
+        camera = Camera(optics, target + rotation.T @ offset, rotation.T)
         reach = np.abs(camera.project(points) - middle) / (middle * _INSIDE)
         if optics.distance_m > 0 or reach.max() <= 1.0:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sightplan.domains import load_domain
@@ -36,12 +36,6 @@ def read_scenario(problem: Problem) -> Scenario:
 
     ``incolumn`` may be left out for a block that stands on another, and ``clear`` for the top
     of a stack; both are then what the geometry makes them.
-
-    Args:
-        problem: a blocksworld problem with its initial state.
-
-    Returns:
-        The scenario.
 
     Raises:
         WorldError: the facts are incomplete, contradictory or physically impossible, a block
@@ -115,19 +109,19 @@ def _supports(where: str, init: State) -> dict[str, str]:
         if lower in carried:
             raise WorldError(f'{where}: {carried[lower]} and {upper} are both on {lower}')
         below[upper], carried[lower] = lower, upper
-    for block in below:
-        seen = [block]
-        while seen[-1] in below:
-            seen.append(below[seen[-1]])
-            if seen[-1] == block:
-                raise WorldError(f'{where}: {_chain(seen)}: a block cannot be above itself')
-            if len(seen) > len(below) + 1:
-                break  # leads into a circle that is reported from one of its own blocks
     return below
 
 
-def _chain(blocks: Iterable[str]) -> str:
-    return ' on '.join(blocks)
+def _bottom(where: str, block: str, below: Mapping[str, str]) -> str:
+    """The lowest block of the stack that a block is in."""
+    chain = [block]
+    while chain[-1] in below:
+        lower = below[chain[-1]]
+        if lower in chain:
+            circle = ' on '.join([*chain[chain.index(lower):], lower])
+            raise WorldError(f'{where}: {circle}: a block cannot be above itself')
+        chain.append(lower)
+    return chain[-1]
 
 
 def _columns_of(where: str, blocks: tuple[str, ...], below: Mapping[str, str],
@@ -139,9 +133,7 @@ def _columns_of(where: str, blocks: tuple[str, ...], below: Mapping[str, str],
             raise WorldError(f'{where}: {block} is in two columns, {stated[block]} and {column}')
     found: dict[str, str] = {}
     for block in blocks:
-        bottom = block
-        while bottom in below:
-            bottom = below[bottom]
+        bottom = _bottom(where, block, below)
         if bottom not in stated:
             raise WorldError(f'{where}: no fact says in which column {bottom} is')
         if stated.get(block, stated[bottom]) != stated[bottom]:

@@ -12,8 +12,6 @@ import numpy as np
 COLOURS = 'rgbypo'
 """Colour letters of the blocks; the index (from 1) is the id in a segmentation."""
 
-COLOUR_NAMES = ('red', 'green', 'blue', 'yellow', 'purple', 'orange')
-
 Rgb = tuple[float, float, float]
 
 NOMINAL_RGB: dict[str, Rgb] = {
@@ -112,12 +110,8 @@ def sample_placement(rng: np.random.Generator, strength: float) -> Placement:
 def sample_look(rng: np.random.Generator, strength: float = 1.0) -> Look:
     """Draw a look.
 
-    Args:
-        rng: source of chance; the same state gives the same look.
-        strength: 0 is the nominal look exactly, 1 what an episode uses, 2 the training range.
-
-    Returns:
-        The look.
+    Strength 0 is the nominal look exactly, 1 what an episode uses, 2 the training range. The same
+    state of the generator gives the same look.
 
     Raises:
         ValueError: strength is not in [0, 3].

@@ -8,6 +8,7 @@ stacks, names, look, size and optics alone: the same bytes in every process.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.metadata
 import math
@@ -32,7 +33,6 @@ from sightplan_sim.blocksworld.camera import (
     Optics,
 )
 from sightplan_sim.blocksworld.look import (
-    COLOUR_NAMES,
     COLOURS,
     NOMINAL_RGB,
     Look,
@@ -46,7 +46,7 @@ from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.lettering import letter_plate
 
 __all__ = [
-    'BLOCK_M', 'COLOURS', 'COLOUR_NAMES', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',
+    'BLOCK_M', 'COLOURS', 'MAX_BLOCKS', 'MAX_COLUMNS', 'NOMINAL_RGB',
     'BlocksScene', 'Camera', 'Frame', 'Look', 'Optics', 'Placement', 'sample_look',
     'sample_placement',
 ]
@@ -127,20 +127,7 @@ class BlocksScene(Table):
 
     def render(self, stacks: Sequence[Sequence[str]], column_names: Sequence[str],
                look: Look) -> Frame:
-        """Take a picture.
-
-        Args:
-            stacks: per column, left to right, the colour letters from bottom to top.
-            column_names: text of the name plates, left to right.
-            look: every random factor.
-
-        Returns:
-            The frame.
-
-        Raises:
-            ValueError: stacks or names cannot be shown (unknown or repeated colour, more than
-                8 columns, or not one name per column).
-        """
+        """Take a picture: see ``Table.render``."""
         if len(column_names) != len(stacks):
             raise ValueError(f'{len(column_names)} names for {len(stacks)} columns')
         self.place(stacks, look)
@@ -208,7 +195,7 @@ class BlocksScene(Table):
         a, e = math.radians(look.light_azimuth_deg), math.radians(look.light_elevation_deg)
         light = (math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))
         _, _, colour, buffer, mask = self._bullet.getCameraImage(
-            w * ss, h * ss, viewMatrix=camera.view_matrix().T.ravel().tolist(),
+            w * ss, h * ss, viewMatrix=camera.view_matrix(),
             projectionMatrix=projection, lightDirection=light, lightColor=look.light_rgb,
             lightDistance=10.0, shadow=0, lightAmbientCoeff=look.ambient,
             lightDiffuseCoeff=look.diffuse, lightSpecularCoeff=look.specular,
@@ -229,11 +216,9 @@ class BlocksScene(Table):
 
     def _background(self, n_columns: int, n_blocks: int, names: tuple[str, ...],
                     look: Look) -> _Background:
-        key = (n_columns, n_blocks, names, look.azimuth_deg, look.elevation_deg, look.roll_deg,
-               look.shift_right, look.shift_up, look.zoom, look.light_rgb, look.ambient,
-               look.diffuse, look.light_elevation_deg, look.light_azimuth_deg,
-               look.backdrop_top_rgb, look.backdrop_bottom_rgb, look.table_rgb, look.pad_rgb,
-               look.mark_rgb, look.plate_rgb, look.ink_rgb, look.texture, look.texture_seed)
+        key = (n_columns, n_blocks, names, dataclasses.replace(  # all but what blocks show
+            look, specular=0.0, shadow=0.0, block_rgb=(), placements=(), gain=1.0, noise=0.0,
+            blur_px=0.0))
         found = self._backgrounds.get(key)
         if found is None:
             if len(self._backgrounds) >= 2:
@@ -299,6 +284,11 @@ def _fill(image: NDArray[Any], camera: Camera, points_m: Sequence[Sequence[float
                            shift=_SHIFT)
 
 
+def _rectangle(x0: float, x1: float, y0: float, y1: float) -> list[Rgb]:
+    """Corners on the table's top."""
+    return [(x0, y0, 0.0), (x1, y0, 0.0), (x1, y1, 0.0), (x0, y1, 0.0)]
+
+
 def _before_camera(camera: Camera, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
     """The part of a convex polygon that is at least NEAR_M in front of the camera."""
     depth = camera.to_optical(points_m)[:, 2] - NEAR_M
@@ -329,8 +319,7 @@ def _draw_background(camera: Camera, layout: Layout, names: tuple[str, ...],
     picture[:] = upper + ramp * (lower - upper)
     half = 60 * BLOCK_M
     table_mask = np.zeros((h, w), np.uint8)
-    table = [(-half, FRONT_M, 0.0), (half, FRONT_M, 0.0), (half, BACK_M, 0.0),
-             (-half, BACK_M, 0.0)]
+    table = _rectangle(-half, half, FRONT_M, BACK_M)
     front = [(-half, FRONT_M, 0.0), (half, FRONT_M, 0.0), (half, FRONT_M, -half),
              (-half, FRONT_M, -half)]
     _fill(picture, camera, table, _to_byte(look.table_rgb, top_gain, look.light_rgb))
@@ -351,8 +340,7 @@ def _draw_marks(picture: NDArray[np.uint8], camera: Camera, layout: Layout, look
     mark = _to_byte(look.mark_rgb, gain, look.light_rgb)
     r, near, far = 0.42 * layout.pitch_m, FRONT_M + 0.12 * BLOCK_M, 0.95 * BLOCK_M
     for x in layout.column_x_m:
-        _fill(picture, camera, [(x - r, near, 0.0), (x + r, near, 0.0), (x + r, far, 0.0),
-                                (x - r, far, 0.0)], pad)
+        _fill(picture, camera, _rectangle(x - r, x + r, near, far), pad)
     dash, t = 0.32 * BLOCK_M, 0.025 * BLOCK_M
     edges = [x + layout.pitch_m / 2 for x in layout.column_x_m[:-1]]
     for x in edges:
@@ -360,8 +348,7 @@ def _draw_marks(picture: NDArray[np.uint8], camera: Camera, layout: Layout, look
             y = FRONT_M + k * dash * 1.8
             end = min(y + dash, BACK_M)
             if y < end:
-                _fill(picture, camera, [(x - t, y, 0.0), (x + t, y, 0.0), (x + t, end, 0.0),
-                                        (x - t, end, 0.0)], mark)
+                _fill(picture, camera, _rectangle(x - t, x + t, y, end), mark)
 
 
 def _blotch(picture: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
@@ -414,11 +401,11 @@ def _background_depth(camera: Camera) -> NDArray[np.float32]:
     f, k = optics.focal_px, optics.matrix()
     u = ((np.arange(optics.width) - k[0, 2]) / f)[None, :]
     v = ((np.arange(optics.height) - k[1, 2]) / f)[:, None]
-    rotation, eye = camera.rotation, camera.position_m
+    axes, eye = camera.axes, camera.position_m
 
     def along(axis: int) -> NDArray[np.float64]:
         """World component of the ray through each pixel, per metre of depth."""
-        return np.asarray(u * rotation[0, axis] + v * rotation[1, axis] + rotation[2, axis])
+        return np.asarray(u * axes[axis, 0] + v * axes[axis, 1] + axes[axis, 2])
 
     ray_y, ray_z = along(1), along(2)
     with np.errstate(divide='ignore', invalid='ignore'):

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from sightplan_sim.blocksworld.camera import (
     place_camera,
 )
 from sightplan_sim.blocksworld.look import COLOURS, Look, Placement
+from sightplan_sim.closing import Closing
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,11 @@ class Picture:
     depth_m: NDArray[np.float32] | None
 
 
-class Table:
+class Table(Closing):
     """Blocks at their places, and a camera that tells pictures apart but shows nothing.
 
     A picture is 2x2 pixels of a hash over all that a drawn picture depends on. So it changes
     exactly when that would, and costs next to nothing.
-
-    Args:
-        optics: the camera's optics.
     """
 
     def __init__(self, optics: Optics) -> None:
@@ -58,21 +55,13 @@ class Table:
     def close(self) -> None:
         """Give up what is held; the table cannot be used afterwards."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     def layout(self, n_columns: int, n_blocks: int) -> Layout:
         """Column positions and nominal camera for a size of problem."""
         return fit_layout(self.optics, n_columns, n_blocks)
 
     def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
         """The camera that a picture of this size and look is taken with."""
-        return place_camera(
-            self.optics, n_columns, n_blocks, look.azimuth_deg, look.elevation_deg,
-            look.roll_deg, look.shift_right, look.shift_up, look.zoom)
+        return place_camera(self.optics, n_columns, n_blocks, look)
 
     def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,
                    ) -> tuple[tuple[float, float, float], float]:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.domains.episodic_world import (
+    Episode,
+    EpisodicWorld,
+    check_probability,
+)
 from sightplan.model import (
     Action,
-    Atom,
     EpisodeSpec,
     Feedback,
     InputError,
@@ -22,21 +26,19 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan_sim.arm.settings import HardwareSettings
-from sightplan_sim.blocksworld.camera import BLOCK_M, Camera, Layout, Optics
+from sightplan_sim.blocksworld.camera import Camera, Layout, Optics
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
 from sightplan_sim.blocksworld.settings import Settings
-from sightplan_sim.blocksworld.table import Picture, Table
-from sightplan_sim.camera_info import CameraInfo
+from sightplan_sim.blocksworld.table import Table
+from sightplan_sim.blocksworld.truth import true_atoms
 from sightplan_sim.episodes import (
-    OBSERVE_S,
-    Episode,
-    EpisodicWorld,
+    Pose7,
     check_names,
-    check_probability,
     generator,
     pose_matrix,
 )
+from sightplan_sim.pinhole import CameraInfo
 
 if TYPE_CHECKING:
     from sightplan_sim.blocksworld.arm_world import ArmWorld
@@ -56,7 +58,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
     """Implements the ports World and TruthSource over a Table, drawn or not.
 
     The blocks' positions are the only record of where they are: legality and ground truth
-    are read from them. All methods may be called from several threads.
+    are read from them.
 
     Failure model (ViPlan, section on action failures): a legal action fails with the
     episode's probability; then with .5 nothing happens, with .25 the block lands on a neighbour
@@ -64,10 +66,9 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
     right with equal chance, inward at the edges; the block lands on top. If that is the column
     it came from, nothing moves, and the outcome is still recorded as dropped.
 
-    Args:
-        settings: picture and camera.
-        clock_ns: source of time [ns]; None simulates time (a nominal duration passes per call,
-            in no time).
+    Outcomes: ``success``; ``illegal``; ``no_op``; ``dropped_target:moveblock(r, c2)`` or
+    ``dropped_source:moveblock(r, c2)`` with the move that happened instead (none if c2 is the
+    column it came from).
 
     Attributes:
         settings: as given.
@@ -116,27 +117,10 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 look=look, failures=generator('blocksworld', spec, 'failures'),
                 placements=generator('blocksworld', spec, 'placements')))
 
-    def observe(self) -> Observation:
-        """Take a picture; between actions it is the same picture with a new stamp.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        with self._lock:
-            episode = self._current()
-            stamp_ns = self._clock.advance(OBSERVE_S)
-            frame = self._frame(episode)
-            return Observation(
-                image=frame.rgb, stamp_ns=stamp_ns, frame_id=self.settings.frame_id,
-                depth_m=frame.depth_m)
-
     def execute(self, action: Action) -> Feedback:
         """Move a block, or let the move fail; the feedback never tells which.
 
         An unknown action or object and an illegal move are REJECTED, and nothing moves.
-
-        Raises:
-            WorldError: there was no reset.
         """
         with self._lock:
             episode = self._current()
@@ -159,38 +143,17 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 self._move(episode, stacks, colour, source, landing)
             return self._finish(episode, outcome, MOVE_S)
 
-    # --- port TruthSource ---------------------------------------------------------------------
-
-    def last_outcome(self) -> str:
-        """What really became of the last action of this episode.
-
-        Returns:
-            ``success``; ``illegal``; ``no_op``; ``dropped_target:moveblock(r, c2)`` or
-            ``dropped_source:moveblock(r, c2)`` with the move that happened instead (none if c2
-            is the column it came from); '' before the first action.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        return super().last_outcome()
-
     # --- beyond the ports ---------------------------------------------------------------------
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
-        optics = self._scene.optics
-        return CameraInfo(optics.width, optics.height, optics.matrix(), np.zeros(5),
-                          self.settings.frame_id)
+        return self._scene.optics.info(self.settings.frame_id)
 
     def camera_pose(self) -> NDArray[np.float64]:
-        """(4, 4) pose of the optical frame in the world [m] in this episode.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """(4, 4) pose of the optical frame in the world [m] in this episode."""
         with self._lock:
             camera = self._camera(self._current())
-        return pose_matrix(camera.rotation.T, camera.position_m)
+        return pose_matrix(camera.axes, camera.position_m)
 
     def _camera(self, episode: _Episode) -> Camera:
         scenario = episode.scenario
@@ -205,14 +168,11 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 f'{len(scenario.columns)} columns with {len(scenario.colours)} blocks do not fit '
                 f'the picture from {self.settings.distance_m} m: raise distance_m, or set it to 0')
 
-    def _frame(self, episode: _Episode) -> Picture:
-        if episode.frame is None:
-            episode.frame = self._scene.render(
-                self._read_stacks(episode), episode.scenario.columns, episode.look)
-            for array in (episode.frame.rgb, episode.frame.depth_m):
-                if array is not None:
-                    array.setflags(write=False)  # handed out more than once
-        return episode.frame
+    def _picture(self, episode: _Episode) -> Observation:
+        frame = self._scene.render(
+            self._read_stacks(episode), episode.scenario.columns, episode.look)
+        return Observation(image=frame.rgb, stamp_ns=0, frame_id=self.settings.frame_id,
+                           depth_m=frame.depth_m)
 
     def _read_stacks(self, episode: _Episode) -> Stacks:
         """Which blocks stand where, bottom to top, from their positions."""
@@ -223,26 +183,12 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
         return tuple(tuple(colour for _, colour in sorted(pile)) for pile in piles)
 
     def _read_state(self, episode: _Episode) -> State:
-        """True atoms, from the blocks' positions and the columns' places."""
-        names, columns = episode.scenario.names, episode.scenario.columns
-        positions = self._scene.positions_m()
-        xs = episode.layout.column_x_m
-        atoms = {Atom(predicate, (a, b))
-                 for i, a in enumerate(columns) for j, b in enumerate(columns)
-                 for predicate, holds in (('leftof', xs[i] < xs[j]), ('rightof', xs[i] > xs[j]))
-                 if holds}
-        reach = episode.layout.pitch_m / 2
-        for colour, (x, _, z) in positions.items():
-            block = names[colour]
-            atoms |= {Atom('incolumn', (block, column))
-                      for column, cx in zip(columns, xs, strict=True) if abs(cx - x) < reach}
-            higher = [(oz - z, other) for other, (ox, _, oz) in positions.items()
-                      if other != colour and abs(ox - x) < reach and oz > z]
-            if not higher:
-                atoms.add(Atom('clear', (block,)))
-            atoms |= {Atom('on', (names[other], block))
-                      for gap, other in higher if gap < 1.5 * BLOCK_M}
-        return frozenset(atoms)
+        layout, scenario = episode.layout, episode.scenario
+        blocks: dict[str, Pose7] = {
+            scenario.names[colour]: (*position, 0.0, 0.0, 0.0, 1.0)
+            for colour, position in self._scene.positions_m().items()}
+        columns = dict(zip(scenario.columns, layout.column_x_m, strict=True))
+        return true_atoms(blocks, columns, layout.pitch_m)
 
     def _move(self, episode: _Episode, stacks: Stacks, colour: str, source: int,
               landing: int) -> None:
@@ -252,7 +198,6 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
         episode.look = episode.look.with_placement(
             colour, sample_placement(episode.placements, self.settings.look))
         self._scene.place(moved, episode.look)
-        episode.frame = None
 
 
 @dataclass(kw_only=True)
@@ -264,7 +209,6 @@ class _Episode(Episode):
     look: Look
     failures: np.random.Generator
     placements: np.random.Generator
-    frame: Picture | None = None
 
 
 def _make_table(s: Settings) -> Table:
@@ -311,14 +255,9 @@ def _draw_outcome(rng: np.random.Generator, probability: float, source: int, tar
 
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> BlocksworldWorld | ArmWorld:
-    """Make a world from named settings: what the entry point ``blocksworld`` gives.
+    """Make a world from fields of ``Settings``: what the entry point ``blocksworld`` gives.
 
-    Args:
-        clock_ns: source of time [ns], None simulates it.
-        **settings: fields of ``Settings``.
-
-    Returns:
-        The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
         InputError: a setting is unknown or out of bounds, or needs an arm; names it.

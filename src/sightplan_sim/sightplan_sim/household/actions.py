@@ -59,7 +59,7 @@ class Outcome:
 
     Attributes:
         robot: its state afterwards; the scene is changed in place.
-        text: ``success``, ``failed:<why>``, ``no_op`` or ``bungled:<what>``.
+        text: ``success``, ``failed:<why>``, ``no_op`` or ``execution_failure:<what>``.
     """
 
     robot: Robot
@@ -110,14 +110,7 @@ class Actions:
 
     def perform(self, action: Action, robot: Robot, expected: Mapping[Atom, bool],
                 rng: np.random.Generator) -> Outcome:
-        """Carry out a legal action.
-
-        Args:
-            action: a known action with known objects, legal in the present state.
-            robot: its state before.
-            expected: what the action's PDDL promises, the main effect first.
-            rng: source of chance for this action alone.
-        """
+        """Carry out a legal action; its PDDL promises ``expected``, the main effect first."""
         with self._undone_by_errors():
             return self._perform(action, robot, expected, rng)
 
@@ -125,7 +118,7 @@ class Actions:
         """Let a legal action go wrong; ``no_op`` where there is no room for it to."""
         with self._undone_by_errors():
             after, what = self._failures[action.name](robot, rng, *action.args)
-        return Outcome(after, f'bungled:{what}' if what else 'no_op')
+        return Outcome(after, f'execution_failure:{what}' if what else 'no_op')
 
     @contextlib.contextmanager
     def _undone_by_errors(self) -> Iterator[None]:
@@ -475,21 +468,13 @@ class Actions:
                                       robot.body.height)
 
 
+_MAIN = {'navigate-to': 'reachable', 'grasp': 'holding', 'place-on': 'ontop',
+         'place-next-to': 'nextto', 'place-inside': 'inside'}
+
+
 def main_effect(action: Action) -> Atom:
     """The one effect without which an action has failed."""
-    name, args = action.name, action.args
-    match name:
-        case 'grasp':
-            return Atom('holding', args)
-        case 'place-on':
-            return Atom('ontop', args)
-        case 'place-next-to':
-            return Atom('nextto', args)
-        case 'place-inside':
-            return Atom('inside', args)
-        case 'navigate-to':
-            return Atom('reachable', args)
-    return Atom('open', args)
+    return Atom(_MAIN.get(action.name, 'open'), action.args)
 
 
 def _why(action: Action, missed: bool) -> str:

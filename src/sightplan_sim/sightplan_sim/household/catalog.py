@@ -10,6 +10,7 @@ import numpy as np
 from sightplan.model import WorldError
 from sightplan_sim.household import decor, furniture, things
 from sightplan_sim.household.decor import floor, wall, wall_colour
+from sightplan_sim.household.rooms import ROOMS
 from sightplan_sim.household.shapes import Model
 
 __all__ = ['CONTAINERS', 'DECOR', 'FURNITURE', 'MOVABLES', 'category_of', 'floor', 'make_decor',
@@ -47,21 +48,13 @@ MOVABLES: Mapping[str, Maker] = {
 DECOR: Mapping[str, Maker] = {
     'bed': furniture.bed, 'bicycle': decor.bicycle, 'bookcase': decor.bookcase,
     'chair': furniture.chair, 'coffee_table': decor.coffee_table, 'counter': furniture.counter,
-    'curtain': decor.curtain, 'desk': decor.desk, 'file_cabinet': decor.file_cabinet,
+    'desk': decor.desk, 'file_cabinet': decor.file_cabinet,
     'lamp': decor.lamp, 'picture': decor.picture, 'plant': decor.plant, 'rack': decor.rack,
     'rug': decor.rug, 'side_table': decor.side_table, 'sofa': furniture.sofa,
     'stove': furniture.stove, 'wardrobe': decor.wardrobe,
 }
 """What furnishes a room beside the problem's objects."""
 
-_ALIASES: Mapping[str, str] = {
-    'refrigerator': 'fridge', 'electric_refrigerator': 'fridge', 'cupboard': 'cabinet',
-    'drawer': 'drawers', 'chest': 'drawers', 'toy': 'plaything', 'shoe': 'gym_shoe',
-    'sneaker': 'gym_shoe', 'pan': 'saucepan', 'pot': 'saucepan', 'towel': 'cloth',
-    'rag': 'cloth', 'dish': 'plate', 'paper': 'document', 'couch': 'sofa',
-    'bookshelf': 'shelf', 'countertop': 'counter', 'glass': 'cup', 'box': 'carton',
-    'carton': 'box', 'parcel': 'box',
-}
 _SUFFIX = re.compile(r'(?:[._][nvars][._]\d+)$')
 _NUMBER = re.compile(r'_(\d+)$')
 
@@ -120,7 +113,7 @@ def make_decor(category: str, rng: np.random.Generator) -> Model:
 def _known(category: str, among: Mapping[str, Maker] | tuple[str, ...]) -> str | None:
     if category in among:
         return category
-    other = _ALIASES.get(category)
+    other = ROOMS.aliases.get(category)
     return other if other in among else None
 
 

@@ -29,6 +29,7 @@ from sightplan_sim.household.parts import (
     trim,
     vary,
 )
+from sightplan_sim.household.rooms import ROOMS
 from sightplan_sim.household.shapes import Model, Part, Rgb
 
 WALL = 0.12
@@ -88,20 +89,6 @@ def picture(category: str, rng: np.random.Generator) -> Model:
              mesh('cylinder', (0.22 * h, 0.22 * h, 0.004), (0.2 * w, -0.024, 0.68 * h), sun,
                   rpy=lying('y'))]
     return still(category, parts, (w, 0.03, h))
-
-
-def curtain(category: str, rng: np.random.Generator) -> Model:
-    """Curtains on a rail, for a window of a metre; lower edge at z = 0, back at y = 0."""
-    h, w = 1.35, 1.9
-    rgb = pick(rng, FABRICS)
-    parts = [mesh('cylinder', (0.025, 0.025, w), (0, -0.07, h - 0.02), DARK, rpy=lying('x'))]
-    for side in (-1, 1):
-        for k in range(5):
-            x = side * (w / 2 - 0.04 - 0.062 * k)
-            parts.append(ornament((0.062, 0.05, h - 0.05),
-                                  (x, -0.06 - 0.012 * (k % 2), h / 2 - 0.02),
-                                  shade(rgb, 1.0 + 0.10 * (k % 2))))
-    return still(category, parts, (w, 0.1, h))
 
 
 def bookcase(category: str, rng: np.random.Generator) -> Model:
@@ -241,18 +228,6 @@ def bicycle(category: str, rng: np.random.Generator) -> Model:
     return still(category, parts, (1.62, 0.44, 0.95))
 
 
-FLOORS: dict[str, tuple[tuple[Rgb, ...], str]] = {
-    'kitchen': (((0.80, 0.78, 0.73), (0.70, 0.70, 0.70), (0.62, 0.66, 0.68)), 'tiles'),
-    'living room': (((0.66, 0.50, 0.34), (0.74, 0.60, 0.44), (0.54, 0.40, 0.28)), 'boards'),
-    'bedroom': (((0.70, 0.56, 0.42), (0.64, 0.62, 0.58), (0.60, 0.54, 0.50)), 'boards'),
-    'office': (((0.50, 0.52, 0.56), (0.62, 0.50, 0.38)), 'boards'),
-    'garage': (((0.60, 0.60, 0.60), (0.55, 0.56, 0.58)), 'slabs'),
-    'hall': (((0.72, 0.66, 0.58), (0.60, 0.46, 0.34)), 'boards'), }
-WALLS: tuple[Rgb, ...] = (
-    (0.93, 0.91, 0.86), (0.86, 0.89, 0.90), (0.90, 0.87, 0.80), (0.84, 0.88, 0.82),
-    (0.92, 0.86, 0.82), (0.88, 0.88, 0.92))
-
-
 def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Model:
     """A floor whose middle is the origin and whose top is z = 0.
 
@@ -262,14 +237,14 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
         kind: of the room; an unknown kind gets boards.
         rng: draws colours.
     """
-    colours, pattern = FLOORS.get(kind, FLOORS['hall'])
-    rgb = pick(rng, colours, 0.04)
+    like = ROOMS.kinds.get(kind, ROOMS.kinds['hallway'])
+    rgb = pick(rng, like.floors, 0.04)
     x, y = width / 2, depth / 2
     dark = shade(rgb, 0.88)
     parts = [between((-x, x), (-y, y), (-0.05, -0.0015), dark, seen=False),
              between((-x, x), (-y, y), (-0.004, 0.0), rgb)]
     line, top = 0.010, (0.0, 0.0004)
-    if pattern == 'boards':
+    if like.pattern == 'boards':
         n = max(2, round(depth / 0.30))
         for k in range(1, n):
             v = -y + k * depth / n
@@ -279,7 +254,7 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
             cut = float(rng.uniform(-x, x))
             parts.append(trim((cut - line / 2, cut + line / 2), (v0, v1), top, dark))
     else:
-        step = 0.5 if pattern == 'tiles' else 1.6
+        step = 0.5 if like.pattern == 'tiles' else 1.6
         for size, other, along_x in ((width, y, True), (depth, x, False)):
             n = max(1, round(size / step))
             for k in range(1, n):
@@ -290,7 +265,7 @@ def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Mo
 
 
 def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, float]] = (), *,
-         height: float = CEILING, thickness: float = WALL, other: Rgb | None = None) -> Model:
+         other: Rgb | None = None) -> Model:
     """A wall along x that is seen from -y (and from +y if it has another colour there).
 
     Its body's frame is in the middle of its length, on the floor, in the middle of its thickness.
@@ -299,14 +274,12 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
         length: along x [m].
         rgb: colour of the side that faces -y.
         openings: (centre along x, width, lowest, highest) of each hole [m].
-        height: of the wall [m].
-        thickness: of the wall [m].
         other: colour of the side that faces +y; None: the same.
 
     Raises:
         ValueError: openings overlap or leave the wall.
     """
-    half, t = length / 2, thickness / 2
+    half, t, height = length / 2, WALL / 2, CEILING
     holes = sorted((c - w / 2, c + w / 2, low, high) for c, w, low, high in openings)
     edges = [-half, *(v for hole in holes for v in hole[:2]), half]
     if any(b < a - 1e-9 for a, b in itertools.pairwise(edges)) or any(
@@ -332,12 +305,12 @@ def wall(length: float, rgb: Rgb, openings: Sequence[tuple[float, float, float, 
             for side in (-1, 1):
                 y = (-t - 0.0015, -t) if side < 0 else (t, t + 0.0015)
                 parts.append(trim((x0, x1), y, (0.0, min(0.08, high)), skirt))
-    return still('wall', parts, (length, thickness, height))
+    return still('wall', parts, (length, WALL, height))
 
 
 def wall_colour(rng: np.random.Generator) -> Rgb:
     """A quiet colour for the walls of a room."""
-    return pick(rng, WALLS, 0.02)
+    return pick(rng, ROOMS.walls, 0.02)
 
 
 def coffee_table(category: str, rng: np.random.Generator) -> Model:

@@ -35,6 +35,7 @@ from sightplan_sim.household.parts import (
     span,
     still,
     surface,
+    tray,
     trim,
     vary,
 )
@@ -75,11 +76,10 @@ def _leaf(x: tuple[float, float], z: tuple[float, float], front: float, rgb: Rgb
     ]
 
 
-def _door(parts: list[Part], x: tuple[float, float], front: float, hinge_left: bool,
-          upper: float = OPENING) -> Link:
+def _door(parts: list[Part], x: tuple[float, float], front: float, hinge_left: bool) -> Link:
     """A leaf that turns about its outer edge, towards the viewer."""
     origin = (x[0] if hinge_left else x[1], front, 0.0)
-    return hinged(parts, origin, (0.0, 0.0, -1.0 if hinge_left else 1.0), upper)
+    return hinged(parts, origin, (0.0, 0.0, -1.0 if hinge_left else 1.0), OPENING)
 
 
 def cabinet(category: str, rng: np.random.Generator) -> Model:
@@ -99,6 +99,42 @@ def _finish(rng: np.random.Generator) -> tuple[Rgb, Rgb, Rgb]:
     return carcass, fronts, knob
 
 
+def _carcass(half: float, front: float, back: float, h: float, blind: float, board: Part,
+             rgb: Rgb, inner: Rgb) -> list[Part]:
+    """Top, sides and back of a cupboard, a board in it, what is blind below, and a plinth."""
+    x, t = (-half + PANEL, half - PANEL), PANEL
+    return [between((-half, half), (front, back), (h - 0.03, h), shade(rgb, 1.06)),
+            between((-half, -half + t), (front, back), (0.05, h - 0.03), rgb),
+            between((half - t, half), (front, back), (0.05, h - 0.03), rgb),
+            between(x, (back - t, back), (0.05, h - 0.03), inner), board,
+            between(x, (front + 0.02, back - t), (0.05, blind), rgb),
+            between((-half + 0.03, half - 0.03), (front + 0.05, back), (0.0, 0.05), DARK)]
+
+
+def _fronts(w: float, n: int, front: float, h: float, rgb: Rgb, knob: Rgb) -> list[Part]:
+    """Blind fronts of ``n`` cupboards side by side, with handles."""
+    parts = []
+    for k in range(n):
+        x0, x1 = -w / 2 + 0.014 + k * (w - 0.02) / n, -w / 2 + 0.006 + (k + 1) * (w - 0.02) / n
+        parts += [trim((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), rgb),
+                  _handle(((x0 + x1) / 2, front, h - 0.12), 0.13, knob, upright=False)]
+    return parts
+
+
+def _jambs(half: float, f: float, y: tuple[float, float], h: float, rgb: Rgb) -> list[Part]:
+    """Left, right and upper part of a frame of width ``f``."""
+    return [between((-half, -half + f), y, (0.0, h), rgb),
+            between((half - f, half), y, (0.0, h), rgb),
+            between((-half + f, half - f), y, (h - f, h), rgb)]
+
+
+def _swung(category: str, base: list[Part], leaf: list[Part], size: Vec3, hinge: Vec3,
+           left: bool, degrees: float) -> Model:
+    """A door or window in a wall, whose leaf turns about its left or right edge."""
+    link = hinged(leaf, hinge, (0.0, 0.0, -1.0 if left else 1.0), math.radians(degrees))
+    return Model(category, (Link(tuple(base)), link), size, in_wall=True)
+
+
 def _doors(category: str, rng: np.random.Generator) -> Model:
     """A sideboard: a blind lower part, and room behind two doors at the height of the arm."""
     w, d, h = span(rng, 0.86, 1.10), span(rng, 0.44, 0.52), span(rng, 0.86, 1.00)
@@ -107,14 +143,8 @@ def _doors(category: str, rng: np.random.Generator) -> Model:
     front, back, t = -d / 2 + PANEL, d / 2, PANEL
     inner = mix(carcass, WHITE, 0.35)
     hw = w / 2
-    base = [
-        between((-hw, hw), (front, back), (h - 0.03, h), shade(carcass, 1.06)),
-        between((-hw, -hw + t), (front, back), (0.05, h - 0.03), carcass),
-        between((hw - t, hw), (front, back), (0.05, h - 0.03), carcass),
-        between((-hw + t, hw - t), (back - t, back), (0.05, h - 0.03), inner),
-        between((-hw + t, hw - t), (front, back - t), (floor - t, floor), inner),
-        between((-hw + t, hw - t), (front + 0.02, back - t), (0.05, floor - t), carcass),
-        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK)]
+    board = between((-hw + t, hw - t), (front, back - t), (floor - t, floor), inner)
+    base = _carcass(hw, front, back, h, floor - t, board, carcass, inner)
     lower = (0.06, floor - 0.012)
     fixed = 1 if rng.random() < 0.5 else 2
     for k in range(fixed):  # fronts of the lower part, which does not open
@@ -149,14 +179,8 @@ def drawers(category: str, rng: np.random.Generator) -> Model:
     tall = span(rng, 0.22, 0.25)
     floor = h - 0.03 - tall
     hw = w / 2
-    base = [
-        between((-hw, hw), (front, back), (h - 0.03, h), shade(carcass, 1.06)),
-        between((-hw, -hw + t), (front, back), (0.05, h - 0.03), carcass),
-        between((hw - t, hw), (front, back), (0.05, h - 0.03), carcass),
-        between((-hw + t, hw - t), (back - t, back), (0.05, h - 0.03), carcass),
-        between((-t / 2, t / 2), (front, back - t), (floor, h - 0.03), carcass),
-        between((-hw + t, hw - t), (front + 0.02, back - t), (0.05, floor - 0.012), carcass),
-        between((-hw + 0.03, hw - 0.03), (front + 0.05, back), (0.0, 0.05), DARK)]
+    board = between((-t / 2, t / 2), (front, back - t), (floor, h - 0.03), carcass)
+    base = _carcass(hw, front, back, h, floor - 0.012, board, carcass, carcass)
     rows = 1 if floor < 0.5 else 2
     for k in range(rows):
         z0 = 0.06 + k * (floor - 0.07) / rows
@@ -265,9 +289,7 @@ def door(category: str, rng: np.random.Generator) -> Model:
         frame_rgb = pick(rng, (WHITE, WOODS[3]), 0.02)
     hw, front = w / 2, -thick / 2
     base = [
-        between((-hw, -hw + f), (front - 0.01, thick / 2 + 0.01), (0.0, h), frame_rgb),
-        between((hw - f, hw), (front - 0.01, thick / 2 + 0.01), (0.0, h), frame_rgb),
-        between((-hw + f, hw - f), (front - 0.01, thick / 2 + 0.01), (h - f, h), frame_rgb),
+        *_jambs(hw, f, (front - 0.01, thick / 2 + 0.01), h, frame_rgb),
         trim((-hw + f, hw - f), (front, thick / 2), (0.0, 0.008), shade(leaf_rgb, 0.6)),
         # stops behind the leaf, so that nobody sees through the gaps
         trim((-hw + f, -hw + f + 0.014), (front + 0.044, front + 0.06), (0.0, h - f), frame_rgb),
@@ -296,10 +318,8 @@ def door(category: str, rng: np.random.Generator) -> Model:
                   ornament((0.13, 0.022, 0.024), (lock + inward * 0.05, plane + out * 0.045, 1.06),
                            metal),
                   ornament((0.02, 0.05, 0.02), (lock, plane + out * 0.025, 1.06), metal)]
-    turn = math.radians(float(rng.uniform(84, 96)))
-    origin = (x[0] if left else x[1], y[0], 0.0)
-    leaf = hinged(parts, origin, (0.0, 0.0, -1.0 if left else 1.0), turn)
-    return Model(category, (Link(tuple(base)), leaf), (w, thick + 0.02, h), in_wall=True)
+    return _swung(category, base, parts, (w, thick + 0.02, h), (x[0] if left else x[1], y[0], 0.0),
+                  left, float(rng.uniform(84, 96)))
 
 
 def window(category: str, rng: np.random.Generator) -> Model:
@@ -313,9 +333,7 @@ def window(category: str, rng: np.random.Generator) -> Model:
                      0.03)
     hw, front, back = w / 2, -thick / 2, thick / 2
     base = [
-        between((-hw, -hw + f), (front - 0.01, back), (0.0, h), frame_rgb),
-        between((hw - f, hw), (front - 0.01, back), (0.0, h), frame_rgb),
-        between((-hw + f, hw - f), (front - 0.01, back), (h - f, h), frame_rgb),
+        *_jambs(hw, f, (front - 0.01, back), h, frame_rgb),
         between((-hw + f, hw - f), (front - 0.01, back), (0.0, f), frame_rgb),
         trim((-hw - 0.03, hw + 0.03), (front - 0.08, front), (-0.035, 0.0),
              shade(frame_rgb, 0.96))]
@@ -352,10 +370,8 @@ def window(category: str, rng: np.random.Generator) -> Model:
                                   (0.93, 0.97, 0.98), rpy=(0.0, 0.5, 0.0)))
     grip = x[1] - s / 2 if left else x[0] + s / 2
     parts.append(ornament((0.022, 0.04, 0.13), (grip, y[0] - 0.02, mid_z), DARK))
-    turn = math.radians(float(rng.uniform(82, 95)))
-    origin = (x[0] if left else x[1], y[0], 0.0)
-    leaf = hinged(parts, origin, (0.0, 0.0, -1.0 if left else 1.0), turn)
-    return Model(category, (Link(tuple(base)), leaf), (w, thick + 0.02, h), in_wall=True)
+    return _swung(category, base, parts, (w, thick + 0.02, h), (x[0] if left else x[1], y[0], 0.0),
+                  left, float(rng.uniform(82, 95)))
 
 
 def carton(category: str, rng: np.random.Generator) -> Model:
@@ -368,11 +384,7 @@ def carton(category: str, rng: np.random.Generator) -> Model:
     tape = mix(rgb, (0.85, 0.76, 0.58), 0.7)
     ink = pick(rng, (DARK, (0.62, 0.20, 0.16), (0.16, 0.30, 0.50)), 0.02)
     base = [
-        between((-hw, hw), (-hd, hd), (0.0, t), inner),
-        between((-hw, hw), (-hd, -hd + t), (t, h), rgb),
-        between((-hw, hw), (hd - t, hd), (t, h), rgb),
-        between((-hw, -hw + t), (-hd + t, hd - t), (t, h), rgb),
-        between((hw - t, hw), (-hd + t, hd - t), (t, h), rgb),
+        *tray(hw, hd, h, t, rgb, inner),
         trim((-0.035, 0.035), (-hd - 0.002, -hd), (0.72 * h, h), tape),
         # a parcel's print: arrow and label
         trim((0.22 * w, 0.42 * w), (-hd - 0.002, -hd), (0.25 * h, 0.62 * h), WHITE),
@@ -445,10 +457,7 @@ def sink(category: str, rng: np.random.Generator) -> Model:
         ornament((0.028, 0.17, 0.028), (cx, tap - 0.08, h + 0.25), CHROME),
         mesh('cylinder', (0.028, 0.028, 0.06), (cx, tap - 0.155, h + 0.225), CHROME),
         ornament((0.07, 0.02, 0.016), (cx + 0.06, tap, h + 0.05), CHROME)]
-    for k in range(3):  # cupboard fronts
-        x0, x1 = -hw + 0.014 + k * (w - 0.02) / 3, -hw + 0.006 + (k + 1) * (w - 0.02) / 3
-        base += [trim((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts),
-                 _handle(((x0 + x1) / 2, front + 0.0, h - 0.12), 0.13, knob, upright=False)]
+    base += _fronts(w, 3, front, h, fronts, knob)
     basin = surface((x[0] + 0.02, x[1] - 0.02), (y[0] + 0.02, y[1] - 0.02), h - deep)
     other = (-hw + 0.04, x[0] - 0.06) if side > 0 else (x[1] + 0.06, hw - 0.04)
     beside = surface(other, (front + 0.05, back - 0.06), h)
@@ -595,11 +604,7 @@ def counter(category: str, rng: np.random.Generator) -> Model:
         box((w, d, 0.035), (0, 0, h - 0.0175), top_rgb),
         between((-w / 2 + 0.01, w / 2 - 0.01), (front + 0.03, d / 2), (0.06, h - 0.035), carcass),
         between((-w / 2 + 0.01, w / 2 - 0.01), (front + 0.06, d / 2), (0.0, 0.06), DARK)]
-    n = 2 if w < 1.05 else 3
-    for k in range(n):
-        x0, x1 = -w / 2 + 0.014 + k * (w - 0.02) / n, -w / 2 + 0.006 + (k + 1) * (w - 0.02) / n
-        parts += [trim((x0, x1), (front + 0.012, front + 0.03), (0.08, h - 0.05), fronts),
-                  _handle(((x0 + x1) / 2, front, h - 0.12), 0.13, knob, upright=False)]
+    parts += _fronts(w, 2 if w < 1.05 else 3, front, h, fronts, knob)
     on = surface((-w / 2 + 0.05, w / 2 - 0.05), (front + 0.05, d / 2 - 0.05), h)
     return still(category, parts, (w, d, h), surfaces=(on,))
 

@@ -23,30 +23,13 @@ from sightplan_sim.household.homes_facts import IN_WALL, Wanted, read_wanted
 from sightplan_sim.household.homes_plan import SIDES, YAW, Item, NoRoomError, Plan, make_rooms
 from sightplan_sim.household.homes_stations import Floor, approaches, find_start
 from sightplan_sim.household.homes_things import Shelving
+from sightplan_sim.household.rooms import ROOMS
 from sightplan_sim.household.shapes import Home, Model, Placed, Room, Vec3
 
 _ATTEMPTS = 40
 _PER_ROOM = 6
 _SILL_M = (0.84, 0.96)
 _FREE_STANDING = ('table', 'desk', 'coffee_table', 'carton')
-_ON_FLOOR = ('plaything', 'toy', 'ball', 'gym_shoe', 'shoe', 'sock', 'basket', 'box', 'bucket',
-             'folder', 'book', 'cloth')
-
-_ROOMS_FOR = {
-    # category: kinds of room where it belongs
-    'fridge': ('kitchen',), 'sink': ('kitchen',), 'bowl': ('kitchen',), 'spoon': ('kitchen',),
-    'snack_food': ('kitchen',), 'sandwich': ('kitchen',), 'apple': ('kitchen',),
-    'orange': ('kitchen',), 'cup': ('kitchen',), 'mug': ('kitchen',), 'bottle': ('kitchen',),
-    'plate': ('kitchen', 'dining room', 'garage'), 'saucepan': ('kitchen', 'garage'),
-    'plaything': ('living room', 'bedroom'), 'gym_shoe': ('bedroom', 'living room', 'hallway'),
-    'sock': ('bedroom', 'living room'), 'ball': ('garage', 'living room'),
-    'carton': ('garage', 'living room', 'kitchen'), 'marker': ('office',),
-    'document': ('office',), 'folder': ('office',), 'pen': ('office',), 'notebook': ('office',),
-    'book': ('living room', 'office', 'bedroom'), 'shelf': ('living room', 'office', 'garage'),
-    'hardback': ('living room', 'office', 'bedroom'), 'sofa': ('living room',),
-    'bed': ('bedroom',),
-}
-_OTHER_ROOMS = ('living room', 'bedroom', 'kitchen', 'hallway', 'office', 'dining room')
 
 
 def make_home(problem: Problem, variant: int = 0) -> Home:
@@ -182,7 +165,7 @@ class _Builder:
         floor: list[str] = []
         shelved: list[str] = []
         for name in loose:
-            likes = self._categories[name] in _ON_FLOOR
+            likes = self._categories[name] in ROOMS.on_floor
             on_floor = self._rng.random() < (0.75 if likes else 0.1)
             if name in beside or not seats or (on_floor and len(floor) < 6) or len(shelved) >= 12:
                 floor.append(name)
@@ -244,18 +227,18 @@ class _Builder:
     def _room_kinds(self, count: float) -> list[str]:
         votes: dict[str, float] = {}
         for category in self._categories.values():
-            for rank, kind in enumerate(_ROOMS_FOR.get(category, ())):
+            for rank, kind in enumerate(ROOMS.belongs.get(category, ())):
                 votes[kind] = votes.get(kind, 0.0) + 1.0 / (1 + rank)
-        kinds = list(votes) or list(_OTHER_ROOMS)
+        kinds = list(votes) or list(ROOMS.usual)
         first = self._rng.choices(kinds, [votes.get(kind, 1.0) ** 2 for kind in kinds])[0]
         number = self._rng.choice((1, 2, 2, 3) if count <= _PER_ROOM else (2, 2, 3))
         if count > 2 * _PER_ROOM:
             number = 3
-        others = [kind for kind in _OTHER_ROOMS if kind != first]
+        others = [kind for kind in ROOMS.usual if kind != first]
         return self._rng.sample([first, *self._rng.sample(others, number - 1)], number)
 
     def _rooms_for(self, plan: Plan, name: str) -> list[int]:
-        likes = _ROOMS_FOR.get(self._categories[name], ())
+        likes = ROOMS.belongs.get(self._categories[name], ())
         fitting = [i for i, room in enumerate(plan.rooms) if room.kind in likes]
         first = self._rng.choice(fitting) if fitting and self._rng.random() < 0.8 else None
         return self._room_order(plan, first)
@@ -313,10 +296,9 @@ def build_structure(plan: Plan, generator: Callable[[str], np.random.Generator],
     colours = [decor.wall_colour(generator(f'wall colour {i}')) for i in range(len(plan.rooms))]
     for index, room in enumerate(plan.rooms):
         (x0, y0), (x1, y1) = room.low, room.high
-        kind = 'hall' if room.kind == 'hallway' else room.kind
         structure.append(Placed(
             f'floor {index + 1}',
-            decor.floor(x1 - x0 + decor.WALL, y1 - y0 + decor.WALL, kind,
+            decor.floor(x1 - x0 + decor.WALL, y1 - y0 + decor.WALL, room.kind,
                         generator(f'floor {index}')),
             ((x0 + x1) / 2, (y0 + y1) / 2, 0.0)))
         for side in SIDES:

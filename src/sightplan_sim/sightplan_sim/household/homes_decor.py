@@ -12,57 +12,27 @@ from sightplan_sim.household.catalog import make_decor, make_model
 from sightplan_sim.household.homes_geometry import overlap, placed_box
 from sightplan_sim.household.homes_plan import Item, NoRoomError, Plan
 from sightplan_sim.household.parts import shade, still, trim, vary
+from sightplan_sim.household.rooms import ROOMS
 from sightplan_sim.household.shapes import Model, Placed
 
 Generators = Callable[[str], np.random.Generator]
 
-_LIKE = {
-    # decor: the categories that it could be taken for
-    'bookcase': ('shelf', 'bookcase'), 'chair': ('chair',), 'bed': ('bed',), 'sofa': ('sofa',),
-    'coffee_table': ('table', 'coffee_table', 'desk'), 'desk': ('table', 'desk'),
-    'counter': ('cabinet', 'sink', 'counter', 'drawers', 'table'), 'rack': ('shelf', 'carton'),
-    'file_cabinet': ('cabinet', 'drawers'), 'side_table': ('table', 'coffee_table'),
-    'stove': ('stove',), 'wardrobe': ('cabinet', 'fridge', 'wardrobe'),
-    'window': ('window',),
-}
-_DECOR = {
-    # kind of room: what stands in it, the most typical first, and how many of it at most
-    'kitchen': (('stove', 1), ('counter', 2), ('window', 1), ('chair', 2), ('plant', 1),
-                ('picture', 1), ('rug', 1)),
-    'living room': (('sofa', 1), ('window', 2), ('bookcase', 1), ('rug', 1), ('picture', 2),
-                    ('plant', 2), ('lamp', 1), ('side_table', 1), ('coffee_table', 1)),
-    'bedroom': (('bed', 1), ('window', 1), ('wardrobe', 1), ('rug', 1), ('picture', 2),
-                ('side_table', 1), ('lamp', 1), ('plant', 1), ('chair', 1)),
-    'garage': (('rack', 2), ('bicycle', 1), ('window', 1), ('counter', 1), ('wardrobe', 1),
-               ('file_cabinet', 1), ('chair', 1), ('side_table', 1), ('picture', 1)),
-    'office': (('desk', 1), ('window', 1), ('chair', 1), ('file_cabinet', 2), ('bookcase', 1),
-               ('plant', 1), ('picture', 1), ('rug', 1), ('lamp', 1)),
-    'hallway': (('picture', 2), ('plant', 1), ('window', 1), ('rug', 1), ('lamp', 1),
-                ('chair', 1)),
-    'dining room': (('window', 2), ('chair', 3), ('rug', 1), ('picture', 2), ('plant', 1),
-                    ('lamp', 1)),
-}
-_SEATS = {
-    # kind of room: decor that small things may lie on
-    'kitchen': ('counter', 'chair'), 'living room': ('coffee_table', 'sofa', 'chair'),
-    'bedroom': ('bed', 'chair'), 'garage': ('counter', 'chair'), 'office': ('chair', 'sofa'),
-    'hallway': ('chair',), 'dining room': ('chair', 'counter'),
-}
 _FREE = ('coffee_table',)
 _IN_CORNER = ('plant', 'lamp')
 
 
 def support_kinds(categories: frozenset[str]) -> tuple[str, ...]:
     """Decor that can carry loose things and is not taken for an object of the problem."""
-    return tuple(sorted(kind for kind in {k for kinds in _SEATS.values() for k in kinds}
-                        if not categories & set(_LIKE.get(kind, ()))))
+    return tuple(sorted(kind for kind in {k for room in ROOMS.kinds.values() for k in room.seats}
+                        if not categories & set(ROOMS.taken_for.get(kind, ()))))
 
 
 def loose_support(plan: Plan, rng: Random, generator: np.random.Generator, name: str,
                   categories: frozenset[str]) -> Item:
     """A piece of decor for loose things to lie on, with room for a robot before it."""
     kinds = support_kinds(categories)
-    fitting = [k for room in plan.rooms for k in _SEATS.get(room.kind, ()) if k in kinds]
+    fitting = [k for room in plan.rooms for k in ROOMS.kinds[room.kind].seats
+               if k in kinds]
     kind = rng.choice(fitting or kinds)
     return Item(name, make_decor(kind, generator), how='any' if kind in _FREE else 'wall')
 
@@ -70,8 +40,8 @@ def loose_support(plan: Plan, rng: Random, generator: np.random.Generator, name:
 def furnish(plan: Plan, rng: Random, generators: Generators, categories: frozenset[str]) -> None:
     """Put decor into all rooms where there is room for it."""
     for index, room in enumerate(plan.rooms):
-        for kind, most in _DECOR.get(room.kind, ()):
-            if categories & set(_LIKE.get(kind, ())):
+        for kind, most in ROOMS.kinds[room.kind].decor.items():
+            if categories & set(ROOMS.taken_for.get(kind, ())):
                 continue
             for number in range(most):
                 if number and rng.random() < 0.4:

@@ -26,6 +26,7 @@ from sightplan_sim.household.homes_geometry import (
     to_home,
     within,
 )
+from sightplan_sim.household.rooms import ROOMS
 from sightplan_sim.household.shapes import Model, Placed, Room
 
 SIDES = 'nesw'
@@ -334,18 +335,12 @@ def _flat(body: Body) -> bool:
 
 
 def make_rooms(rng: Random, kinds: Sequence[str], scale: float) -> tuple[Room, ...]:
-    """Rooms in a row from west to east, of sizes that suit their kinds.
-
-    Args:
-        rng: source of luck.
-        kinds: of the rooms.
-        scale: of the lengths; 1 is usual.
-    """
+    """Rooms in a row from west to east, of sizes that suit their kinds."""
     rooms: list[Room] = []
     x = 0.0
     for kind in kinds:
-        wide, deep = ROOM_SIZES.get(kind, ROOM_SIZES['living room'])
-        w, d = rng.uniform(*wide) * scale, rng.uniform(*deep) * scale
+        like = ROOMS.kinds[kind]
+        w, d = rng.uniform(*like.width) * scale, rng.uniform(*like.depth) * scale
         y = 0.0
         if rooms:
             last = rooms[-1]
@@ -354,17 +349,3 @@ def make_rooms(rng: Random, kinds: Sequence[str], scale: float) -> tuple[Room, .
         rooms.append(Room((x, y), (x + w, y + d), kind))
         x += w + WALL
     return tuple(rooms)
-
-
-ROOM_SIZES = {
-    # kind: (least and most width, least and most depth) [m]
-    'kitchen': ((3.2, 4.2), (3.1, 3.9)),
-    'living room': ((3.9, 5.0), (3.7, 4.6)),
-    'bedroom': ((3.6, 4.4), (3.5, 4.2)),
-    'garage': ((4.2, 5.4), (3.8, 4.8)),
-    'office': ((3.3, 4.2), (3.2, 4.0)),
-    'hallway': ((2.4, 3.0), (3.2, 4.2)),
-    'dining room': ((3.5, 4.4), (3.4, 4.2)),
-}
-
-

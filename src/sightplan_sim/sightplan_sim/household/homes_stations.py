@@ -30,12 +30,7 @@ _ANGLES = tuple(math.radians(a) for a in (0, 20, -20, 40, -40))
 
 
 class Floor:
-    """What is in the way on a home's floor.
-
-    Args:
-        rooms: of the home.
-        placed: all bodies; structure, decor, furniture and things.
-    """
+    """What is in the way on a home's floor."""
 
     def __init__(self, rooms: Sequence[Room], placed: Sequence[Placed]) -> None:
         self._rooms = rooms
@@ -127,13 +122,6 @@ def approaches(bodies: dict[str, Placed], floor: Floor, name: str) -> Iterator[S
 def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequence[Room],
                names: Sequence[str]) -> Station | None:
     """Where the robot begins: nothing is in reach, and several objects are in view.
-
-    Args:
-        rng: source of luck.
-        bodies: all bodies by name.
-        floor: what is in the way.
-        rooms: of the home.
-        names: of the problem's objects.
 
     Returns:
         The best of a number of places; None if nothing in view is out of reach anywhere.

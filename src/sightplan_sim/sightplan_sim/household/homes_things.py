@@ -33,12 +33,7 @@ _ARM = 0.46
 
 
 class Shelving:
-    """Puts things into cavities and onto surfaces.
-
-    Args:
-        rng: source of luck.
-        beside: pairs that must be next to each other.
-    """
+    """Puts things into cavities and onto surfaces."""
 
     def __init__(self, rng: Random, beside: Iterable[tuple[str, str]] = ()) -> None:
         self._rng = rng
@@ -117,14 +112,7 @@ class Shelving:
 
     def put_ontop(self, name: str, model: Model, support: Placed, *, named: bool = True,
                   opening: float = 0.0) -> None:
-        """Put a thing on one of a body's surfaces.
-
-        Args:
-            name: of the thing.
-            model: of the thing.
-            support: what it is put on.
-            named: whether that is an object of the problem.
-            opening: of its joints, if it has some.
+        """Put a thing on one of a body's surfaces; ``named``: which is an object of the problem.
 
         Raises:
             NoRoomError: there is no room left on it.

@@ -11,10 +11,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.reading import read_data
 from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Part, Vec3
 
@@ -44,6 +46,8 @@ class Mesh:
 
 
 Polygons = list[list[Vec3]]
+Profile = Sequence[tuple[float, float]]
+Maker = Callable[[float], Polygons]
 
 _ROUND = 18
 """Sides of what is round; the same for all, so that rims meet what they lie on."""
@@ -91,48 +95,38 @@ def _tiles(length: float, width: float) -> int:
 @functools.cache
 def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
     """The unit box; ``xy`` is the number of pieces along x of the faces in x and y."""
-    vertices: list[Vec3] = []
-    normals: list[Vec3] = []
-    triangles: list[tuple[int, int, int]] = []
+    vertices: list[Floats] = []
+    normals: list[Floats] = []
+    triangles: list[NDArray[np.int64]] = []
     for axis, (m, n) in enumerate(((yz, zy), (zx, xz), (xy, yx))):
-        u, v = (axis + 1) % 3, (axis + 2) % 3
-        for side in (-1, 1):
-            normal = [0.0, 0.0, 0.0]
-            normal[axis] = float(side)
-            start = len(vertices)
-            for i in range(m + 1):
-                for j in range(n + 1):
-                    point = [0.0, 0.0, 0.0]
-                    point[axis], point[u], point[v] = side / 2, i / m - 0.5, j / n - 0.5
-                    vertices.append((point[0], point[1], point[2]))
-                    normals.append((normal[0], normal[1], normal[2]))
-            for i in range(m):
-                for j in range(n):
-                    a = start + i * (n + 1) + j
-                    b, c, d = a + n + 1, a + n + 2, a + 1
-                    triangles += [(a, b, c), (a, c, d)] if side > 0 else [(a, c, b), (a, d, c)]
-    return Mesh(np.array(vertices), np.array(normals), np.array(triangles, dtype=np.int64))
+        i, j = np.indices((m + 1, n + 1)).reshape(2, -1)
+        a = (np.arange(m)[:, None] * (n + 1) + np.arange(n)).ravel()
+        b, c, d = a + n + 1, a + n + 2, a + 1
+        for side, cells in ((-1, (a, c, b, a, d, c)), (1, (a, b, c, a, c, d))):
+            normal = np.zeros((len(i), 3))
+            normal[:, axis] = side
+            face = normal / 2
+            face[:, (axis + 1) % 3], face[:, (axis + 2) % 3] = i / m - 0.5, j / n - 0.5
+            start = sum(len(face) for face in vertices)
+            triangles.append(start + np.stack(cells, axis=1).reshape(-1, 3))
+            vertices.append(face)
+            normals.append(normal)
+    return Mesh(np.concatenate(vertices), np.concatenate(normals), np.concatenate(triangles))
 
 
-def _fitted(polygons: Polygons) -> Polygons:
+def _fitted(polygons: Polygons) -> list[Floats]:
     """Stretched and shifted to fill the unit cube."""
     points = np.array([v for polygon in polygons for v in polygon])
     low, high = points.min(axis=0), points.max(axis=0)
-    middle, span = (low + high) / 2, high - low
-    def fit(v: Vec3) -> Vec3:
-        x, y, z = ((np.array(v) - middle) / span).tolist()
-        return x, y, z
-
-    return [[fit(v) for v in polygon] for polygon in polygons]
+    return [(np.array(polygon) - (low + high) / 2) / (high - low) for polygon in polygons]
 
 
-def _shaded(polygons: Polygons) -> Mesh:
+def _shaded(polygons: Sequence[Floats]) -> Mesh:
     """Triangulate convex polygons; corners share normals across edges that are not sharp."""
     corners: list[Floats] = []
     face_normals: list[Floats] = []
     for polygon in polygons:
-        points = [np.array(v) for k, v in enumerate(polygon)
-                  if math.dist(v, polygon[k - 1]) > 1e-9]
+        points = [v for k, v in enumerate(polygon) if math.dist(v, polygon[k - 1]) > 1e-9]
         for k in range(1, len(points) - 1):
             normal = np.cross(points[k] - points[0], points[k + 1] - points[0])
             area = float(np.linalg.norm(normal))
@@ -168,7 +162,7 @@ def _shaded(polygons: Polygons) -> Mesh:
 # --- makers: each returns convex polygons, counter-clockwise seen from outside ----------------
 
 
-def _prism(outline: Sequence[tuple[float, float]]) -> Polygons:
+def _prism(outline: Profile) -> Polygons:
     """A counter-clockwise outline in x, y, between z = 0 and z = 1; caps are fans of triangles."""
     n = len(outline)
     cx, cy = (sum(p[k] for p in outline) / n for k in (0, 1))
@@ -181,7 +175,7 @@ def _prism(outline: Sequence[tuple[float, float]]) -> Polygons:
     return polygons
 
 
-def _turned(profile: Sequence[tuple[float, float]], n: int, closed: bool = False) -> Polygons:
+def _turned(profile: Profile, n: int, closed: bool = False) -> Polygons:
     """A profile of (radius, z) turned about z; from the bottom outward and up.
 
     A closed profile is a ring (counter-clockwise in the r-z plane); an open one starts and ends
@@ -209,62 +203,33 @@ def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> 
     return [[warp(*v) for v in polygon] for polygon in polygons]
 
 
-def _steps(n: int, detail: float, least: int = 8) -> int:
-    return max(least, round(n * detail))
+def _lathe(points: Profile, sides: int = _ROUND, least: int = 8, closed: bool = False) -> Maker:
+    """Makes a turned profile; ``least`` is the number of sides that a coarse mesh has at least."""
+    return lambda detail: _turned(points, max(least, round(sides * detail)), closed)
+
+
+def _torus(middle: float, thick: float) -> Maker:
+    """Makes a ring with a round profile; part of its radius to the profile's middle, and its."""
+    def make(detail: float) -> Polygons:
+        n = max(4, round(6 * detail))
+        profile = [(middle + thick * math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n))
+                   for k in range(n)]
+        return _lathe(profile, closed=True)(detail)
+    return make
 
 
 def _box(detail: float) -> Polygons:
-    corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
-    low: list[Vec3] = [(x, y, -1.0) for x, y in corners]
-    high: list[Vec3] = [(x, y, 1.0) for x, y in corners]
+    low: list[Vec3] = [(-1.0, -1.0, -1.0), (1.0, -1.0, -1.0), (1.0, 1.0, -1.0), (-1.0, 1.0, -1.0)]
+    high: list[Vec3] = [(x, y, 1.0) for x, y, _ in low]
     return [low[::-1], high,
             *([low[k], low[(k + 1) % 4], high[(k + 1) % 4], high[k]] for k in range(4))]
 
 
-def _cylinder(detail: float) -> Polygons:
-    return _turned([(0, 0), (1, 0), (1, 1), (0, 1)], _steps(_ROUND, detail))
-
-
 def _sphere(detail: float) -> Polygons:
-    rows = _steps(8, detail, 5)
+    rows = max(5, round(8 * detail))
     arc = [(math.sin(math.pi * k / rows), -math.cos(math.pi * k / rows)) for k in range(rows + 1)]
     arc[0], arc[-1] = (0.0, -1.0), (0.0, 1.0)
-    return _turned(arc, _steps(14, detail, 7))
-
-
-def _cone(detail: float) -> Polygons:
-    return _turned([(0, 0), (1, 0), (0, 1)], _steps(16, detail, 8))
-
-
-def _bowl(detail: float) -> Polygons:
-    outer = [(0.0, 0.0), (0.42, 0.0), (0.70, 0.18), (0.90, 0.52), (1.0, 1.0)]
-    inner = [(0.94, 1.0), (0.83, 0.54), (0.62, 0.25), (0.36, 0.12), (0.0, 0.10)]
-    return _turned([*outer, *inner], _steps(_ROUND, detail))
-
-
-def _plate(detail: float) -> Polygons:
-    return _turned([(0, 0), (0.60, 0.0), (0.74, 0.25), (1.0, 0.85), (1.0, 1.0), (0.72, 0.55),
-                    (0.62, 0.45), (0, 0.45)], _steps(_ROUND, detail))
-
-
-def _torus(detail: float) -> Polygons:
-    """The hole's width follows from how flat it is stretched; as made, for a rim."""
-    return _ring_of(0.90, 0.10, detail)
-
-
-def _ring_of(middle: float, thick: float, detail: float) -> Polygons:
-    n = _steps(6, detail, 4)
-    ring = [(middle + thick * math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n))
-            for k in range(n)]
-    return _turned(ring, _steps(_ROUND, detail), closed=True)
-
-
-def _fat_torus(detail: float) -> Polygons:
-    return _ring_of(0.68, 0.32, detail)
-
-
-def _hoop(detail: float) -> Polygons:
-    return _ring_of(0.96, 0.04, detail)
+    return _lathe(arc, 14, 7)(detail)
 
 
 def _leaf(detail: float) -> Polygons:
@@ -278,47 +243,11 @@ def _leaf(detail: float) -> Polygons:
     return polygons
 
 
-def _ring(detail: float) -> Polygons:
-    return _turned([(0.93, 0), (1, 0), (1, 1), (0.93, 1)], _steps(_ROUND, detail), closed=True)
-
-
 def _band(detail: float) -> Polygons:
     """A zone of a sphere, three tenths of the diameter wide, with flat faces inside."""
-    rows = 4
-    outer = []
-    for k in range(rows + 1):
-        z = 0.296 * (2 * k / rows - 1)
-        outer.append((math.sqrt(1 - z * z), z))
-    return _turned([(0.85, -0.296), *outer, (0.85, 0.296)], _steps(14, detail, 7), closed=True)
-
-
-def _bottle(detail: float) -> Polygons:
-    return _turned([(0, 0), (0.92, 0), (1, 0.03), (1, 0.60), (0.88, 0.70), (0.45, 0.82),
-                    (0.38, 0.88), (0.38, 1.0), (0, 1.0)], _steps(16, detail))
-
-
-def _cup(detail: float) -> Polygons:
-    return _turned([(0, 0), (0.95, 0), (1, 0.04), (1, 1), (0.88, 1), (0.88, 0.10), (0, 0.10)],
-                   _steps(_ROUND, detail))
-
-
-def _beaker(detail: float) -> Polygons:
-    return _turned([(0, 0), (0.72, 0), (1, 1), (0.90, 1), (0.64, 0.08), (0, 0.08)],
-                   _steps(_ROUND, detail))
-
-
-def _pot(detail: float) -> Polygons:
-    return _turned([(0, 0), (0.92, 0), (1, 0.08), (1, 1), (0.95, 1), (0.95, 0.08), (0, 0.08)],
-                   _steps(_ROUND, detail))
-
-
-def _shade(detail: float) -> Polygons:
-    return _turned([(0.96, 0), (1, 0), (0.66, 1), (0.62, 1)], _steps(_ROUND, detail), closed=True)
-
-
-def _apple(detail: float) -> Polygons:
-    return _turned([(0, 0.06), (0.22, 0.0), (0.46, 0.03), (0.76, 0.20), (0.96, 0.46), (1.0, 0.64),
-                    (0.90, 0.86), (0.62, 1.0), (0.30, 0.98), (0, 0.86)], _steps(18, detail))
+    heights = [0.296 * (2 * k / 4 - 1) for k in range(5)]
+    outer = [(math.sqrt(1 - z * z), z) for z in heights]
+    return _lathe([(0.85, -0.296), *outer, (0.85, 0.296)], 14, 7, closed=True)(detail)
 
 
 def _wedge(detail: float) -> Polygons:
@@ -339,23 +268,17 @@ def _pillow(detail: float) -> Polygons:
         for turn in (0, 45, 90):
             a = math.radians(start + turn)
             outline.append((cx + 0.28 * math.cos(a), cy + 0.28 * math.sin(a)))
-    return _stacked([(0.90, 0.0), (1.0, 0.28), (1.0, 0.72), (0.90, 1.0)], outline)
+    return _stacked([(0.90, 0.90, 0.0), (1.0, 1.0, 0.28), (1.0, 1.0, 0.72), (0.90, 0.90, 1.0)],
+                    outline)
 
 
-def _stacked(levels: Sequence[tuple[float, float]],
-             outline: Sequence[tuple[float, float]]) -> Polygons:
-    """An outline scaled by the first of each level at the height of the second; closed by caps."""
+def _stacked(levels: Sequence[Vec3], outline: Profile) -> Polygons:
+    """An outline scaled by the first two of each level at the height of the third; with caps."""
     n = len(outline)
-    polygons: Polygons = []
-    for (s0, z0), (s1, z1) in itertools.pairwise(levels):
-        for k in range(n):
-            (x0, y0), (x1, y1) = outline[k], outline[(k + 1) % n]
-            polygons.append([(s0 * x0, s0 * y0, z0), (s0 * x1, s0 * y1, z0),
-                             (s1 * x1, s1 * y1, z1), (s1 * x0, s1 * y0, z1)])
-    (s0, z0), (s1, z1) = levels[0], levels[-1]
-    polygons.append([(s1 * x, s1 * y, z1) for x, y in outline])
-    polygons.append([(s0 * x, s0 * y, z0) for x, y in reversed(outline)])
-    return polygons
+    rings: list[list[Vec3]] = [[(sx * x, sy * y, z) for x, y in outline] for sx, sy, z in levels]
+    sides = [[one[k], one[(k + 1) % n], two[(k + 1) % n], two[k]]
+             for one, two in itertools.pairwise(rings) for k in range(n)]
+    return [*sides, rings[-1], rings[0][::-1]]
 
 
 _FOOT = ((-1.0, 0.30), (-1.0, -0.30), (-0.90, -0.62), (-0.60, -0.72), (-0.10, -0.62),
@@ -365,7 +288,7 @@ _FOOT = ((-1.0, 0.30), (-1.0, -0.30), (-0.90, -0.62), (-0.60, -0.72), (-0.10, -0
 
 
 def _sole(detail: float) -> Polygons:
-    return _stacked([(0.96, 0.0), (1.0, 0.4), (0.98, 1.0)], _FOOT)
+    return _stacked([(0.96, 0.96, 0.0), (1.0, 1.0, 0.4), (0.98, 0.98, 1.0)], _FOOT)
 
 
 def _shoe(detail: float) -> Polygons:
@@ -375,37 +298,22 @@ def _shoe(detail: float) -> Polygons:
             return 1.0
         return float(0.34 + 0.66 * (1 - min(1.0, (x + 0.25) / 0.95)) ** 1.1)
 
-    raw = _stacked([(1.0, 0.0), (0.99, 0.45), (0.90, 0.80), (0.70, 1.0)], _FOOT)
+    raw = _stacked([(1.0, 1.0, 0.0), (0.99, 0.99, 0.45), (0.90, 0.90, 0.80), (0.70, 0.70, 1.0)],
+                   _FOOT)
     return _warped(raw, lambda x, y, z: (x, y * (1 - 0.25 * z * (x < 0)), z * top(x)))
-
-
-def _spoon(detail: float) -> Polygons:
-    """The bowl of a spoon: an egg-shaped dish."""
-    return _turned([(0, 0.0), (0.55, 0.08), (0.85, 0.45), (1.0, 1.0), (0.86, 0.92), (0.55, 0.45),
-                    (0, 0.35)], _steps(16, detail, 12))
 
 
 def _banana(detail: float) -> Polygons:
     """A bent tube with pointed ends, lying flat, its belly to the front."""
-    rows, n = 9, 6
-    rings = []
-    for k in range(rows + 1):
-        s = 2 * k / rows - 1
-        angle = s * 0.95
-        cx, cy = math.sin(angle), -math.cos(angle)
-        r = 0.20 * (1 - abs(s) ** 3.2 * 0.72)
-        ring = []
-        for j in range(n):
-            a = 2 * math.pi * j / n
-            ring.append((cx * (1 + r * math.cos(a)), cy * (1 + r * math.cos(a)),
-                         r * math.sin(a)))
-        rings.append(ring)
-    polygons: Polygons = []
-    for one, two in itertools.pairwise(rings):
-        for j in range(n):
-            polygons.append([one[j], two[j], two[(j + 1) % n], one[(j + 1) % n]])
-    polygons += [list(rings[0]), list(reversed(rings[-1]))]
-    return polygons
+    rings: list[list[Vec3]] = []
+    for s in (2 * k / 9 - 1 for k in range(10)):
+        cx, cy, r = math.sin(s * 0.95), -math.cos(s * 0.95), 0.20 * (1 - abs(s) ** 3.2 * 0.72)
+        turns = [2 * math.pi * j / 6 for j in range(6)]
+        rings.append([(cx * (1 + r * math.cos(a)), cy * (1 + r * math.cos(a)), r * math.sin(a))
+                      for a in turns])
+    sides = [[one[j], two[j], two[(j + 1) % 6], one[(j + 1) % 6]]
+             for one, two in itertools.pairwise(rings) for j in range(6)]
+    return [*sides, rings[0], rings[-1][::-1]]
 
 
 def _bag(detail: float) -> Polygons:
@@ -415,22 +323,16 @@ def _bag(detail: float) -> Polygons:
     base = [(math.copysign(abs(math.cos(a)) ** 0.55, math.cos(a)),
              math.copysign(abs(math.sin(a)) ** 0.8, math.sin(a)))
             for a in (2 * math.pi * (k + 0.5) / 12 for k in range(12))]
-    polygons: Polygons = []
-    rings: list[list[Vec3]] = [[(sx * x, sy * y, z) for x, y in base] for sx, sy, z in levels]
-    for one, two in itertools.pairwise(rings):
-        for k in range(len(base)):
-            j = (k + 1) % len(base)
-            polygons.append([one[k], one[j], two[j], two[k]])
-    polygons += [rings[-1], rings[0][::-1]]
-    return polygons
+    return _stacked(levels, base)
 
 
-KINDS: Mapping[str, Callable[[float], Polygons]] = {
-    'box': _box, 'cylinder': _cylinder, 'sphere': _sphere, 'cone': _cone, 'bowl': _bowl,
-    'plate': _plate, 'torus': _torus, 'fat_torus': _fat_torus, 'hoop': _hoop,
-    'leaf': _leaf, 'ring': _ring, 'band': _band,
-    'bottle': _bottle, 'cup': _cup, 'beaker': _beaker, 'pot': _pot, 'shade': _shade,
-    'apple': _apple, 'wedge': _wedge, 'cabin': _cabin, 'pillow': _pillow, 'sole': _sole,
-    'shoe': _shoe, 'spoon': _spoon, 'banana': _banana, 'bag': _bag,
+_PROFILES = read_data(Path(__file__).with_name('profiles.yaml'))
+
+KINDS: Mapping[str, Maker] = {
+    'box': _box, 'sphere': _sphere, 'leaf': _leaf, 'band': _band, 'wedge': _wedge,
+    'cabin': _cabin, 'pillow': _pillow, 'sole': _sole, 'shoe': _shoe, 'banana': _banana,
+    'bag': _bag, 'torus': _torus(0.90, 0.10), 'fat_torus': _torus(0.68, 0.32),
+    'hoop': _torus(0.96, 0.04),
+    **{kind: _lathe(**profile) for kind, profile in _PROFILES.items()},
 }
 """How each kind is made, by level of detail (1 or, for small parts, 0.5)."""

@@ -59,10 +59,9 @@ def span(rng: np.random.Generator, low: float, high: float) -> float:
     return round(float(rng.uniform(low, high)) * 2000) / 2000
 
 
-def box(size: Vec3, at: Vec3, rgb: Rgb, *, solid: bool = True, seen: bool = True,
-        rpy: Vec3 = (0.0, 0.0, 0.0)) -> Part:
+def box(size: Vec3, at: Vec3, rgb: Rgb, *, seen: bool = True, rpy: Vec3 = (0.0, 0.0, 0.0)) -> Part:
     """A box by its extents and centre."""
-    return Part('box', size, at, rgb, rpy, solid, seen)
+    return Part('box', size, at, rgb, rpy, True, seen)
 
 
 def mesh(kind: str, size: Vec3, at: Vec3, rgb: Rgb, *, solid: bool = False, seen: bool = True,
@@ -79,6 +78,14 @@ def between(x: tuple[float, float], y: tuple[float, float], z: tuple[float, floa
     return Part('box', size, at, rgb, (0.0, 0.0, 0.0), solid, seen)
 
 
+def tray(x: float, y: float, h: float, t: float, rgb: Rgb, floor: Rgb) -> list[Part]:
+    """An open box by half its extents and its height: a floor and four sides, ``t`` thick."""
+    return [between((-x, x), (-y, y), (0, t), floor), between((-x, x), (-y, -y + t), (t, h), rgb),
+            between((-x, x), (y - t, y), (t, h), rgb),
+            between((-x, -x + t), (-y + t, y - t), (t, h), rgb),
+            between((x - t, x), (-y + t, y - t), (t, h), rgb)]
+
+
 def ornament(size: Vec3, at: Vec3, rgb: Rgb, *, rpy: Vec3 = (0.0, 0.0, 0.0)) -> Part:
     """A box by its extents and centre that is only seen: nothing collides with it."""
     return Part('box', size, at, rgb, rpy, False)
@@ -89,10 +96,10 @@ def trim(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float],
     return between(x, y, z, rgb, solid=False)
 
 
-def surface(x: tuple[float, float], y: tuple[float, float], z: float, link: int = 0) -> Region:
+def surface(x: tuple[float, float], y: tuple[float, float], z: float) -> Region:
     """A surface by its ranges."""
     return Region(((x[0] + x[1]) / 2, (y[0] + y[1]) / 2, z),
-                  ((x[1] - x[0]) / 2, (y[1] - y[0]) / 2, 0.0), link)
+                  ((x[1] - x[0]) / 2, (y[1] - y[0]) / 2, 0.0))
 
 
 def room(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float],

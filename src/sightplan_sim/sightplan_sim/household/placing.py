@@ -40,10 +40,6 @@ class Placing:
 
     Spots that are in sight and far from other things come first; none is deeper in something
     else than contact allows.
-
-    Args:
-        scene: the home's bodies.
-        stations: knows where the robot can stand.
     """
 
     def __init__(self, scene: Scene, stations: Stations) -> None:

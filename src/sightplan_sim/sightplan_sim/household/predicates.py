@@ -14,12 +14,13 @@ import cv2
 import numpy as np
 
 from sightplan.model import Atom, Problem, State
-from sightplan_sim.household.camera import View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
 from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
 from sightplan_sim.household.turns import Floats
+from sightplan_sim.pinhole import View
 
 OPEN_FRACTION = 0.05
 """Past this fraction of its range a joint is open (the reference's)."""
@@ -37,11 +38,6 @@ _AROUND = np.array([(math.cos(a), math.sin(a), 0.0)
 _CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 _EDGES = tuple((i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit)
 _NEAR_M = 0.05
-
-
-def holding(robot: Robot, thing: str) -> bool:
-    """Whether the gripper has it."""
-    return robot.held == thing
 
 
 def is_open(scene: Scene, container: str) -> bool:
@@ -94,7 +90,8 @@ def nextto(scene: Scene, one: str, other: str) -> bool:
     stands before the furniture is in. Between a thing and what it is on, in or held by it is
     false here (see ``true_atoms``): there a bowl can be next to the cabinet it is in.
     """
-    if gap(scene, one, other) > near_enough(scene, one, other):
+    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
+    if gap(scene, one, other) > NEXT_TO * float(((a_high - a_low) + (b_high - b_low)).mean()):
         return False
     return _meets(scene, one, other) or _meets(scene, other, one)
 
@@ -104,12 +101,6 @@ def gap(scene: Scene, one: str, other: str) -> float:
     (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
     apart = np.maximum(np.maximum(a_low - b_high, b_low - a_high), 0.0)
     return float(np.linalg.norm(apart))
-
-
-def near_enough(scene: Scene, one: str, other: str) -> float:
-    """Largest gap at which two bodies are next to each other [m]."""
-    (a_low, a_high), (b_low, b_high) = scene.base_aabb(one), scene.base_aabb(other)
-    return NEXT_TO * float(((a_high - a_low) + (b_high - b_low)).mean())
 
 
 def reachable(scene: Scene, robot: Robot, name: str, visible: frozenset[str] | None = None,
@@ -210,13 +201,8 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
 
     Relations have a movable thing first, as in the reference (but what the problem's init has on
     top of something, such as a carton on a table, is there); ``nextto`` holds both ways where both
-    are movable. What the gripper holds is on, in and next to nothing.
-
-    Args:
-        scene: the home.
-        robot: where it stands, its work zone, and what it holds.
-        problem: whose objects they are.
-        visible: what is visible, for the reference's definition of reachable; None for ours.
+    are movable. What the gripper holds is on, in and next to nothing. ``visible`` is as for
+    ``reachable``.
     """
     movable = [name for name in problem.of_type('movable') if name != robot.held]
     containers = problem.of_type('container')
@@ -255,18 +241,13 @@ def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], fraction: flo
     """What is in view: enough of the hull of its projected box shows it.
 
     Reference: pixels of a segmentation, with the robot hidden, over the area of the convex hull
-    of the projected three-dimensional box, cut at the picture's edges; at least .08.
-
-    Args:
-        pixels: how many show each body.
-        hulls: area of each one's hull within the picture [px].
-        fraction: the least that counts.
+    of the projected three-dimensional box, cut at the picture's edges [px]; at least .08.
     """
     return frozenset(name for name, count in pixels.items()
                      if count and count >= fraction * max(hulls.get(name, math.inf), 1.0))
 
 
-def hull_px(view: View, box: Box) -> float:
+def hull_px(view: View[Camera], box: Box) -> float:
     """Area of the convex hull of a projected box within the picture [px]; 0 behind the camera.
 
     What is behind the camera is cut off 5 cm before it.
@@ -281,10 +262,10 @@ def hull_px(view: View, box: Box) -> float:
     kept = np.concatenate(points)
     if len(kept) < 3:
         return 0.0
-    k = view.camera.matrix()
+    k = view.optics.matrix()
     pixels = kept[:, :2] / kept[:, 2:] * k[0, 0] + (k[0, 2], k[1, 2])
     hull = cv2.convexHull(np.clip(pixels, -1e5, 1e5).astype(np.float32))
-    w, h = view.camera.width, view.camera.height
+    w, h = view.optics.width, view.optics.height
     frame = np.array([(-0.5, -0.5), (w - 0.5, -0.5), (w - 0.5, h - 0.5), (-0.5, h - 0.5)],
                      np.float32)
     area, _ = cv2.intersectConvexConvex(hull, frame)

@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from sightplan.model import WorldError
 from sightplan_arm.geometry import rotation_from_rpy, rpy_from_rotation
 from sightplan_sim.bullet import Bullet, one_thread
-from sightplan_sim.household.camera import View
+from sightplan_sim.closing import Closing
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.meshes import mesh_of
 from sightplan_sim.household.shapes import Home, Model, Part, Placed, Rgb
 from sightplan_sim.household.turns import Floats, joint_frame, quaternion, turn
+from sightplan_sim.pinhole import View
 
 Pose = tuple[Floats, Floats]
 """Origin (3,) of a link's frame in the home's, and its axes (3, 3) as columns."""
@@ -59,7 +61,7 @@ class Frame:
     ids: NDArray[np.int32]
 
 
-class Painter:
+class Painter(Closing):
     """Draws one home at a time. Bodies are known by their names in the ``Home``."""
 
     def __init__(self) -> None:
@@ -75,12 +77,6 @@ class Painter:
         """Give the client back."""
         self._bullet.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     @property
     def names(self) -> tuple[str, ...]:
         """Whose pixels ``Frame.ids`` count; the first, '', is structure and decor."""
@@ -88,10 +84,6 @@ class Painter:
 
     def build(self, home: Home, extra: Sequence[Placed] = ()) -> None:
         """Put up a home in place of what was there, everything where it is at the start.
-
-        Args:
-            home: to draw.
-            extra: what else can be shown and moved, for example the robot's gripper.
 
         Raises:
             WorldError: two bodies have the same name, or there is no simulator to be had.
@@ -158,14 +150,14 @@ class Painter:
             for name in hidden:
                 self.move(name, self._shown[name][0])
 
-    def draw(self, view: View) -> Frame:
+    def draw(self, view: View[Camera]) -> Frame:
         """Take a picture; see ``Frame``."""
         with one_thread():
             colour, depth, ids = self._render(view)
             rgb = _soften(_darken(colour, depth))
         return Frame(rgb, depth, ids)
 
-    def segment(self, view: View) -> NDArray[np.int32]:
+    def segment(self, view: View[Camera]) -> NDArray[np.int32]:
         """(H, W) int32: ``Frame.ids`` without a picture."""
         _, _, _, _, mask = self._image(view)
         return self._ids(mask, view)
@@ -189,8 +181,8 @@ class Painter:
         bullet.changeVisualShape(body, -1, textureUniqueId=texture)
         return [body]
 
-    def _image(self, view: View) -> tuple[Any, ...]:
-        bullet, camera = self._bullet, view.camera
+    def _image(self, view: View[Camera]) -> tuple[Any, ...]:
+        bullet, camera = self._bullet, view.optics
         found: tuple[Any, ...] = bullet.getCameraImage(
             camera.width, camera.height, viewMatrix=view.view_matrix(),
             projectionMatrix=camera.projection(NEAR_M, FAR_M), lightDirection=self._light,
@@ -198,14 +190,14 @@ class Painter:
             lightDiffuseCoeff=DIFFUSE, lightSpecularCoeff=0.0, renderer=bullet.ER_TINY_RENDERER)
         return found
 
-    def _ids(self, mask: Any, view: View) -> NDArray[np.int32]:
-        shape = (view.camera.height, view.camera.width)
+    def _ids(self, mask: Any, view: View[Camera]) -> NDArray[np.int32]:
+        shape = (view.optics.height, view.optics.width)
         return self._lookup[np.asarray(mask, np.int32).reshape(shape)]
 
-    def _render(self, view: View) -> tuple[NDArray[np.uint8], NDArray[np.float32],
+    def _render(self, view: View[Camera]) -> tuple[NDArray[np.uint8], NDArray[np.float32],
                                            NDArray[np.int32]]:
         _, _, colour, buffer, mask = self._image(view)
-        shape = (view.camera.height, view.camera.width)
+        shape = (view.optics.height, view.optics.width)
         rgb = np.asarray(colour, np.uint8).reshape(*shape, 4)[:, :, :3].copy()
         ids = self._ids(mask, view)
         buffer = np.asarray(buffer, np.float32).reshape(shape)

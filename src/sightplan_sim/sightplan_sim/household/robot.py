@@ -111,12 +111,7 @@ def gripper_bodies(things: Sequence[Placed]) -> tuple[Placed, ...]:
 
 
 def gripper_poses(robot: Robot, model: Model | None) -> dict[str, tuple[Floats, Floats]]:
-    """Where these bodies are now: origin [m] and axes of each that is seen.
-
-    Args:
-        robot: its state.
-        model: of the thing it holds; None for none.
-    """
+    """Where these bodies are now: origin [m] and axes of each that is seen."""
     eye, axes = robot.eye, robot.optical_axes
     gap = _EMPTY_M
     found = {}

@@ -9,15 +9,16 @@ are moved along their joints, not by forces, so that their openings are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_sim.bullet import Bullet
+from sightplan_sim.closing import Closing
 from sightplan_sim.household.shapes import BASE, Home, Model, Part, Placed, Region, Vec3
 from sightplan_sim.household.turns import Floats, euler, joint_frame, matrix, quaternion, turn
 
@@ -130,7 +131,7 @@ class _Body:
         return self.position + self.rotation @ origin, self.rotation @ rotation
 
 
-class Scene:
+class Scene(Closing):
     """The home's bodies in a physics client of their own.
 
     Bodies are known by their names in the ``Home``. Positions are of a body's frame (middle of its
@@ -150,12 +151,6 @@ class Scene:
     def close(self) -> None:
         """Give the client back; the scene cannot be used afterwards."""
         self._bullet.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def build(self, home: Home) -> None:
         """Put up a home in place of what was there.
@@ -350,7 +345,7 @@ class Scene:
         free = [body for body in (self._bodies[name] for name in dict.fromkeys(names))
                 if body.thing and not body.parked]
         for body in free:
-            bullet.changeDynamics(body.ids[0], -1, mass=_mass(body.model))
+            bullet.changeDynamics(body.ids[0], -1, mass=body.model.mass or 0.2)
             bullet.changeDynamics(body.ids[0], -1, activationState=bullet.ACTIVATION_STATE_WAKE_UP)
             velocity = [0.0, 0.0, 0.0] if pushes is None or body.name not in pushes \
                 else pushes[body.name].tolist()
@@ -373,13 +368,9 @@ class Scene:
 
     # --- questions ----------------------------------------------------------------------------
 
-    def touching(self, one: str, other: str, within: float = CONTACT_M) -> bool:
-        """Whether two bodies come closer than ``within`` [m]."""
-        a, b = self._bodies[one], self._bodies[other]
-        if (a.low > b.high + within).any() or (b.low > a.high + within).any():
-            return False
-        return any(self._bullet.getClosestPoints(i, j, within)
-                   for i in a.ids if i >= 0 for j in b.ids if j >= 0)
+    def touching(self, one: str, other: str) -> bool:
+        """Whether two bodies come closer than ``CONTACT_M``."""
+        return len(self.normals(one, other)) > 0
 
     def normals(self, one: str, other: str) -> Floats:
         """(N, 3) normals of two bodies' contacts, which point from the other to the first.
@@ -390,9 +381,8 @@ class Scene:
         a, b = self._bodies[one], self._bodies[other]
         if (a.low > b.high + CONTACT_M).any() or (b.low > a.high + CONTACT_M).any():
             return np.zeros((0, 3))
-        return np.array([point[7] for i in a.ids if i >= 0 for j in b.ids if j >= 0
-                         for point in self._bullet.getClosestPoints(
-                             i, j, CONTACT_M)]).reshape(-1, 3)
+        return np.array([point[7] for i in a.ids if i >= 0
+                         for point in self._contacts(i, b, CONTACT_M)]).reshape(-1, 3)
 
     def near(self, name: str, within: float) -> list[str]:
         """Things whose extents come closer to a body's than ``within`` [m], without itself."""
@@ -404,14 +394,7 @@ class Scene:
 
     def overlaps(self, name: str, links: Sequence[int] | None = None, depth: float = OVERLAP_M,
                  ignore: Iterable[str] = ()) -> list[str]:
-        """Which bodies a body is in, the ground included.
-
-        Args:
-            name: of the body.
-            links: its links to test; None is all.
-            depth: how far they must be in each other [m].
-            ignore: bodies that do not count.
-        """
+        """Which bodies, and the ground, some links of a body (None: all) are in by a depth [m]."""
         body = self._bodies[name]
         own = [body.ids[i] for i in (range(len(body.ids)) if links is None else links)
                if body.ids[i] >= 0]
@@ -423,8 +406,7 @@ class Scene:
             if other.name in skip or other.parked or (body.low > other.high).any() \
                     or (other.low > body.high).any():
                 continue
-            if any(point[8] < -depth for i in own for j in other.ids if j >= 0
-                   for point in self._bullet.getClosestPoints(i, j, 0.0)):
+            if any(point[8] < -depth for i in own for point in self._contacts(i, other, 0.0)):
                 found.append(other.name)
         return found
 
@@ -462,17 +444,20 @@ class Scene:
         return found
 
     def crossed(self, name: str, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
-        """(N,) whether segments meet a body, whatever else is in their way.
+        """(N,) whether segments (N, 3) to (N, 3) [m] meet a body, whatever else is in their way.
 
-        Parts count as the boxes around them.
-
-        Args:
-            name: of the body.
-            starts: (N, 3) [m].
-            ends: (N, 3) [m].
+        Parts count as the boxes around them: the slab test.
         """
         body = self._bodies[name]
-        return crossed(body.part_centre, body.part_turn, body.half, starts, ends)
+        if not len(body.half):
+            return np.zeros(len(starts), dtype=bool)
+        local = np.einsum('nmi,mij->nmj', starts[:, None] - body.part_centre[None], body.part_turn)
+        along = np.einsum('ni,mij->nmj', ends - starts, body.part_turn)
+        along = np.where(np.abs(along) < 1e-12, 1e-12, along)
+        one, other = (-body.half - local) / along, (body.half - local) / along
+        enter = np.minimum(one, other).max(axis=2)
+        leave = np.maximum(one, other).min(axis=2)
+        return np.asarray(((enter <= leave) & (leave >= 0.0) & (enter <= 1.0)).any(axis=1))
 
     def disc_meets(self, name: str, links: Iterable[int], points: Floats, radius: float,
                    low: float, high: float) -> NDArray[np.bool_]:
@@ -514,6 +499,12 @@ class Scene:
         return free
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _contacts(self, identity: int, other: _Body, within: float) -> Iterator[Any]:
+        """Bullet's closest points of one of its bodies and all links of another body."""
+        for index in other.ids:
+            if index >= 0:
+                yield from self._bullet.getClosestPoints(identity, index, within)
 
     def _regions(self, name: str, regions: Iterable[Region]) -> list[Box]:
         body = self._bodies[name]
@@ -569,28 +560,6 @@ class Scene:
         return identity
 
 
-def crossed(centres: Floats, turns: Floats, halves: Floats, starts: Floats, ends: Floats,
-            ) -> NDArray[np.bool_]:
-    """(N,) whether segments meet any of some oriented boxes: the slab test.
-
-    Args:
-        centres: (M, 3) of the boxes [m].
-        turns: (M, 3, 3) their axes, as columns.
-        halves: (M, 3) half their extents [m].
-        starts: (N, 3) [m].
-        ends: (N, 3) [m].
-    """
-    if not len(centres) or not len(starts):
-        return np.zeros(len(starts), dtype=bool)
-    local = np.einsum('nmi,mij->nmj', starts[:, None] - centres[None], turns)
-    along = np.einsum('ni,mij->nmj', ends - starts, turns)
-    along = np.where(np.abs(along) < 1e-12, 1e-12, along)
-    one, other = (-halves - local) / along, (halves - local) / along
-    enter = np.minimum(one, other).max(axis=2)
-    leave = np.maximum(one, other).min(axis=2)
-    return np.asarray(((enter <= leave) & (leave >= 0.0) & (enter <= 1.0)).any(axis=1))
-
-
 def _solid(part: Part) -> str:
     """What a part is to physics: round meshes (bowls, plates) are cylinders, others boxes."""
     x, y, z = part.size
@@ -608,10 +577,6 @@ def _centre(parts: Sequence[Part]) -> Floats:
     centres = np.array([part.position for part in parts])
     spread = np.array([np.abs(euler(part.rpy)) @ np.array(part.size) / 2 for part in parts])
     return np.asarray(((centres - spread).min(axis=0) + (centres + spread).max(axis=0)) / 2)
-
-
-def _mass(model: Model) -> float:
-    return model.mass or 0.2
 
 
 def _disc_meets(body: _Body, chosen: NDArray[np.bool_], points: Floats, radius: float,

@@ -40,7 +40,7 @@ class Settings:
     shoulder_height_m: float = param(0.85, 'first joint of the arm over the floor [m]', low=0.3,
                                      high=1.1)
     reach_m: float = param(1.5, 'longest way from the shoulder [m]', low=1.2, high=3.0)
-    visible_share: float = param(
+    visible_fraction: float = param(
         0.08, 'fraction of the hull of its projected box that must show a thing for it to be in '
         'view',
         low=0.001, high=1.0)

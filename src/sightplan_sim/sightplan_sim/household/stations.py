@@ -75,14 +75,10 @@ class Stations:
                near: float | None = None) -> Iterator[View]:
         """Free stations that face a target, in the order in which to try them.
 
+        Only those at most ``near`` from where the robot stands now [m]; None: all.
+
         From where more of an open container's contents are in sight and within reach comes first.
         When all of a sample were tried, there is another one, at most ROUNDS.
-
-        Args:
-            robot: who is to stand there.
-            target: what is to be in the middle of the picture, across.
-            rng: source of chance.
-            near: only places at most this far from where it stands now [m].
         """
         for _ in range(ROUNDS):
             points, stages = self._around(target, rng)

@@ -13,7 +13,6 @@ from sightplan_sim.household.parts import (
     VIVID,
     WHITE,
     WOODS,
-    between,
     box,
     lying,
     mesh,
@@ -25,6 +24,7 @@ from sightplan_sim.household.parts import (
     span,
     still,
     surface,
+    tray,
     trim,
     vary,
 )
@@ -44,12 +44,7 @@ def _post(size: Vec3, at: Vec3 | None = None) -> Part:
 def _walls(d: float, h: float, foot: float, floor: float, thick: float = 0.008) -> list[Part]:
     """A hollow round thing to collide with: a floor and eight staves that lean outward.
 
-    Args:
-        d: diameter at the rim.
-        h: height of the rim.
-        foot: diameter at the bottom.
-        floor: thickness of the floor.
-        thick: of the staves.
+    Its diameter is ``d`` at the rim and ``foot`` at the bottom.
     """
     parts = [_post((foot, foot, floor))]
     lean = math.atan2((d - foot) / 2, h)
@@ -661,11 +656,7 @@ def basket(category: str, rng: np.random.Generator) -> Model:
     rgb = pick(rng, ((0.72, 0.52, 0.30), (0.82, 0.66, 0.42)))
     t = 0.012
     x, y = w / 2, d / 2
-    parts = [between((-x, x), (-y, y), (0, t), shade(rgb, 0.8)),
-             between((-x, x), (-y, -y + t), (t, h), rgb),
-             between((-x, x), (y - t, y), (t, h), rgb),
-             between((-x, -x + t), (-y + t, y - t), (t, h), rgb),
-             between((x - t, x), (-y + t, y - t), (t, h), rgb)]
+    parts = tray(x, y, h, t, rgb, shade(rgb, 0.8))
     for k in range(3):
         z = (0.2 + 0.27 * k) * h
         parts += [trim((-x - 0.003, x + 0.003), (s * y - 0.003, s * y + 0.003), (z, z + 0.08 * h),

@@ -16,6 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
+from sightplan.domains.episodic_world import (
+    Episode,
+    EpisodicWorld,
+    check_probability,
+)
 from sightplan.domains.instantiation import InstantiatedModel
 from sightplan.model import (
     Action,
@@ -28,19 +33,14 @@ from sightplan.model import (
     State,
     WorldError,
 )
-from sightplan_sim.camera_info import CameraInfo
 from sightplan_sim.episodes import (
-    OBSERVE_S,
-    Episode,
-    EpisodicWorld,
     check_names,
-    check_probability,
     generator,
     pose_matrix,
 )
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions, Outcome
-from sightplan_sim.household.camera import Camera, View
+from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.catalog import category_of
 from sightplan_sim.household.homes import make_home
 from sightplan_sim.household.labels import LabelledBox, draw_labels
@@ -56,6 +56,7 @@ from sightplan_sim.household.robot import (
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.settings import Settings, check_view
 from sightplan_sim.household.shapes import Home
+from sightplan_sim.pinhole import CameraInfo, View
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
@@ -74,17 +75,15 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     """Implements the ports World and TruthSource over a scene of rigid bodies.
 
     Which home it is, and how it looks, depends on the problem and the setting ``home`` alone;
-    what the robot's actions come to, on the episode's seed and the problem's name. All methods
-    may be called from several threads.
+    what the robot's actions come to, on the episode's seed and the problem's name.
 
     Failure model (after ViPlan's for blocksworld): a legal action fails with the episode's
     probability; then with .5 nothing happens, else the robot drives elsewhere, knocks the thing
     away, drops it on the floor, or moves the leaf too little. Without that bad luck, an action
     can still fail, as arms and floors have it (see ``actions``).
 
-    Args:
-        settings: robot and picture.
-        clock_ns: source of time [ns]; None simulates time.
+    Outcomes: ``success``; ``failed:<why>``, without bad luck; ``no_op``;
+    ``execution_failure:<what>``; ``illegal``.
 
     Attributes:
         settings: as given.
@@ -149,26 +148,10 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 actions=actions, robot=Robot(self._body, home.start),
                 failures=generator('household', spec, 'failures')))
 
-    def observe(self) -> Observation:
-        """Take a picture; between actions it is the same picture with a new stamp.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        with self._lock:
-            episode = self._current()
-            stamp_ns = self._clock.advance(OBSERVE_S)
-            if episode.observation is None:
-                episode.observation = self._picture(episode)
-            return dataclasses.replace(episode.observation, stamp_ns=stamp_ns)
-
     def execute(self, action: Action) -> Feedback:
         """Carry out an action, or let it fail; the feedback never tells which.
 
         An unknown action or object and an illegal action are REJECTED, and nothing moves.
-
-        Raises:
-            WorldError: there was no reset.
         """
         with self._lock:
             episode = self._current()
@@ -191,56 +174,28 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             else:
                 outcome = episode.actions.fail(action, episode.robot, rng)
             episode.robot = outcome.robot
-            episode.observation = None
             return self._finish(episode, outcome.text, ACT_S.get(action.name, OTHER_ACT_S))
-
-    # --- port TruthSource ---------------------------------------------------------------------
-
-    def last_outcome(self) -> str:
-        """What really became of the last action of this episode.
-
-        Returns:
-            ``success``; ``failed:<why>``, without bad luck; ``no_op``; ``bungled:<what>``;
-            ``illegal``; '' before the first action.
-
-        Raises:
-            WorldError: there was no reset.
-        """
-        return super().last_outcome()
 
     # --- beyond the ports ---------------------------------------------------------------------
 
     @property
     def problem_name(self) -> str:
-        """Name of the episode's problem.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """Name of the episode's problem."""
         with self._lock:
             return self._current().spec.problem.name
 
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
-        return CameraInfo(self._camera.width, self._camera.height, self._camera.matrix(),
-                          np.zeros(5), self.settings.frame_id)
+        return self._camera.info(self.settings.frame_id)
 
     def camera_pose(self) -> NDArray[np.float64]:
-        """(4, 4) pose of the optical frame in the home [m], now.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """(4, 4) pose of the optical frame in the home [m], now."""
         with self._lock:
             robot = self._current().robot
         return pose_matrix(robot.optical_axes, robot.eye)
 
     def overview(self, size: int = 480) -> NDArray[np.uint8]:
-        """(size, size, 3) uint8: the home from above, over the walls, without the robot.
-
-        Raises:
-            WorldError: there was no reset.
-        """
+        """(size, size, 3) uint8: the home from above, over the walls, without the robot."""
         with self._lock:
             episode = self._current()
             self._pose(episode.robot)
@@ -273,7 +228,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         raise WorldError(f'{problem.source or problem.name}: no home begins as (:init ...) says: '
                          f'{wrong} (change the fact, or the world option home)')
 
-    def _view(self, robot: Robot) -> View:
+    def _view(self, robot: Robot) -> View[Camera]:
         return View(self._camera, robot.eye, robot.optical_axes)
 
     def _pose(self, robot: Robot) -> None:
@@ -307,7 +262,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         pixels = {name: int(count) for name, count in zip(self._painter.names, counts, strict=True)
                   if count and name in self._scene.names}
         hulls = {name: predicates.hull_px(view, self._scene.box(name)) for name in pixels}
-        found = predicates.visible(pixels, hulls, self.settings.visible_share)
+        found = predicates.visible(pixels, hulls, self.settings.visible_fraction)
         return found | {robot.held} if robot.held else found
 
     def _picture(self, episode: _Episode) -> Observation:
@@ -326,8 +281,6 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         labelled = image
         if self.settings.labels:
             labelled = self._labelled(image, frame.ids, robot, visible)
-        for array in (image, depth, labelled):
-            array.setflags(write=False)  # handed out more than once
         return Observation(image=labelled, frame_id=self.settings.frame_id, depth_m=depth,
                            visible_objects=visible,
                            unlabelled=None if labelled is image else image)
@@ -368,7 +321,6 @@ class _Episode(Episode):
     robot: Robot
     failures: np.random.Generator
     legal: int = 0
-    observation: Observation | None = None
 
 
 def _checked(problem: Problem) -> Problem:
@@ -410,7 +362,7 @@ def _unlike(problem: Problem, state: State) -> str:
     return '; '.join(said[:4])
 
 
-def _bird(home: Home, size: int) -> View:
+def _bird(home: Home, size: int) -> View[Camera]:
     """From above and a little from the front, so that all rooms fit."""
     low = np.array([room.low for room in home.rooms]).min(axis=0)
     high = np.array([room.high for room in home.rooms]).max(axis=0)
@@ -425,14 +377,9 @@ def _bird(home: Home, size: int) -> View:
 
 
 def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> HouseholdWorld:
-    """Make a world from named settings: what the entry point ``household`` gives.
+    """Make a world from fields of ``Settings``: what the entry point ``household`` gives.
 
-    Args:
-        clock_ns: source of time [ns], None simulates it.
-        **settings: fields of ``Settings``.
-
-    Returns:
-        The world; it is also a TruthSource. Close it, or use it in a ``with`` statement.
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
         InputError: a setting is unknown or out of bounds; names it.

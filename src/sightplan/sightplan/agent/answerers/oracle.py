@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk, SampleTruth
 from sightplan.model.sample import Sample, SampleReply
+from sightplan.model.settings import NoSettings
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """None."""
+Settings = NoSettings
 
 
 class Answerer:

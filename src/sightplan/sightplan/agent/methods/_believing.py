@@ -12,7 +12,7 @@ import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods._prospect import Prospect
-from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
 from sightplan.grounding.solver import Bools
@@ -23,7 +23,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    PlanningStatus,
     Privileged,
     State,
     StopReason,
@@ -88,10 +87,10 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
 
-def hide_unseen(belief: BeliefFilter, look: Observation) -> None:
-    """Say, of the first look of an episode, what was out of view."""
+def hide_unseen(belief: BeliefFilter, observation: Observation) -> None:
+    """Say, of the first observation of an episode, what was out of view."""
     belief.hide(atom for atom in belief.atoms
-                if not look.in_view(atom) and atom not in look.told)
+                if not observation.in_view(atom) and atom not in observation.privileged_facts)
 
 
 class BelievingPolicy:
@@ -130,7 +129,7 @@ class BelievingPolicy:
         """Look, and ask until a plan is likely to work."""
         if self._estimators.rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
-                         context.spec.episode_id)
+                         context.spec.id)
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
@@ -138,7 +137,7 @@ class BelievingPolicy:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
-        self._look(context)
+        self._observe(context)
         if self.needs_grounder:
             hide_unseen(self._filter, self._observation)
         self._ascertain(context, AskPurpose.ENUMERATION)
@@ -211,7 +210,7 @@ class BelievingPolicy:
             self._queue.popleft()
         else:
             self._queue.clear()
-        self._look(context)
+        self._observe(context)
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
@@ -225,13 +224,13 @@ class BelievingPolicy:
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _look(self, context: Context) -> None:
-        """Take a new picture, and what is told with it; who asks nothing looks for that alone."""
+    def _observe(self, context: Context) -> None:
+        """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                self._filter.look(self._observation.image_id)
-            self._filter.tell(self._observation.told)
+                self._filter.observe(self._observation.image_id)
+            self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
@@ -356,11 +355,7 @@ class BelievingPolicy:
         if context.problem.goal_met(state):
             return ()
         result = context.plan(state, self._settings.search)
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
-        return tuple(result.plan)
+        return without_plan(result) or tuple(result.plan)
 
     # --- the belief -----------------------------------------------------------------------------
 

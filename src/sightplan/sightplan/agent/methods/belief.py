@@ -7,14 +7,9 @@ say about whether the plan in hand works. See ``docs/belief.md`` for the method,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.methods._believing import BelievingPolicy, BelievingSettings
 
-
-@dataclass(frozen=True, slots=True)
-class Settings(BelievingSettings):
-    """Settings of ``belief``."""
+Settings = BelievingSettings
 
 
 class Policy(BelievingPolicy):

@@ -3,8 +3,8 @@
 The same action model, the same constraints, the same use of what is executed and what is
 rejected, but never a question. What this solves, no vision-language model can take credit for.
 
-It uses no picture, nor what the world says is in view. What an episode grants as privileged
-information it is told like the others: it takes a look for these facts alone, and none at all in
+It uses no picture, nor what the world says is in view. Privileged facts that an episode
+grants it gets like the others: it observes for these facts alone, and none at all in
 an episode that grants nothing.
 """
 

@@ -39,10 +39,11 @@ class Policy(ground.Policy):
         super().__init__(settings)
         self._estimators = Estimators(settings.calibration, settings.constraints)
 
-    def _correct(self, context: Context, look: Observation, answers: Sequence[Answer]) -> None:
+    def _correct(self, context: Context, observation: Observation,
+                 answers: Sequence[Answer]) -> None:
         """Replace the belief by the most probable possible state.
 
-        What is out of view and was told is certain; what was believed of it earlier counts as
+        What is out of view and was provided is certain; what was believed of it earlier counts as
         an answer; of what is not known at all the constraints alone decide.
 
         Raises:
@@ -52,9 +53,10 @@ class Policy(ground.Policy):
                                      context.answering_prompt)
         evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
-                     for atom, value in self._belief.items() if atom in self._worth
-                     and not look.in_view(atom) and atom not in look.told]
-        estimate = self._estimators.get(context).estimate(evidence, look.told)
+                     for atom, value in self._belief.items()
+                     if atom in self._worth and not observation.in_view(atom)
+                     and atom not in observation.privileged_facts]
+        estimate = self._estimators.get(context).estimate(evidence, observation.privileged_facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)

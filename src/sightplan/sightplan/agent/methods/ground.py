@@ -6,10 +6,10 @@ mismatch. Where the reference implementation is known to be wrong this does the 
 ``suites/viplan/README.md`` lists every deviation.
 
 Questions are only about atoms that may hold (``Domain.worth_asking``) and, where the world says
-what is in view, whose objects all are. What is hidden is taken from what was told, else from what
-was seen or done earlier, else for false: with that a hidden precondition is compared, and a plan
-made. A hidden effect is assumed, as in the reference implementation: what the look after an action
-tells of it is not heeded, but the look before the next one tells it again.
+what is in view, whose objects all are. What is hidden is taken from privileged facts, else from
+what was seen or done earlier, else for false: with that a hidden precondition is compared, and a
+plan made. A hidden effect is assumed, as in the reference implementation: privileged facts of the
+observation after an action are not heeded, but those before the next one are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold
+from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold, without_plan
 from sightplan.model import (
     Action,
     Answer,
@@ -27,7 +27,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    PlanningStatus,
     State,
     StopReason,
     Verdict,
@@ -79,7 +78,7 @@ class Policy:
         return self._start_over(context)
 
     def decide(self, context: Context) -> Decision:
-        """Check the next action's preconditions on a fresh look."""
+        """Check the next action's preconditions on a fresh observation."""
         action = self._queue[0]
         needed = {literal.atom: literal.positive
                   for literal in context.model.preconditions(action)}
@@ -96,7 +95,7 @@ class Policy:
         return Act(action)
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Check the effects on a fresh look; start over when anything went otherwise."""
+        """Check the effects on a fresh observation; start over when anything went otherwise."""
         repeated = feedback.status is FeedbackStatus.REJECTED and action == self._illegal
         self._illegal = action if feedback.status is FeedbackStatus.REJECTED else None
         if repeated:
@@ -130,40 +129,39 @@ class Policy:
     def _start_over(self, context: Context) -> Stop | None:
         """Enumerate all ground atoms in view and make a new plan."""
         self._queue.clear()
-        look = self._look(context)
-        atoms = [atom for atom in self._worth if look.in_view(atom)]
+        observation = self._observe(context)
+        atoms = [atom for atom in self._worth if observation.in_view(atom)]
         try:
-            answers = (self._ask(context, look, atoms, AskPurpose.ENUMERATION)
+            answers = (self._ask(context, observation, atoms, AskPurpose.ENUMERATION)
                        if atoms else ())
             self._take(context, answers)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
-        self._correct(context, look, answers)
+        self._correct(context, observation, answers)
         result = context.plan(self._state())
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
+        if (stop := without_plan(result)) is not None:
+            return stop
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
 
-    def _look(self, context: Context) -> Observation:
-        """Take a look, and in what it tells of what is out of view."""
-        look = context.observe()
-        if look.told:
-            self._belief.update(look.told)
-            for atom in look.told:
+    def _observe(self, context: Context) -> Observation:
+        """Observe, and take in privileged facts."""
+        observation = context.observe()
+        if observation.privileged_facts:
+            self._belief.update(observation.privileged_facts)
+            for atom in observation.privileged_facts:
                 self._probabilities.pop(atom, None)
             context.believe(self._state(), self._probabilities)
-        return look
+        return observation
 
-    def _ask(self, context: Context, look: Observation, atoms: Sequence[Atom],
+    def _ask(self, context: Context, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> tuple[Answer, ...]:
-        """Ask about a look; all questions of the method go through here."""
-        return context.ask(atoms, purpose, expected, action, look)
+        """Ask about an observation; all questions of the method go through here."""
+        return context.ask(atoms, purpose, expected, action, observation)
 
-    def _correct(self, context: Context, look: Observation, answers: Sequence[Answer]) -> None:
+    def _correct(self, context: Context, observation: Observation,
+                 answers: Sequence[Answer]) -> None:
         """After an enumeration, before planning: nothing here, the answers are the belief."""
 
     def _check(self, context: Context, purpose: AskPurpose, action: Action,
@@ -175,14 +173,15 @@ class Policy:
         """
         if not expected:
             return [], []
-        look = (self._look(context) if purpose is AskPurpose.PRECONDITION
+        observation = (self._observe(context) if purpose is AskPurpose.PRECONDITION
                 else context.observe())
         asked = {atom: value for atom, value in expected.items()
-                 if look.in_view(atom) and atom in self._worth}
+                 if observation.in_view(atom) and atom in self._worth}
         hidden = [atom for atom in expected if atom not in asked]
         if not asked:
             return [], hidden
-        answers = self._ask(context, look, tuple(asked), purpose, tuple(asked.values()), action)
+        answers = self._ask(context, observation, tuple(asked), purpose, tuple(asked.values()),
+                            action)
         self._take(context, answers)
         return [answer for answer in answers if answer.verdict is not Verdict.UNPARSED
                 and (answer.verdict is Verdict.YES) != asked[answer.atom]], hidden

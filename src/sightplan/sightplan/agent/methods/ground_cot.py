@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.methods import ground
-
-
-@dataclass(frozen=True, slots=True)
-class Settings(ground.Settings):
-    """Settings of ``ground_cot``."""
+from sightplan.agent.methods.ground import Settings as Settings
 
 
 class Policy(ground.Policy):

@@ -6,15 +6,15 @@ what became of the attempt; until an action is carried out, which makes another 
 
 An action that was called off for what is out of view, while all answers were as expected, leaves
 no memory: nothing is wrong with the answers. One that was refused may have been so for something
-unobserved only if there was something of which nothing is known: neither asked nor told.
+unobserved only if there was something of which nothing is known: neither asked nor provided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sightplan.agent.methods import ground
+from sightplan.agent.methods.ground import Settings as Settings
 from sightplan.agent.policy import Context, Stop
 from sightplan.domains import MemoryOf
 from sightplan.model import (
@@ -27,11 +27,6 @@ from sightplan.model import (
     Observation,
     Verdict,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings(ground.Settings):
-    """Settings of ``ground_mem``."""
 
 
 class Policy(ground.Policy):
@@ -53,17 +48,17 @@ class Policy(ground.Policy):
         self._checked = None
         return super().learn(context, action, feedback)
 
-    def _ask(self, context: Context, look: Observation, atoms: Sequence[Atom],
+    def _ask(self, context: Context, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> tuple[Answer, ...]:
-        answers = context.ask(atoms, purpose, expected, action, look, self._memory)
+        answers = context.ask(atoms, purpose, expected, action, observation, self._memory)
         if purpose is AskPurpose.PRECONDITION:
-            self._checked = look, answers
+            self._checked = observation, answers
         return answers
 
     def _remember(self, context: Context, action: Action, feedback: Feedback) -> str:
         """What the next questions tell about an action that was withheld or rejected."""
-        look, answers = self._checked or (Observation(), ())
+        observation, answers = self._checked or (Observation(), ())
         said = {answer.atom: answer.verdict is Verdict.YES for answer in answers
                 if answer.verdict is not Verdict.UNPARSED}
         needed = context.model.preconditions(action)
@@ -73,8 +68,8 @@ class Policy(ground.Policy):
             if all(said.get(literal.atom, literal.positive) == literal.positive
                    for literal in needed):
                 return ''  # it was not because of these answers
-        elif any(literal.atom in self._worth and literal.atom not in look.told
-                 and not look.in_view(literal.atom) for literal in needed):
+        elif any(literal.atom in self._worth and literal.atom not in observation.privileged_facts
+                 and not observation.in_view(literal.atom) for literal in needed):
             outcome = MemoryOf.UNOBSERVED
         pairs = [(context.domain.question(atom).text, 'Yes' if value else 'No')
                  for atom, value in said.items()]

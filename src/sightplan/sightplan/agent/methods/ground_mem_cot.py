@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.methods import ground_mem
-
-
-@dataclass(frozen=True, slots=True)
-class Settings(ground_mem.Settings):
-    """Settings of ``ground_mem_cot``."""
+from sightplan.agent.methods.ground_mem import Settings as Settings
 
 
 class Policy(ground_mem.Policy):

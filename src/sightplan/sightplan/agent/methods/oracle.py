@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.model import (
     Action,
     Feedback,
     FeedbackStatus,
-    PlanningStatus,
     State,
     StopReason,
     TruthSource,
@@ -77,8 +76,6 @@ class Policy:
         context.believe(self._state)
         result = context.plan(self._state, self._search)
         self._queue = deque(result.plan)
-        if result.status is PlanningStatus.TIMEOUT:
-            return Stop(StopReason.PLANNER_TIMEOUT, result.message)
-        if result.status is not PlanningStatus.SOLVED:
-            return Stop(StopReason.NO_PLAN, result.message)
+        if (stop := without_plan(result)) is not None:
+            return stop
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal holds')

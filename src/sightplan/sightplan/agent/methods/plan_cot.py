@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.methods._planning import PlanningPolicy, PlanningSettings
 
-
-@dataclass(frozen=True, slots=True)
-class Settings(PlanningSettings):
-    """Settings of ``plan_cot``."""
+Settings = PlanningSettings
 
 
 class Policy(PlanningPolicy):

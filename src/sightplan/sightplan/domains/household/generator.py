@@ -64,16 +64,16 @@ class Task:
     starts: tuple[Start, ...]
 
     @property
-    def ways(self) -> int:
+    def variants(self) -> int:
         """The number of its starts."""
-        return sum(_ways(start) for start in self.starts)
+        return sum(_variants(start) for start in self.starts)
 
     def init(self, number: int) -> State:
-        """One of its starts, by a number below ``ways``."""
+        """One of its starts, by a number below ``variants``."""
         for start in self.starts:
-            if number < _ways(start):
+            if number < _variants(start):
                 break
-            number -= _ways(start)
+            number -= _variants(start)
         facts = set()
         for name, places in start.items():
             if name == 'open':
@@ -86,7 +86,7 @@ class Task:
         return frozenset(facts)
 
 
-def _ways(start: Start) -> int:
+def _variants(start: Start) -> int:
     return math.prod(len(places) for name, places in start.items() if name != 'open')
 
 
@@ -134,11 +134,7 @@ def tasks() -> tuple[Task, ...]:
 
 
 def _tasks_of(kind: str) -> tuple[Task, ...]:
-    """The tasks of a kind.
-
-    Raises:
-        InputError: there is no such kind.
-    """
+    """The tasks of a kind; an InputError if there is no such kind."""
     chosen = tuple(t for t in tasks() if kind in (t.split, f'{t.split}/{t.name}'))
     if not chosen:
         raise InputError(f'kind {kind!r} is unknown (choose one of {", ".join(KINDS)})')
@@ -233,10 +229,10 @@ def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
     chosen = _tasks_of(settings.kind)
     number, turn = divmod(seed, len(chosen))
     task = chosen[turn]
-    again, place = divmod(number, task.ways)
-    order = list(range(task.ways))
+    again, place = divmod(number, task.variants)
+    order = list(range(task.variants))
     rng = random.Random(f'{task.split} {task.name} {again}')
-    for last in range(task.ways - 1, 0, -1):  # shuffle() may change from Python to Python
+    for last in range(task.variants - 1, 0, -1):  # shuffle() may change from Python to Python
         other = int(rng.random() * (last + 1))
         order[last], order[other] = order[other], order[last]
     return task, Problem(

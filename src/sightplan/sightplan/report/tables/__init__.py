@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sightplan.report.results import EPISODE, Results
+from sightplan.report.lines import EPISODE
+from sightplan.report.results import Results
 from sightplan.report.tables.answers import calibration, compounding_table
 from sightplan.report.tables.effort import cost, failures, stops
 from sightplan.report.tables.measures import measures, of_suites

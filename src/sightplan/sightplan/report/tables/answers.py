@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sightplan.metrics import Reliability, belief_reliability, measures, reliability
@@ -17,65 +18,37 @@ from sightplan.metrics.compounding import (
 )
 from sightplan.metrics.intervals import Share
 from sightplan.report.conditions import of_models
-from sightplan.report.results import Group, Line, Results, completed
-from sightplan.report.tables.common import (
-    GROUP,
-    WILSON,
-    group_cells,
-    row_of,
-    share_cells,
-    share_columns,
-)
-from sightplan.report.tables.model import Column, Table
+from sightplan.report.grouping import grouped
+from sightplan.report.results import Group, Line, Results
+from sightplan.report.tables.common import group_cells, share_cells
+from sightplan.report.tables.model import Table, make
 
-_COMPOUNDING = (
-    *GROUP, Column('what', 'what'),
-    Column('fewest', 'fewest', 'number', 'answers needed'),
-    Column('most', 'most', 'number', 'answers needed'),
-    Column('answers', 'mean', 'number', 'answers needed'),
-    Column('exact', 'exact', 'count', 'answers needed'),
-    *share_columns('success', 'success'), Column('solved', 'solved', 'count'),
-    Column('accuracy', 'accuracy of an answer', 'share'),
-    Column('independent', 'if errors were independent', 'share'),
-    Column('left_out', 'episodes', 'count', 'left out'),
-    Column('left_out_solved', 'solved', 'count', 'left out'))
+_BINS = 20
+_Needs = Sequence[tuple[Needed, bool]]
+"""What episodes needed, and whether each was solved."""
 
 
 def compounding_table(results: Results) -> Table:
     """Success over the number of answers an episode needs (the paper's figure 16)."""
-    found: list[dict[str, Any]] = []
-    families: dict[tuple[str, str], list[Group]] = {}
-    for group in results.groups:
-        if any(line.get('questions') for line in group.scored):
-            families.setdefault((group.domain, group.method), []).append(group)
-    for groups in families.values():
-        lines = {id(group): [completed(line) for line in group.scored] for group in groups}
-        alike = {id(group): _asked_alike(group) for group in groups}
-        exact = {same: error_free(line for group in groups if alike[id(group)] == same
-                                  and not group.failure_probability for line in lines[id(group)])
-                 for same in alike.values()}
-        sizes = check_sizes(line for each in lines.values() for line in each)
-        needs = {key: [(need, bool(measures.solved(line))) for line in own
-                       if (need := needed(line, exact[alike[key]], sizes)) is not None]
-                 for key, own in lines.items()}
-        lower = edges([need.answers for pairs in needs.values() for need, _ in pairs])
-        for group in groups:
-            found += _compounding_rows(group, lines[id(group)], needs[id(group)], lower)
-    return Table('compounding', 'Errors compound: success by the answers an episode needs',
-                 _COMPOUNDING, tuple(found), (
-        'Answers needed: what a grounder without any error is asked in an episode of the problem '
-        'by the same method. "exact" counts the episodes for which an error-free one of the same '
-        'problem under the same conditions is among the results; for the others it is estimated '
-        'from the enumerations before the first action and the checks of as many actions as the '
-        'shortest plan has. Where an episode checked nothing, a check has as many questions as '
-        'the mean one of its domain, method and split (of all splits, if none of its split '
-        'checked anything). "one '
-        'answer": the share of right answers of all purposes, unreadable ones wrong, which is '
-        'what a benchmark of single questions measures. "if errors were independent": mean over '
-        'the episodes of accuracy to the power of the answers needed; success lies above it where '
-        'errors are harmless, mended or come together. "left out", beside "one answer": scored '
-        'episodes of which the number is not known, as without a known shortest plan, and how '
-        f'many of these were solved. {WILSON} Of "one answer" it takes answers for independent.'))
+    asked = [group for group in results.groups
+             if any(line['questions'] for line in group.scored)]
+    families = grouped(asked, lambda group: (group.domain, group.method))
+    return make('compounding', (row for groups in families.values()
+                                for row in _compounded(groups)))
+
+
+def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+    """The rows of groups of one domain and method."""
+    exact = {same: error_free(line for group in alike if not group.failure_probability
+                              for line in group.scored)
+             for same, alike in grouped(groups, _asked_alike).items()}
+    sizes = check_sizes(line for group in groups for line in group.scored)
+    needs = [[(need, bool(measures.solved(line))) for line in group.scored
+              if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
+             for group in groups]
+    lower = edges([need.answers for pairs in needs for need, _ in pairs])
+    for group, pairs in zip(groups, needs, strict=True):
+        yield from _compounding_rows(group, group.scored, pairs, lower)
 
 
 def _asked_alike(group: Group) -> tuple[Any, ...]:
@@ -84,79 +57,40 @@ def _asked_alike(group: Group) -> tuple[Any, ...]:
         (name, value) for name, value in group.settings if not name.startswith('prompt'))
 
 
-def _compounding_rows(group: Group, lines: Sequence[Line],
-                      needs: Sequence[tuple[Needed, bool]], lower: Sequence[float],
-                      ) -> list[dict[str, Any]]:
+def _compounding_rows(group: Group, lines: Sequence[Line], needs: _Needs,
+                      lower: Sequence[float]) -> Iterator[dict[str, Any]]:
     right, asked = answers_right(lines)
     if not asked:
-        return []
+        return
     cells = {**group_cells(group), 'accuracy': right / asked}
-    left_out = len(lines) - len(needs)
-    left_out_solved = (sum(bool(measures.solved(line)) for line in lines)
-                       - sum(won for _, won in needs))
-    rows = [row_of(_COMPOUNDING, {
-        **cells, 'what': 'one answer', 'fewest': 1.0, 'most': 1.0, 'answers': 1.0,
-        **share_cells('success', Share(right, asked)), 'solved': right,
-        'independent': right / asked, 'left_out': left_out,
-        'left_out_solved': left_out_solved})]
+    solved = sum(bool(measures.solved(line)) for line in lines)
+    yield {**cells, 'what': 'one answer', **dict.fromkeys(('fewest', 'most', 'answers'), 1.0),
+           **share_cells('success', Share(right, asked)), 'solved': right,
+           'independent': right / asked, 'left_out': len(lines) - len(needs),
+           'left_out_solved': solved - sum(won for _, won in needs)}
     for part in compounding(needs, right / asked, lower):
-        rows.append(row_of(_COMPOUNDING, {
-            **cells, 'what': 'episodes', 'fewest': part.fewest, 'most': part.most,
-            'answers': part.mean, 'exact': part.exact, 'solved': part.solved,
-            **share_cells('success', Share(part.solved, part.n)),
-            'independent': part.independent}))
-    return rows
-
-
-# -------------------------------------------------------------------------------- calibration
-
-
-_BINS = (
-    *GROUP, Column('source', 'probability of'), Column('low', 'from', 'share', 'bin'),
-    Column('high', 'to', 'share', 'bin'), Column('n', 'n', 'count'),
-    Column('mean_p', 'mean probability', 'share'), Column('frequency', 'share true', 'share'))
-_ERRORS = (
-    *GROUP, Column('source', 'probability of'),
-    Column('ece', 'calibration error', 'share'), Column('ece_low', 'low', 'share'),
-    Column('ece_high', 'high', 'share'), Column('n', 'probabilities', 'count'),
-    Column('episodes', 'episodes', 'count'),
-    Column('inner_ece', 'calibration error', 'share', 'between .05 and .95'),
-    Column('inner_n', 'probabilities', 'count', 'between .05 and .95'))
-
-_BELIEFS, _ANSWERS = 'beliefs', 'answers'
+        yield {**cells, 'what': 'episodes', **dataclasses.asdict(part), 'answers': part.mean,
+               **share_cells('success', Share(part.solved, part.n))}
 
 
 def calibration(results: Results) -> list[Table]:
     """Reliability diagrams of beliefs and answers, and their expected calibration errors."""
     bins, errors = [], []
     for group in results.groups:
-        for source, found in ((_BELIEFS, belief_reliability(group.scored)),
-                              (_ANSWERS, _answer_reliability(group))):
+        for source, found in (('beliefs', belief_reliability(group.scored)),
+                              ('answers', _answer_reliability(group))):
             if found is None or not found.n:
                 continue
             cells = {**group_cells(group), 'source': source}
-            inner = inner_error(found)
-            errors.append(row_of(_ERRORS, {
+            inner_ece, inner_n = inner_error(found)
+            errors.append({
                 **cells, 'ece': found.ece, 'ece_low': found.low, 'ece_high': found.high,
-                'n': found.n, 'episodes': found.groups, 'inner_ece': inner[0],
-                'inner_n': inner[1]}))
-            bins += [row_of(_BINS, {
-                **cells, 'low': part.low, 'high': part.high, 'n': part.n,
-                'mean_p': part.mean_p if part.n else None,
-                'frequency': part.frequency if part.n else None}) for part in found.bins]
-    what = ('Beliefs: the probabilities of atoms that a method believed at each step of scored '
-            'episodes. Answers: P(yes) of readable answers, against P(yes) + P(no), where the '
-            'model gave both and the run logged answers (--answers-log).')
-    return [
-        Table('calibration', 'Calibration: reliability by bin', _BINS, tuple(bins), (
-            f'{what} A bin holds probabilities from its lower edge to below its upper one; '
-            'neighbours in time are not independent, so that no interval is given by bin.')),
-        Table('calibration_error', 'Calibration: expected error', _ERRORS, tuple(errors), (
-            f'{what} Expected calibration error: mean over probabilities of the distance between '
-            'mean probability and share of true atoms in their bin. Low and high: 95 % bootstrap '
-            'interval over episodes; resampling adds noise, so that it can lie above a very '
-            'small error. "between .05 and .95" leaves out the outermost bins, in which nearly '
-            'all beliefs lie.'))]
+                'n': found.n, 'episodes': found.groups, 'inner_ece': inner_ece,
+                'inner_n': inner_n})
+            bins += [{**cells, **dataclasses.asdict(part),
+                      **({} if part.n else {'mean_p': None, 'frequency': None})}
+                     for part in found.bins]
+    return [make('calibration', bins), make('calibration_error', errors)]
 
 
 def inner_error(found: Reliability) -> tuple[float | None, int]:
@@ -168,21 +102,18 @@ def inner_error(found: Reliability) -> tuple[float | None, int]:
 
 
 def _answer_reliability(group: Group) -> Reliability | None:
-    probabilities, truths, episodes = [], [], []
-    for number, run in enumerate(group.runs):
+    found = []
+    for run in group.runs:
         scored = {line['id'] for line in run.lines if measures.scored(line)}
         for entry in run.answers():
             p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
-            if (p is None or entry.get('answer') not in ('yes', 'no')
-                    or not isinstance(entry.get('truth'), bool)
-                    or entry['episode'] not in scored):
-                continue
-            probabilities.append(p)
-            truths.append(entry['truth'])
-            episodes.append((number, entry['episode']))
-    if not probabilities:
+            if (p is not None and entry.get('answer') in ('yes', 'no')
+                    and isinstance(entry.get('truth'), bool) and entry['episode'] in scored):
+                found.append((p, entry['truth'], (run.folder, entry['episode'])))
+    if not found:
         return None
-    return reliability(probabilities, truths, 20, episodes)
+    probabilities, truths, episodes = zip(*found, strict=True)
+    return reliability(probabilities, truths, _BINS, episodes)
 
 
 def yes_probability(p_yes: object, p_no: object) -> float | None:

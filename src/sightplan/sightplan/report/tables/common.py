@@ -1,47 +1,30 @@
-"""What several tables share: the columns that name a group of runs, and published numbers."""
+"""What several tables share: cells that name a group of runs, and published numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.intervals import Share
-from sightplan.report.conditions import RULES, kind_fits, laid_down
+from sightplan.report.conditions import RULES, kind_fits, suite_rule
 from sightplan.report.results import Group, Line, Results
-from sightplan.report.tables.model import Column
 from sightplan.runs import Suite, load_suite, suite_for, suite_names
 
-GROUP = (
-    Column('domain', 'domain'), Column('method', 'method'), Column('backend', 'backend'),
-    Column('model', 'model'), Column('failure_probability', 'failing actions', 'share'),
-    Column('privileged', 'told what is hidden'), Column('calibrated', 'calibrated', 'bool'),
-    Column('variant', 'variant'))
-"""Columns that name a group, see ``Group``."""
-
-UNSCORED = ('Episodes that ended in an infrastructure error or were cancelled are counted as '
-            '"unscored" and say nothing about a method.')
-WILSON = 'Low and high: 95 % Wilson interval, which takes episodes for independent.'
+ALL = 'all'
+"""In place of a split: all of them; likewise of a domain."""
 
 
 def group_cells(group: Group) -> dict[str, Any]:
-    """The cells of ``GROUP``."""
+    """The cells of the columns that name a group."""
     return {'domain': group.domain, 'method': group.method, 'backend': group.backend or None,
             'model': group.model or None, 'failure_probability': group.failure_probability,
             'privileged': group.privileged or None, 'calibrated': group.calibrated,
             'variant': group.variant or None}
 
 
-def share_columns(key: str, heading: str, n: str = 'n', group: str = '') -> tuple[Column, ...]:
-    """Columns of a share: value, standard error, interval, and number of trials."""
-    return (Column(key, heading, 'share', group), Column(f'{key}_sem', 'SE', 'share', group),
-            Column(f'{key}_low', 'low', 'share', group),
-            Column(f'{key}_high', 'high', 'share', group),
-            Column(f'{key}_n', n, 'count', group))
-
-
 def share_cells(key: str, share: Share) -> dict[str, Any]:
-    """The cells of ``share_columns``."""
+    """The cells of a rate: value, standard error, interval, and number of trials."""
     return {key: share.rate, f'{key}_sem': share.sem, f'{key}_low': share.low,
             f'{key}_high': share.high, f'{key}_n': share.n}
 
@@ -55,6 +38,12 @@ def solved(lines: Iterable[Line]) -> Share:
 def unscored(lines: Iterable[Line]) -> int:
     """Number of episodes that are not scored."""
     return sum(not measures.scored(line) for line in lines)
+
+
+def parts_of(group: Group, splits: Sequence[str]) -> list[tuple[str, Sequence[Line]]]:
+    """The items of each split, and of all if there are several."""
+    parts = [(split, group.by_split[split]) for split in splits if split in group.splits]
+    return parts if len(parts) < 2 else [*parts, (ALL, group.lines)]
 
 
 def groups_by_split(results: Results) -> Iterator[tuple[Group, str]]:
@@ -81,7 +70,7 @@ def published(group: Group, split: str, measure: str = 'solved',
 
 
 def unlike_published(group: Group, split: str) -> str:
-    """In what episodes of a split differ from what their suite lays down; '' for nothing."""
+    """In what episodes of a split differ from what their suite rules; '' for nothing."""
     if suite_for(group.domain, split) is None:
         return 'no split of a suite'
     found = []
@@ -92,7 +81,7 @@ def unlike_published(group: Group, split: str) -> str:
             found.append('not the shipped problems')
         for rule in RULES:
             value, wanted = (run.rules[rule].get(split),
-                             laid_down(rule, group.domain, group.method, split))
+                             suite_rule(rule, group.domain, group.method, split))
             if value != wanted:
                 said = 'not known' if value is None else value
                 found.append(f'{rule} {said} instead of {wanted}')
@@ -105,8 +94,3 @@ def suite_of(domain: str) -> Suite | None:
     """The suite that has a domain, None if there is none."""
     return next((suite for suite in map(load_suite, suite_names()) if domain in suite.domains),
                 None)
-
-
-def row_of(columns: Sequence[Column], cells: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with a cell for every column, None where nothing is given."""
-    return {column.key: cells.get(column.key) for column in columns}

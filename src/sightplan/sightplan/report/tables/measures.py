@@ -7,42 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from sightplan.metrics.measures import aggregate
+from sightplan.report.grouping import grouped
 from sightplan.report.results import Results
-from sightplan.report.tables.common import GROUP, group_cells, row_of
-from sightplan.report.tables.model import Column, Table
-from sightplan.runs import Suite
+from sightplan.report.tables.common import group_cells, parts_of
+from sightplan.report.tables.model import Table, make
 from sightplan.runs.summary import measures_of
 
 OWN = 'suite_'
 """Names of tables that a suite adds begin so, then comes the suite's name."""
-_COLUMNS = (
-    Column('suite', 'suite'), *GROUP, Column('split', 'split'), Column('measure', 'measure'),
-    Column('value', 'value', 'number'), Column('value_low', 'low', 'number'),
-    Column('value_high', 'high', 'number'), Column('n', 'scored', 'count'),
-    Column('clusters', 'clusters', 'count'), Column('items', 'items', 'count'))
-_ALL = 'all'
 
 
 def measures(results: Results) -> Table:
     """Every measure of each group, split by split, and over all splits where it has several."""
-    rows: list[dict[str, Any]] = []
-    for group in results.groups:
-        suite = group.suite
-        splits = [(split, group.of_split(split)) for split in group.splits]
-        if len(splits) > 1:
-            splits.append((_ALL, group.lines))
-        for split, lines in splits:
-            for measure in measures_of(suite):
-                found = aggregate(lines, measure)
-                rows.append(row_of(_COLUMNS, {
-                    **group_cells(group), 'suite': suite.name if suite is not None else None,
-                    'split': split, 'measure': measure.name.replace('_', ' '),
-                    'value': found.value, 'value_low': found.low, 'value_high': found.high,
-                    'n': found.n, 'clusters': found.clusters, 'items': len(lines)}))
-    return Table('measures', 'Measures', _COLUMNS, tuple(rows), (
-        'Low and high are the ends of a 95 % interval: Wilson for fractions of items, else '
-        'percentiles of a bootstrap over clusters (items that share their luck, such as a problem '
-        'or a picture). Scored: items that have a value; those that ended in an error have none.'))
+    def rows() -> Iterator[dict[str, Any]]:
+        for group in results.groups:
+            for split, lines in parts_of(group, group.splits):
+                for measure in measures_of(group.suite):
+                    found = aggregate(lines, measure)
+                    yield {**group_cells(group), 'suite': group.suite and group.suite.name,
+                           'split': split, 'measure': measure.name.replace('_', ' '),
+                           'value': found.value, 'value_low': found.low, 'value_high': found.high,
+                           'n': found.n, 'clusters': found.clusters, 'items': len(lines)}
+    return make('measures', rows())
 
 
 def of_suites(results: Results) -> Iterator[Table]:
@@ -51,12 +37,8 @@ def of_suites(results: Results) -> Iterator[Table]:
     Raises:
         InputError: such a module cannot be imported.
     """
-    suites: dict[str, Suite] = {}
-    for run in results.runs:
-        if run.suite is not None and run.suite.has('report'):
-            suites.setdefault(run.suite.name, run.suite)
-    for name, suite in suites.items():
-        runs = [run for run in results.runs
-                if run.suite is not None and run.suite.name == name]
-        for table in suite.module('report').tables(runs):
-            yield replace(table, name=f'{OWN}{name}_{table.name}')
+    for runs in grouped(results.runs, lambda run: run.suite and run.suite.name).values():
+        suite = runs[0].suite
+        if suite is not None and suite.has('report'):
+            for table in suite.module('report').tables(runs):
+                yield replace(table, name=f'{OWN}{suite.name}_{table.name}')

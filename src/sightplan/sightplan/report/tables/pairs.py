@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.paired import Comparison, compare, holm
 from sightplan.report import conditions
-from sightplan.report.labels import words_apart
+from sightplan.report.grouping import grouped
+from sightplan.report.labels import disambiguated, word
 from sightplan.report.results import Group, Line, Results, episode_key, split_of
-from sightplan.report.tables.common import group_cells, row_of
-from sightplan.report.tables.model import Column, Table
-
-ALL = 'all'
-
-_PAIRED = (
-    Column('compared', 'compared'), Column('domain', 'domain'),
-    Column('failure_probability', 'failing actions', 'share'), Column('split', 'split'),
-    *(Column(f'{side}_{key}', heading, group=side) for side in ('first', 'second')
-      for key, heading in (('method', 'method'), ('model', 'model'), ('backend', 'backend'),
-                           ('variant', 'variant'))),
-    Column('n', 'pairs', 'count'), Column('problems', 'problems', 'count'),
-    Column('both', 'both', 'count', 'solved by'),
-    Column('only_first', 'only first', 'count', 'solved by'),
-    Column('only_second', 'only second', 'count', 'solved by'),
-    Column('neither', 'neither', 'count', 'solved by'),
-    Column('first_success', 'first', 'share', 'success'),
-    Column('second_success', 'second', 'share', 'success'),
-    Column('difference', 'difference', 'share', 'success'),
-    Column('difference_low', 'low', 'share', 'success'),
-    Column('difference_high', 'high', 'share', 'success'),
-    Column('p', 'p', 'p', 'McNemar'), Column('p_holm', 'p, Holm', 'p', 'McNemar'))
+from sightplan.report.tables.common import ALL, group_cells
+from sightplan.report.tables.model import Table, make
 
 _Key = tuple[Any, ...]
 _Lines = dict[_Key, Line]
@@ -43,62 +24,53 @@ _SOLVED = EPISODE_MEASURES[0]
 def paired(results: Results) -> Table:
     """Every pair of groups that differ in one thing alone, see ``difference``."""
     found: list[dict[str, Any]] = []
-    solved = {id(group): _scored(group) for group in results.groups}
-    telling = {id(group): tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
-               for group, words in zip(results.groups, words_apart(
-                   [group_cells(group) for group in results.groups]), strict=True)}
-    for first, second in itertools.combinations(results.groups, 2):
+    scored = [_scored(group) for group in results.groups]
+    telling = [tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
+               for words in disambiguated([group_cells(group) for group in results.groups])]
+    sides = zip(results.groups, scored, telling, strict=True)
+    for (first, own, its), (second, other, others) in itertools.combinations(sides, 2):
         compared = difference(first, second)
         if not compared:
             continue
-        own, other = solved[id(first)], solved[id(second)]
-        ours = {split: _spread(own[split], other.get(split, {})) for split in own}
-        theirs = {split: _spread(other[split], own.get(split, {})) for split in other}
-        rows = [(split, compare(each, theirs.get(split, {}), _SOLVED))
-                for split, each in ours.items()]
-        rows = [(split, row) for split, row in rows if row is not None]
+        rows: dict[str, Comparison | None] = {}
+        pairs: list[tuple[_Lines, _Lines]] = []
+        for split in (split for split in own if split in other):
+            both = _spread(own[split], other[split]), _spread(other[split], own[split])
+            row = compare(*both, _SOLVED)
+            if row is not None:
+                rows[split] = row
+                pairs.append(both)
         if len(rows) > 1:
-            splits = [split for split, _ in rows]
-            rows.append((ALL, compare(_joined(ours, splits), _joined(theirs, splits), _SOLVED)))
-        found += [_cells(compared, first, second, split, row, telling)
-                  for split, row in rows if row is not None]
-    for whole in (True, False):
-        family = [row for row in found if (row['split'] == ALL) == whole]
-        for row, p in zip(family, holm([row['p'] for row in family]), strict=True):
-            row['p_holm'] = p
-    return Table('paired', 'Paired comparisons', _PAIRED, tuple(found), (
-        'Groups of the same domain and failing actions, on episodes of the same problem, round '
-        'and seeds that both have scored. They differ in one thing alone. "model": the exact '
-        'model, with what its backend needs. "variant": settings or calibration of the method, or '
-        'what is told. "condition": one field of the conditions, which is named. "method": the '
-        'method with its settings and prompt, and what only one of them has (a model, a planner, '
-        'a rule for answers); its rates are those after reasoning if it asks for reasons. The '
-        'suite gives methods whose model plans other budgets, and ends their episodes at the '
-        "goal; these rules stay each method's own. All other conditions are equal: versions, "
-        'hashes, world, backend. A method without seeds of a backend is set against each seed of '
-        'the other. Difference: success of the first minus that of the second, with a 95 % '
-        'bootstrap interval over problems; empty where all pairs are of one problem. p: '
-        'two-sided exact McNemar test, which takes pairs for independent: with several rounds of '
-        'a problem read the interval. Holm: adjusted for the number of comparisons, of rows of '
-        'single splits and of rows of all splits apart.'))
+            whole = [{key: line for both in pairs for key, line in both[side].items()}
+                     for side in (0, 1)]
+            rows[ALL] = compare(whole[0], whole[1], _SOLVED)
+        found += [_cells(compared, (first, second), split, row, (its, others))
+                  for split, row in rows.items() if row is not None]
+    for family in grouped(found, lambda cells: cells['split'] == ALL).values():
+        for cells, p in zip(family, holm([cells['p'] for cells in family]), strict=True):
+            cells['p_holm'] = p
+    return make('paired', found, side=('first', 'second'))
 
 
 def difference(first: Group, second: Group) -> str:
     """In what two groups differ, if that can be compared; else ''.
 
-    One of method, model, variant (settings, calibration, what is told) and condition (one field).
+    One of method, model, variant (settings, calibration, privileged facts) and condition (one
+    field).
     """
     if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
         return ''
-    told = first.privileged == second.privileged
+    same_facts = first.privileged == second.privileged
     apart = conditions.differing(first.condition, second.condition)
     if first.method != second.method:
-        # Settings of methods are not comparable, but what is told is.
-        return 'method' if told and _model_for_both(first, second) and conditions.for_methods(
-            *(tuple(field for field in group.condition if field[0] not in _same_rules(
-                first, second)) for group in (first, second))) else ''
-    same_settings = told and (first.settings, first.calibrated) == (second.settings,
-                                                                    second.calibrated)
+        # Settings of methods are not comparable, but privileged facts are.
+        same = _same_rules(first, second)
+        own = (tuple(field for field in group.condition if field[0] not in same)
+               for group in (first, second))
+        return 'method' if (same_facts and _model_for_both(first, second)
+                            and conditions.for_methods(*own)) else ''
+    same_settings = same_facts and (first.settings, first.calibrated) == (second.settings,
+                                                                          second.calibrated)
     if (first.backend, first.exact_model) == (second.backend, second.exact_model):
         if apart:
             return 'condition' if same_settings and len(apart) == 1 else ''
@@ -142,12 +114,9 @@ def _spread(own: _Lines, other: _Lines) -> _Lines:
                   if key not in own and (base := (*key[:-1], None)) in own}
 
 
-def _joined(lines: dict[str, _Lines], splits: Iterable[str]) -> _Lines:
-    return {key: line for split in splits for key, line in lines.get(split, {}).items()}
-
-
-def _cells(compared: str, first: Group, second: Group, split: str, found: Comparison,
-           telling: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+def _cells(compared: str, groups: tuple[Group, Group], split: str, found: Comparison,
+           telling: tuple[Sequence[str], Sequence[str]]) -> dict[str, Any]:
+    first, second = groups
     apart = (conditions.differing(first.condition, second.condition)
              if compared == 'condition' else ())
     cells: dict[str, Any] = {
@@ -159,20 +128,19 @@ def _cells(compared: str, first: Group, second: Group, split: str, found: Compar
         'first_success': found.first, 'second_success': found.second,
         'difference': found.difference, 'difference_low': found.low,
         'difference_high': found.high, 'p': found.p}
-    for side, group in (('first', first), ('second', second)):
+    for side, group, texts in zip(('first', 'second'), groups, telling, strict=True):
         cells |= {f'{side}_method': group.method, f'{side}_model': group.model or None,
                   f'{side}_backend': group.backend or None,
-                  f'{side}_variant': _words(
-                      group, compared, apart, telling[id(group)]) or None}
-    return row_of(_PAIRED, cells)
+                  f'{side}_variant': _words(group, compared, apart, texts) or None}
+    return cells
 
 
 def _words(group: Group, compared: str, apart: Iterable[str], telling: Sequence[str]) -> str:
     """The variant, with what else can tell variants and conditions apart."""
-    more = {None: '', True: 'calibrated', False: 'not calibrated'}[group.calibrated]
-    told = f'told: {group.privileged}' if group.privileged else ''
+    if compared == 'variant':
+        cells = group_cells(group)
+        telling = word('calibrated', cells), word('privileged', cells)
     fields = dict(group.condition)
     return ', '.join(dict.fromkeys(filter(None, (
-        group.variant, *((more, told) if compared == 'variant' else telling),
-        *(f'{name} {fields.get(name, "-")}' for name in apart
-          if f'{name} ' not in group.variant)))))
+        group.variant, *telling, *(f'{name} {fields.get(name, "-")}' for name in apart
+                                   if f'{name} ' not in group.variant)))))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sightplan.metrics.measures import aggregate
-from sightplan.report.tables.model import Column, Table
+from sightplan.report.grouping import grouped
+from sightplan.report.tables.model import Table, make
 from sightplan.suites.predicates.scoring import MEASURES
 
-_COLUMNS = (
-    Column('method', 'method'), Column('backend', 'backend'), Column('model', 'model'),
-    Column('domain', 'domain'), Column('split', 'split'), Column('predicate', 'predicate'),
-    Column('n', 'answers', 'count'), Column('pictures', 'pictures', 'count'),
-    *(Column(f'{measure.name}{end}', heading, 'share', measure.name.replace('_', ' '))
-      for measure in MEASURES
-      for end, heading in (('', 'value'), ('_low', 'low'), ('_high', 'high'))))
+_KEYS = ('method', 'backend', 'model', 'domain', 'split', 'predicate')
 _ALL = 'all'
 
 
@@ -25,29 +22,21 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     Args:
         runs: of this suite, with ``method``, ``backend`` and ``lines`` each.
     """
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for run in runs:
-        for line in run.lines:
-            what = (run.method, run.backend, line['model'], line['domain'])
-            for split in (_ALL, line['split']):
-                for predicate in (_ALL, line['details']['predicate']):
-                    groups.setdefault((*what, split, predicate), []).append(line)
-    rows = [_row(key, lines) for key, lines in groups.items()]
-    return [Table('by_predicate', 'Eyes: answers about pictures, by predicate', _COLUMNS,
-                  tuple(rows), (
-        'An unreadable reply counts as wrong. Balanced accuracy is the mean of sensitivity '
-        '(accuracy on atoms that hold) and specificity (on those that do not). Brier score and '
-        'expected calibration error are of P(yes), where the model gave one. Low and high: 95 % '
-        'bootstrap interval over pictures, whose questions are not independent.'))]
+    lines = [((run.method, run.backend, line['model'], line['domain'], split, predicate), line)
+             for run in runs for line in run.lines for split, predicate in itertools.product(
+                 (_ALL, line['split']), (_ALL, line['details']['predicate']))]
+    rows = (_row(key, [line for _, line in found])
+            for key, found in grouped(lines, lambda pair: pair[0]).items())
+    return [make('by_predicate', rows, Path(__file__).with_name('report.yaml'), measure={
+        measure.name: measure.name.replace('_', ' ') for measure in MEASURES})]
 
 
-def _row(key: tuple[str, ...], lines: list[Mapping[str, Any]]) -> dict[str, Any]:
-    row: dict[str, Any] = dict(zip(
-        ('method', 'backend', 'model', 'domain', 'split', 'predicate'), key, strict=True))
+def _row(key: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    row: dict[str, Any] = dict(zip(_KEYS, key, strict=True))
     for measure in MEASURES:
         found = aggregate(lines, measure)
-        row.update({measure.name: found.value, f'{measure.name}_low': found.low,
-                    f'{measure.name}_high': found.high})
+        row |= {measure.name: found.value, f'{measure.name}_low': found.low,
+                f'{measure.name}_high': found.high}
         if measure.primary:
-            row.update(n=found.n, pictures=found.clusters)
+            row |= {'n': found.n, 'pictures': found.clusters}
     return row

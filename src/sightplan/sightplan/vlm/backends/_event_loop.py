@@ -7,6 +7,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 _JOIN_S = 5.0
@@ -18,10 +19,18 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         """Start the thread."""
-        self._loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=_run, args=(self._loop,), name=name, daemon=True)
+        ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+        async def until_stopped() -> None:
+            stop = asyncio.Event()
+            ready.set_result((asyncio.get_running_loop(), stop))
+            await stop.wait()  # asyncio.run cancels what is under way then
+
+        thread = threading.Thread(target=lambda: asyncio.run(until_stopped()), name=name,
+                                  daemon=True)
         thread.start()
-        self._finish = weakref.finalize(self, _stop, self._loop, thread)
+        self._loop, stop = ready.result()
+        self._finish = weakref.finalize(self, _stop, self._loop, stop, thread)
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine to its end; if the caller is interrupted, it is cancelled."""
@@ -45,21 +54,8 @@ class EventLoop:
         self._finish()
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
-
-
-def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _stop(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, thread: threading.Thread) -> None:
     with contextlib.suppress(RuntimeError):  # closed already
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(stop.set)
     if thread is not threading.current_thread():
         thread.join(_JOIN_S)

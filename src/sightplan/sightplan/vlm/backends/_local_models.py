@@ -1,6 +1,6 @@
 """Models of transformers on this machine: loading, chat prompts, and readings made to replies.
 
-:func:`load` makes a :class:`LocalModel` from a folder or a name; it knows requests and replies and
+:func:`load` reads a folder or finds a name; a :class:`LocalModel` knows requests and replies and
 leaves the arithmetic to ``_shared_prefix``. Nothing here depends on a model's family: whatever the
 Auto classes load is used through its processor and its chat template.
 """
@@ -31,11 +31,10 @@ from sightplan.model import (
     DeadlineError,
     GroundingPrompt,
     InputError,
-    Observation,
-    Question,
     Usage,
+    param,
 )
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.replies import answer_place, is_answered
 
 _LOG = logging.getLogger(__name__)
@@ -69,55 +68,52 @@ _OURS = frozenset({'conversation', 'chat_template', 'add_generation_prompt', 'to
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How a local model is loaded and run.
+class Settings:
+    """How a local model is loaded and run."""
 
-    Attributes:
-        model: folder or hub name.
-        revision: of a hub name; '' for the newest.
-        device: auto, cuda, cuda:N or cpu.
-        dtype: auto (the checkpoint's on a GPU, float32 on a CPU), bfloat16, float16, float32.
-        attention: auto, sdpa, flash_attention_2 or eager.
-        quantisation: none, 8bit or 4bit.
-        trust_remote_code: whether to run code that comes with the model.
-        offline: whether to look at local files only.
-        mechanism: see ``_shared_prefix``.
-        memory_gb: likewise.
-        threads: CPU threads of torch in this process; 0 leaves them.
-        max_image_pixels: larger images are made smaller first; 0 for no limit.
-        template_options: JSON object of arguments for the chat template; '' for none.
-        pixels: library that prepares images: 'pil', or '' for the processor's choice, which is
-            torchvision where that is installed.
-        setting: what the user calls ``model``.
-        shipped: whether the folder comes with the package, whose version tells its files; then
-            its name tells the weights only.
-    """
-
-    model: str
-    revision: str = ''
-    device: str = 'auto'
-    dtype: str = 'auto'
-    attention: str = 'auto'
-    quantisation: str = 'none'
-    trust_remote_code: bool = False
-    offline: bool = False
-    mechanism: str = 'auto'
-    memory_gb: float = 0.0
-    threads: int = 0
-    max_image_pixels: int = 0
-    template_options: str = ''
-    pixels: str = ''
-    setting: str = 'model'
-    shipped: bool = False
+    model: str = param('', 'The model: its folder, or its hub name such as '
+                       'Qwen/Qwen2.5-VL-7B-Instruct (needed)')
+    revision: str = param('', 'Branch, tag or commit of a hub name; empty: the newest')
+    device: str = param('auto', 'auto (GPUs if there are any; several with accelerate), cuda, '
+                        'cuda:N or cpu')
+    dtype: str = param('auto', "Precision; auto: the checkpoint's on a GPU, float32 on a CPU",
+                       choices=('auto', 'bfloat16', 'float16', 'float32'))
+    attention: str = param('auto', 'Implementation of attention; auto: that of transformers',
+                           choices=('auto', 'sdpa', 'flash_attention_2', 'eager'))
+    quantisation: str = param('none', 'Precision of stored weights, by bitsandbytes on a GPU',
+                              choices=('none', '8bit', '4bit'))
+    trust_remote_code: bool = param(False, 'Run program code that comes with the model; only for '
+                                    'models you trust')
+    offline: bool = param(False, 'Look for the model on this machine only', identity=False)
+    mechanism: str = param('auto', 'How questions share their prompt; auto: the fastest that '
+                           'passes a test at load time',
+                           choices=('auto', 'packed', 'lazy', 'expand', 'plain'), identity=False)
+    memory_gb: float = param(0.0, 'Bound on the memory of one pass beyond weights and encoded '
+                             'prompt [GiB]; 0: half of what is free on a GPU, 2 on a CPU',
+                             low=0.0, high=1e4, identity=False)
+    max_image_pixels: int = param(0, 'Images with more pixels are made smaller before the '
+                                  'processor sees them; 0: never', low=0)
+    template_options: str = param('', 'Arguments for the chat template, a JSON object such as '
+                                  '{"enable_thinking": false}; the template tells their names')
+    threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
+                         low=0, high=1024, identity=False)
 
 
-def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalModel:
-    """Load processor and model, check them, and see which mechanism suits.
+def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'model',
+         shipped: bool = False) -> tuple[str, Any, Any]:
+    """Load a model and its processor.
 
     Args:
         label: what errors begin with.
         options: what to load and how.
-        probe: the prompt of the check.
+        pixels: library that prepares images: 'pil', or '' for the processor's choice, which is
+            torchvision where that is installed.
+        setting: what the user calls ``options.model``.
+        shipped: whether the folder comes with the package, whose version tells its files; then
+            its name tells the weights only.
+
+    Returns:
+        Identity, model (of transformers, in evaluation mode), processor.
 
     Raises:
         InputError: the template's options are no JSON object, or hold what is not theirs.
@@ -125,8 +121,8 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
     """
     template_options(label, options.template_options)
     local = is_folder(options.model)
-    identity = folder_identity(label, folder(options.model), options.setting) if local else ''
-    if local and not options.shipped:
+    identity = folder_identity(label, folder(options.model), setting) if local else ''
+    if local and not shipped:
         identity += f'+{files_hash(folder(options.model))}'
     try:
         import torch
@@ -143,15 +139,16 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
         source['revision'] = options.revision
     name = str(folder(options.model)) if local else options.model
     device = _device(label, options.device)
-    how = _how(label, options, device)
-    pixels = options.pixels or ('' if _have('torchvision') else 'pil')
+    arguments = _arguments(label, options, device)
+    pixels = pixels or ('' if _have('torchvision') else 'pil')
     bar = hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     try:
         processor = transformers.AutoProcessor.from_pretrained(
             name, **source, **({'backend': pixels} if pixels else {}))
-        model = transformers.AutoModelForImageTextToText.from_pretrained(name, **source, **how)
-        if 'device_map' not in how:
+        model = transformers.AutoModelForImageTextToText.from_pretrained(
+            name, **source, **arguments)
+        if 'device_map' not in arguments:
             model = model.to(device)
     except torch.OutOfMemoryError as error:
         raise BackendError(f'{label}: not enough memory to load {options.model} ({error}); load '
@@ -159,13 +156,13 @@ def load(label: str, options: Options, probe: GroundingPrompt = BARE) -> LocalMo
                            'with accelerate)') from error
     except (OSError, ImportError, *_FAILURES) as error:
         raise BackendError(f'{label}: {options.model} could not be loaded '
-                           f'({_reason(error)}); {_remedy(options, error)}') from error
+                           f'({_reason(error)}); {_remedy(options, setting, error)}') from error
     finally:
         if bar:
             hf_logging.enable_progress_bar()
     identity = identity or _hub_identity(options, model)
     identity = _with_arithmetic(identity, options, str(model.dtype).removeprefix('torch.'))
-    return LocalModel(label, identity, model.eval(), processor, options, probe)
+    return identity, model.eval(), processor
 
 
 class LocalModel:
@@ -173,9 +170,9 @@ class LocalModel:
 
     Args:
         label: what errors begin with.
-        name: identity of the model.
-        model: of transformers, in evaluation mode.
-        processor: its processor, with tokenizer and chat template.
+        name: see ``load``, likewise ``model`` and ``processor``.
+        model: see there.
+        processor: it has a tokenizer and a chat template.
         options: those it was loaded with.
         probe: the prompt with which the mechanism is checked.
 
@@ -183,7 +180,7 @@ class LocalModel:
         BackendError: it has no chat template, or no tokens for yes and no.
     """
 
-    def __init__(self, label: str, name: str, model: Any, processor: Any, options: Options,
+    def __init__(self, label: str, name: str, model: Any, processor: Any, options: Settings,
                  probe: GroundingPrompt = BARE) -> None:
         from sightplan.vlm.backends._shared_prefix import SharedPrefix
 
@@ -226,6 +223,16 @@ class LocalModel:
             self._choose(probe)
 
     @property
+    def model(self) -> str:
+        """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16``.
+
+        A hub name stands before its commit, a folder's before hashes of its weights and of its
+        other files; precision (but for float32), quantisation, image size and options of the
+        template follow, as they make other numbers of the same weights.
+        """
+        return self.name
+
+    @property
     def usage(self) -> Usage:
         """One request per reply; a prompt's tokens count as often as the model reads them."""
         return self._usage
@@ -237,41 +244,21 @@ class LocalModel:
 
     # Requests ----------------------------------------------------------------------------------
 
-    def answer(self, observation: Observation, questions: Sequence[Question],
-               prompt: GroundingPrompt, timeout_s: float | None = None) -> list[YesNoReply]:
-        """Answer yes/no questions about one image.
-
-        Raises:
-            BackendError: there is no usable image, or the memory does not suffice.
-            DeadlineError: not within ``timeout_s``.
-        """
-        started = time.monotonic()
-        deadline = math.inf if timeout_s is None else started + timeout_s
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions about one image; contract in the protocol."""
+        started, seen, prompt = time.monotonic(), request.observation, request.prompt
+        deadline = math.inf if request.timeout_s is None else started + request.timeout_s
         with self._running():
-            image = self._checked(observation.image)
-            asked = [self._asked(prompt, question.text) for question in questions]
-            replies = (self._answer(image, observation.image_id, prompt, asked, deadline)
-                       if asked else [])
+            image = self._checked(seen.image)
+            asked = [self._asked(prompt, question.text) for question in request.questions]
+            replies = self._answer(image, seen.image_id, prompt, asked, deadline) if asked else []
             if time.monotonic() > deadline:
                 raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
-                                    f's, the limit was {timeout_s:.2f} s')
+                                    f's, the limit was {request.timeout_s:.2f} s')
         return replies
 
-    def answer_one_by_one(self, observation: Observation, questions: Sequence[Question],
-                          prompt: GroundingPrompt) -> list[YesNoReply]:
-        """The plain way, each question with its own copy of the image: slow, for comparison."""
-        with self._running():
-            image = self._checked(observation.image)
-            asked = [self._asked(prompt, question.text) for question in questions]
-            return self._plainly(image, prompt, asked, math.inf)
-
-    def write(self, request: TextRequest) -> TextReply:
-        """Reply in free text, the most probable one token by token.
-
-        Raises:
-            BackendError: an image is unusable, or the memory does not suffice.
-            DeadlineError: not within the request's ``timeout_s``.
-        """
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text, the most probable one token by token; contract in the protocol."""
         deadline = (math.inf if request.timeout_s is None
                     else time.monotonic() + request.timeout_s)
         with self._running():
@@ -347,9 +334,7 @@ class LocalModel:
     def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
         """A reply with reasons; the probabilities are those of the first word of the answer.
 
-        Args:
-            text: what was decoded.
-            opened: the thought that the prompt has opened; it is put before the text.
+        ``opened``, the thought that the prompt has opened, is put before the text.
         """
         pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
         place = answer_place([opened, *pieces])
@@ -461,12 +446,7 @@ class LocalModel:
         self._warn_of_thoughts(foot, self._engine.probed)
 
     def _warn_of_thoughts(self, foot: str, masses: NDArray[np.float64]) -> None:
-        """Say so if the model's first word can hardly be yes or no.
-
-        Args:
-            foot: the end of the prompt.
-            masses: (N, 2) probabilities of yes and of no at the start of N replies.
-        """
+        """Say so if the model's first word can hardly be yes or no: ``masses`` (N, 2)."""
         found = _OPENED_SOMEHOW.search(foot)
         likely = float(masses.sum(1).max())
         if found is None and likely >= _UNLIKELY:
@@ -524,9 +504,6 @@ class LocalModel:
 
         Templates differ in the form of a system text they take; the first form whose result holds
         all texts is used.
-
-        Raises:
-            BackendError: there is none.
         """
         system = self._harmless(system)
         parts = [part and self._harmless(part) for part in parts]
@@ -557,11 +534,7 @@ class LocalModel:
                            f'({"; ".join(dict.fromkeys(reasons))}); choose another model')
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
-        """What the processor makes of a rendered prompt and its images: a batch of one.
-
-        Raises:
-            BackendError: it refuses them.
-        """
+        """What the processor makes of a rendered prompt and its images: a batch of one."""
         more: dict[str, Any] = {'images': list(images)} if images else {}
         begin = self._tokenizer.bos_token
         if begin and text.startswith(begin):  # as the processor itself does in chats
@@ -733,20 +706,14 @@ def template_options(label: str, text: str) -> dict[str, Any]:
     return options
 
 
-def _hub_identity(options: Options, model: Any) -> str:
+def _hub_identity(options: Settings, model: Any) -> str:
     """Name and commit."""
     commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
     return f'{options.model}@{commit[:12]}'
 
 
-def _with_arithmetic(identity: str, options: Options, dtype: str) -> str:
-    """An identity with what else makes other numbers of the same weights.
-
-    Args:
-        identity: name and version.
-        options: those the model was loaded with.
-        dtype: precision in which it computes; float32 is not named.
-    """
+def _with_arithmetic(identity: str, options: Settings, dtype: str) -> str:
+    """An identity with what else makes other numbers of the same weights, but for float32."""
     extra = [] if dtype == 'float32' else [dtype]
     if options.quantisation != 'none':
         extra.append(options.quantisation)
@@ -760,11 +727,7 @@ def _with_arithmetic(identity: str, options: Options, dtype: str) -> str:
 
 
 def _device(label: str, wanted: str) -> str:
-    """Device by torch's name.
-
-    Raises:
-        BackendError: it is not there.
-    """
+    """Device by torch's name; a BackendError if it is not there."""
     import torch
 
     if wanted == 'auto':
@@ -779,15 +742,15 @@ def _device(label: str, wanted: str) -> str:
     return wanted
 
 
-def _how(label: str, options: Options, device: str) -> dict[str, Any]:
+def _arguments(label: str, options: Settings, device: str) -> dict[str, Any]:
     """Arguments of the model's ``from_pretrained``: precision, place, attention."""
     import torch
 
     gpu = device != 'cpu'
-    how: dict[str, Any] = {'dtype': getattr(torch, options.dtype) if options.dtype != 'auto'
+    found: dict[str, Any] = {'dtype': getattr(torch, options.dtype) if options.dtype != 'auto'
                            else 'auto' if gpu else torch.float32}
     if options.attention != 'auto':
-        how['attn_implementation'] = options.attention
+        found['attn_implementation'] = options.attention
     if options.attention == 'flash_attention_2' and not _have('flash_attn'):
         raise BackendError(f'{label}: attention flash_attention_2 needs a library: pip install '
                            'flash-attn, or choose attention auto')
@@ -802,14 +765,14 @@ def _how(label: str, options: Options, device: str) -> dict[str, Any]:
                                'choose quantisation none')
         from transformers import BitsAndBytesConfig
         compute = torch.float16 if options.dtype == 'float16' else torch.bfloat16
-        how['quantization_config'] = (
+        found['quantization_config'] = (
             BitsAndBytesConfig(load_in_8bit=True) if options.quantisation == '8bit'
             else BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=compute,
                                     bnb_4bit_quant_type='nf4'))
     if gpu and _have('accelerate'):
         several = options.device == 'auto' and torch.cuda.device_count() > 1
-        how['device_map'] = 'auto' if several else {'': device}
-    return how
+        found['device_map'] = 'auto' if several else {'': device}
+    return found
 
 
 def _have(library: str) -> bool:
@@ -821,11 +784,11 @@ def _reason(error: BaseException) -> str:
     return f'{type(error).__name__}: {lines[0][:300]}'
 
 
-def _remedy(options: Options, error: BaseException) -> str:
+def _remedy(options: Settings, setting: str, error: BaseException) -> str:
     if isinstance(error, ImportError):
         return 'install what is missing with pip install'
     if is_folder(options.model):
-        return (f'name as {options.setting} the folder of an image-text-to-text model, with its '
+        return (f'name as {setting} the folder of an image-text-to-text model, with its '
                 'processor, that the installed transformers knows')
     if isinstance(error, OSError):
         if options.offline:

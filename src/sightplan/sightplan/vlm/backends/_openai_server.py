@@ -48,8 +48,6 @@ _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai.
 SHORTEST_SECRET = 8
 """Characters; shorter ones stand for "no key", and may be words of answers."""
 DEFAULT_VARIABLE = 'OPENAI_API_KEY'
-_RAISE = ('raise it with --backend-option {name}=..., and the same command with the same --out '
-          'goes on from there')
 
 
 class Kind(enum.Enum):
@@ -70,7 +68,7 @@ class Failure:
         message: details without secrets.
         status: HTTP status, 0 without.
         code: the server's own name of the error, '' without.
-        param: the field of the request it complains about, '' without.
+        param: the field of the request that is wrong, '' without.
         retry_after_s: how long the server asks to wait [s], None if it does not say.
     """
 
@@ -148,17 +146,6 @@ class Size:
         return cls(text, images, max(limits))
 
 
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    """Prompt and completion tokens together, and what they cost [USD]."""
-
-    tokens: int = 0
-    cost_usd: float = 0.0
-
-    def __add__(self, other: _Amount) -> _Amount:
-        return _Amount(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
-
-
 class Meter:
     """Counts requests and tokens, and keeps the caps.
 
@@ -176,9 +163,9 @@ class Meter:
         self._prices = prices
         self._requests = self._prompt = self._cached = self._completion = 0
         self._earlier = Usage()
-        self._under_way: dict[int, _Amount] = {}
+        self._under_way: dict[int, Usage] = {}
         self._numbers = itertools.count()
-        self._lost = _Amount()
+        self._lost = Usage()
         self._per_image = 0
         self._longest = 0
         self._changed = asyncio.Event()
@@ -248,37 +235,34 @@ class Meter:
         if size.images:
             self._per_image = max(self._per_image, -(-counts[0] // size.images))
 
-    def _spent(self) -> _Amount:
+    def _spent(self) -> Usage:
         """What counts towards the caps, without what is under way."""
-        total = self._earlier + self.usage
-        return _Amount(total.prompt_tokens + total.completion_tokens,
-                       total.cost_usd or 0.0) + self._lost
+        return self._earlier + self.usage + self._lost
 
-    def _most(self, size: Size) -> _Amount:
+    def _most(self, size: Size) -> Usage:
         per_image = self._per_image or _TOKENS_OF_AN_IMAGE
         prompt = size.text + _TOKENS_AROUND + size.images * per_image
         completion = max(size.limit, self._longest)
-        return _Amount(prompt + completion, max(self._cost(prompt, 0, completion) or 0.0,
+        return Usage(0, prompt, completion, max(self._cost(prompt, 0, completion) or 0.0,
                                                 self._cost(prompt, prompt, completion) or 0.0))
 
-    def _fits(self, amount: _Amount) -> bool:
+    def _fits(self, amount: Usage) -> bool:
         prices = self._prices
-        return ((not prices.max_tokens_total or amount.tokens <= prices.max_tokens_total)
-                and (not prices.max_cost_usd or amount.cost_usd <= prices.max_cost_usd))
+        return ((not prices.max_tokens_total or _tokens(amount) <= prices.max_tokens_total) and
+                (not prices.max_cost_usd or (amount.cost_usd or 0.0) <= prices.max_cost_usd))
 
-    def _check(self, spent: _Amount) -> None:
-        prices = self._prices
-        lost = (f' (about {self._lost.tokens} tokens of them by requests without a reply)'
-                if self._lost.tokens else '')
-        if prices.max_tokens_total and spent.tokens >= prices.max_tokens_total:
-            raise SpendingCapError(
-                f'the cap is reached: {spent.tokens} tokens of max_tokens_total = '
-                f'{prices.max_tokens_total} are spent{lost}; '
-                f'{_RAISE.format(name="max_tokens_total")}')
-        if prices.max_cost_usd and spent.cost_usd >= prices.max_cost_usd:
-            raise SpendingCapError(
-                f'the cap is reached: {spent.cost_usd:.4f} USD of max_cost_usd = '
-                f'{prices.max_cost_usd:g} are spent{lost}; {_RAISE.format(name="max_cost_usd")}')
+    def _check(self, spent: Usage) -> None:
+        prices, tokens, cost = self._prices, _tokens(spent), spent.cost_usd or 0.0
+        lost = (f' (about {_tokens(self._lost)} tokens of them by requests without a reply)'
+                if _tokens(self._lost) else '')
+        for name, cap, reached, unit, form in (
+                ('max_tokens_total', prices.max_tokens_total, tokens, 'tokens', ''),
+                ('max_cost_usd', prices.max_cost_usd, cost, 'USD', '.4f')):
+            if cap and reached >= cap:
+                raise SpendingCapError(
+                    f'the cap is reached: {reached:{form}} {unit} of {name} = {cap:.12g} are '
+                    f'spent{lost}; raise it with --backend-option {name}=..., and the same '
+                    f'command with the same --out goes on from there')
 
     def _cost(self, prompt: int, cached: int, completion: int) -> float | None:
         prices = self._prices
@@ -544,16 +528,16 @@ def variable(name: str) -> str:
 
 
 def _read_key(name: str) -> str:
-    """The key from the environment, '' if there is none.
-
-    Raises:
-        InputError: it holds what no key holds; says nothing else about it.
-    """
+    """The key from the environment, '' if there is none; an InputError if it cannot be one."""
     key = os.environ.get(name, '').strip() if name else ''
     if not key.isascii() or not key.isprintable() or ' ' in key:
         raise InputError(f'backend openai: {variable(name)} holds no key (a key is one word of '
                          f'plain letters, digits and signs)')
     return key
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt_tokens + usage.completion_tokens
 
 
 def _count(usage: object, name: str) -> int | None:

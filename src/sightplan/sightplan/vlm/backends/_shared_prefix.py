@@ -35,6 +35,7 @@ tokens only) stay within ``memory_gb``, though never below one question.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import logging
@@ -42,7 +43,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ _CPU_GB = 2.0
 _ROW_TOKENS = {'cuda': 512, 'cpu': 384}
 _PASS_TOKENS = {'cuda': 4096, 'cpu': 768}
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.1}
-"""Root mean square difference of logits, as a share of their spread, that rounding may explain."""
+"""Root mean square difference of logits, as a fraction of their spread, that may be rounding."""
 _EXACT = 2e-3
 """So small a difference needs no other explanation."""
 _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError,
@@ -81,6 +82,7 @@ _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeEr
 """What a model's code raises when a mechanism does not suit it."""
 
 Inputs = Mapping[str, Tensor]
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +101,6 @@ class Prefix:
     length: int
     shift: Tensor | int
     cache: Any
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Its token ids."""
-        return tuple(self.inputs['input_ids'][0].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +131,8 @@ class Decoded:
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One forward pass.
-
-    Attributes:
-        members: which suffixes, by their place in the request.
-        rows: which of ``members`` share a row, in ``packed``.
-    """
-
-    members: tuple[int, ...]
-    rows: tuple[tuple[int, ...], ...] = ()
+Job = tuple[tuple[int, ...], ...]
+"""The rows of one pass, each of the suffixes that share it, by their places in the request."""
 
 
 class SharedPrefix:
@@ -175,7 +163,7 @@ class SharedPrefix:
         self._window_unsure = kinds is None and window is not None
         self._positioned = [m for m in model.modules() if hasattr(m, 'rope_deltas')]
         self._head: Any = model.get_output_embeddings()
-        """What makes logits of hidden states; None where it cannot be told what to make."""
+        """What makes logits of hidden states; None where it takes no fewer tokens."""
         self._device = model.get_input_embeddings().weight.device
         self._dtype = model.get_input_embeddings().weight.dtype
         if not self._dtype.is_floating_point:
@@ -233,10 +221,10 @@ class SharedPrefix:
                 and does not suit it.
         """
         try:
-            plain = self._one_by_one(whole or [self.joined(inputs, s) for s in suffixes])
-        except torch.OutOfMemoryError as error:
-            raise BackendError(f'not enough memory for a prompt ({_first_line(error)}); '
-                               f'{self._remedy}') from error
+            with self._enough_memory('for a prompt'):
+                plain = self._one_by_one(whole or [self.joined(inputs, s) for s in suffixes])
+        except BackendError:
+            raise
         except _UNFIT as error:
             raise BackendError(f'the model cannot be run ({type(error).__name__}: '
                                f'{_first_line(error)})') from error
@@ -284,14 +272,7 @@ class SharedPrefix:
 
         Positions wrong by one make a gap that shrinks as they are moved; any other mistake makes
         one no smaller than that move does. Rounding is far below; where it is not, because
-        positions hardly matter to the model, a small gap is let pass unless a move shrinks it.
-
-        Args:
-            gap: the mechanism's, from ``plain``.
-            small: a gap that does no harm.
-            prefix: the encoded prompt.
-            suffixes: N questions.
-            plain: (N, V) logits after whole prompts.
+        positions hardly matter to the model, a ``small`` gap is let pass unless a move shrinks it.
         """
         moved = min(_gap(self._all_logits(replace(prefix, shift=prefix.shift + step), suffixes),
                          plain) for step in (1, -1))
@@ -350,13 +331,9 @@ class SharedPrefix:
         length = int(whole['input_ids'].shape[1])
         if self._mechanism == 'plain':
             return Prefix(whole, length, 0, None)
-        try:
-            with torch.inference_mode():
-                cache, shift = self._prefill(whole)
-        except torch.OutOfMemoryError as error:
-            raise BackendError(f'not enough memory to encode a prompt of {length} tokens '
-                               f'({_first_line(error)}); show a smaller image, or '
-                               f'{self._remedy}') from error
+        with (self._enough_memory(f'to encode a prompt of {length} tokens',
+                                  'show a smaller image, or '), torch.inference_mode()):
+            cache, shift = self._prefill(whole)
         return Prefix(whole, length, shift, cache)
 
     def _prefill(self, whole: dict[str, Tensor]) -> tuple[Any, Tensor | int]:
@@ -418,24 +395,21 @@ class SharedPrefix:
         Raises:
             BackendError: the memory does not suffice.
         """
-        try:
+        with self._enough_memory('for a prompt'):
             read = np.asarray(self._read(self._one_by_one(whole), groups).tolist())
-        except torch.OutOfMemoryError as error:
-            raise BackendError(f'not enough memory for a prompt ({_first_line(error)}); '
-                               f'{self._remedy}') from error
         return Scores(np.clip(read[:, 1:], 0.0, 1.0),
                       tuple(read[:, 0].astype(np.int64).tolist()))
 
     @torch.inference_mode()
     def _read(self, logits: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
         """(n, 1 + G): the most probable token and each group's probability, in one tensor."""
-        shares = logits.float().softmax(-1)
-        columns = [shares.argmax(-1).float()]
+        chances = logits.float().softmax(-1)
+        columns = [chances.argmax(-1).float()]
         for ids in groups:
             key = tuple(ids)
-            if key not in self._index or self._index[key].device != shares.device:
-                self._index[key] = torch.tensor(key, device=shares.device)
-            columns.append(shares[:, self._index[key]].sum(-1))
+            if key not in self._index or self._index[key].device != chances.device:
+                self._index[key] = torch.tensor(key, device=chances.device)
+            columns.append(chances[:, self._index[key]].sum(-1))
         return torch.stack(columns, 1)
 
     def logits(self, prefix: Prefix, suffixes: Sequence[Suffix],
@@ -453,33 +427,53 @@ class SharedPrefix:
                 yield (i,), self._one_by_one([self.joined(prefix.inputs, suffix)])
             return
         packed = self._mechanism == 'packed' and self._mask_is_sure(prefix, suffixes)
-        passes = self._packed if packed else self._padded
-        pending = self._jobs(prefix, suffixes, packed)
-        halved = False
-        done = 0
+        run = self._packed if packed else self._padded
+        yield from self._halving(
+            self._jobs(prefix, suffixes, packed), lambda job: run(prefix, suffixes, job),
+            lambda members: self._rows(members, suffixes, packed), 'score', 'questions',
+            deadline, len(suffixes))
+
+    def _halving(self, pending: list[Job], run: Callable[[Job], T],
+                 rows: Callable[[tuple[int, ...]], Job], verb: str, noun: str,
+                 deadline: float, total: int) -> Iterator[tuple[tuple[int, ...], T]]:
+        """Run jobs of ``total`` suffixes; out of memory, those that are left are halved, once.
+
+        Yields:
+            Indices of suffixes, and their result.
+        """
+        halved, done = False, 0
         while pending:
-            _check(deadline, done, len(suffixes))
-            job = pending[0]
+            _check(deadline, done, total)
+            members = tuple(i for row in pending[0] for i in row)
             try:
                 with torch.inference_mode():
-                    logits = passes(prefix, suffixes, job)
+                    result = run(pending[0])
             except torch.OutOfMemoryError as error:
-                if halved or len(job.members) == 1:
+                if halved or len(members) == 1:
                     raise BackendError(
-                        f'not enough memory to score {len(job.members)} questions at once '
+                        f'not enough memory to {verb} {len(members)} {noun} at once '
                         f'({_first_line(error)}); {self._remedy}') from error
                 halved = True
             else:
                 del pending[0]
-                done += len(job.members)
-                yield job.members, logits
-                del logits
+                done += len(members)
+                yield members, result
+                del result  # or it would be there still while the next is made
                 continue
-            _free_memory()
-            _LOG.warning('out of memory with %d questions in a pass: trying half as many',
-                         len(job.members))
-            pending = [self._job(half, suffixes, packed) for job in pending
-                       for half in halves(job.members)]
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            _LOG.warning('out of memory with %d %s at once: trying half as many', len(members),
+                         noun)
+            pending = [rows(half) for job in pending
+                       for half in halves(tuple(i for row in job for i in row))]
+
+    @contextlib.contextmanager
+    def _enough_memory(self, what: str, remedy: str = '') -> Iterator[None]:
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            raise BackendError(f'not enough memory {what} ({_first_line(error)}); '
+                               f'{remedy}{self._remedy}') from error
 
     def _all_logits(self, prefix: Prefix, suffixes: Sequence[Suffix]) -> Tensor:
         rows: list[Any] = [None] * len(suffixes)
@@ -524,7 +518,7 @@ class SharedPrefix:
             rows: batch size.
             width: tokens in a row.
             prefix: tokens of the shared prompt.
-            kept: tokens whose logits are wanted; without a head to be told, all are made.
+            kept: tokens whose logits are wanted; without a known head all are made.
             grown: tokens that each row's own keys and values will hold (0: thrown away).
         """
         text, size = self._text, self._dtype.itemsize
@@ -550,35 +544,34 @@ class SharedPrefix:
             own += 2 * 2 * rows * layers * shared * head * size * prefix
         return float(keys + masks + activations + logits + own)
 
-    def _jobs(self, prefix: Prefix, suffixes: Sequence[Suffix], packed: bool) -> list[_Job]:
+    def _jobs(self, prefix: Prefix, suffixes: Sequence[Suffix], packed: bool) -> list[Job]:
         """Cut a request into passes within the bounds on memory and tokens."""
         budget = self._budget()
         longest = max(map(len, suffixes), default=0)
         width = max(self._row_tokens, longest)
-        if packed:
-            order = sorted(range(len(suffixes)), key=lambda i: suffixes[i])
+        rows: Sequence[tuple[int, ...]]
+        if not packed:
+            rows = [(i,) for i in sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))]
+        else:
             while width > longest and self.pass_bytes(1, width, prefix.length,
                                                       1 + width // longest) > budget:
                 width = max(longest, width // 2)
-        else:
-            order = sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))
-        jobs: list[_Job] = []
-        for row in (rows_of(order, suffixes, width) if packed else [(i,) for i in order]):
-            if jobs:
-                members = (*jobs[-1].members, *row)
-                rows = (*jobs[-1].rows, row)
-                longest = max(len(suffixes[i]) for i in members)
-                shape = (len(rows), width) if packed else (len(members), longest)
-                if (shape[0] * shape[1] <= self._pass_tokens
-                        and self.pass_bytes(*shape, prefix.length, len(members)) <= budget):
-                    jobs[-1] = _Job(members, rows)
-                    continue
-            jobs.append(_Job(row, (row,)))
-        return jobs
+            rows = rows_of(sorted(range(len(suffixes)), key=lambda i: suffixes[i]), suffixes,
+                           width)
 
-    def _job(self, members: tuple[int, ...], suffixes: Sequence[Suffix], packed: bool) -> _Job:
+        def fits(job: Job) -> bool:
+            members = [i for row in job for i in row]
+            size = width if packed else max(len(suffixes[i]) for i in members)
+            return (len(job) * size <= self._pass_tokens and self.pass_bytes(
+                len(job), size, prefix.length, len(members)) <= budget)
+
+        return _grouped(rows, fits)
+
+    def _rows(self, members: tuple[int, ...], suffixes: Sequence[Suffix], packed: bool) -> Job:
+        if not packed:
+            return tuple((i,) for i in members)
         width = max(self._row_tokens, *(len(suffixes[i]) for i in members))
-        return _Job(members, tuple(rows_of(members, suffixes, width)) if packed else ())
+        return tuple(rows_of(members, suffixes, width))
 
     # The passes --------------------------------------------------------------------------------
 
@@ -631,8 +624,8 @@ class SharedPrefix:
         logits = logits.flatten(0, 1)
         return logits[torch.tensor(places, device=logits.device)]
 
-    def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
-        trees = [tree_of([suffixes[i] for i in row]) for row in job.rows]
+    def _packed(self, prefix: Prefix, suffixes: Sequence[Suffix], job: Job) -> Tensor:
+        trees = [tree_of([suffixes[i] for i in row]) for row in job]
         width = max(len(tree.ids) for tree in trees)
         if self._device.type == 'cuda':
             width += -(prefix.length + width) % 8  # or masked kernels pad the mask at each layer
@@ -676,8 +669,8 @@ class SharedPrefix:
             return sliding
         return {'full_attention': full, 'sliding_attention': sliding}
 
-    def _padded(self, prefix: Prefix, suffixes: Sequence[Suffix], job: _Job) -> Tensor:
-        logits, *_ = self._start(prefix, [suffixes[i] for i in job.members], keep=False,
+    def _padded(self, prefix: Prefix, suffixes: Sequence[Suffix], job: Job) -> Tensor:
+        logits, *_ = self._start(prefix, [suffixes[i] for i, in job], keep=False,
                                  explicit=False)
         return logits
 
@@ -733,7 +726,7 @@ class SharedPrefix:
             limit: most tokens of a continuation.
             stop: ids that end one.
             groups: tokens whose probabilities are summed, at each place.
-            done: told the tokens so far, whether to end.
+            done: given the tokens so far, whether to end.
             deadline: by ``time.monotonic()`` [s].
 
         Raises:
@@ -746,33 +739,18 @@ class SharedPrefix:
         explicit = (self._mechanism == 'packed' and bool(suffixes)
                     and self._mask_is_sure(prefix, suffixes, limit))
         replies: list[Any] = [None] * len(suffixes)
-        pending = self._batches(prefix, suffixes, limit, explicit)
-        halved = False
-        while pending:
-            members = pending[0]
-            try:
-                with torch.inference_mode():
-                    texts = self._decode(prefix, [suffixes[i] for i in members], limit, stop,
-                                         groups, done, deadline, explicit)
-            except torch.OutOfMemoryError as error:
-                if halved or len(members) == 1:
-                    raise BackendError(
-                        f'not enough memory to write {len(members)} answers at once '
-                        f'({_first_line(error)}); {self._remedy}') from error
-                halved = True
-            else:
-                del pending[0]
-                for i, text in zip(members, texts, strict=True):
-                    replies[i] = text
-                continue
-            _free_memory()
-            _LOG.warning('out of memory with %d answers in a batch: trying half as many',
-                         len(members))
-            pending = [half for members in pending for half in halves(members)]
+        for members, texts in self._halving(
+                self._batches(prefix, suffixes, limit, explicit),
+                lambda job: self._decode(prefix, [suffixes[i] for i, in job], limit, stop, groups,
+                                         done, deadline, explicit),
+                lambda members: tuple((i,) for i in members), 'write', 'answers',
+                _NO_DEADLINE, len(suffixes)):
+            for i, text in zip(members, texts, strict=True):
+                replies[i] = text
         return replies
 
     def _batches(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
-                 explicit: bool) -> list[tuple[int, ...]]:
+                 explicit: bool) -> list[Job]:
         """Which suffixes are continued together.
 
         Where the model makes its masks itself, gaps after short suffixes would count in sliding
@@ -781,18 +759,14 @@ class SharedPrefix:
         level = not explicit and bool(suffixes) and (
             self._kinds != {'full_attention'} or not self._mask_is_sure(prefix, suffixes, limit))
         budget = self._budget()
-        batches: list[tuple[int, ...]] = []
-        for i in sorted(range(len(suffixes)), key=lambda i: len(suffixes[i])):
-            width = len(suffixes[i])
-            if batches:
-                members = (*batches[-1], i)
-                fits = self.pass_bytes(len(members), width, prefix.length, len(members),
-                                       width + limit) <= budget
-                if fits and not (level and len(suffixes[batches[-1][0]]) != width):
-                    batches[-1] = members
-                    continue
-            batches.append((i,))
-        return batches
+
+        def fits(job: Job) -> bool:
+            lengths = [len(suffixes[i]) for i, in job]
+            return not (level and min(lengths) < max(lengths)) and self.pass_bytes(
+                len(job), max(lengths), prefix.length, len(job), max(lengths) + limit) <= budget
+
+        order = sorted(range(len(suffixes)), key=lambda i: len(suffixes[i]))
+        return _grouped([(i,) for i in order], fits)
 
     def _decode(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
                 stop: Collection[int], groups: Sequence[Sequence[int]],
@@ -808,9 +782,9 @@ class SharedPrefix:
         masses: list[list[tuple[float, ...]]] = [[] for _ in suffixes]
         finished = [False] * len(suffixes)
         for step in range(limit):
-            for i, (token, *shares) in zip(alive, read.tolist(), strict=True):
+            for i, (token, *chances) in zip(alive, read.tolist(), strict=True):
                 tokens[i].append(int(token))
-                masses[i].append(tuple(min(1.0, share) for share in shares))
+                masses[i].append(tuple(min(1.0, chance) for chance in chances))
                 finished[i] = int(token) in stop or (done is not None and done(tokens[i]))
             stay = [row for row, i in enumerate(alive) if not finished[i]]
             alive = [alive[row] for row in stay]
@@ -851,19 +825,15 @@ class SharedPrefix:
         watch = _Watch(self, groups, length, done, deadline)
         _check(deadline, 0, 1)
         self._forget_positions()
-        try:
-            with torch.inference_mode():
-                ids = self._model.generate(
-                    **whole, generation_config=GenerationConfig(
-                        max_new_tokens=limit, do_sample=False, num_beams=1, temperature=1.0,
-                        top_p=1.0, top_k=50, repetition_penalty=1.0, no_repeat_ngram_size=0,
-                        eos_token_id=sorted(stop) or None, pad_token_id=min(stop, default=0)),
-                    logits_processor=LogitsProcessorList([watch.reader] if groups else []),
-                    stopping_criteria=StoppingCriteriaList([watch]))
-        except torch.OutOfMemoryError as error:
-            raise BackendError(f'not enough memory to answer a prompt of {length} tokens '
-                               f'({_first_line(error)}); show smaller or fewer images, or '
-                               f'{self._remedy}') from error
+        with (self._enough_memory(f'to answer a prompt of {length} tokens',
+                                  'show smaller or fewer images, or '), torch.inference_mode()):
+            ids = self._model.generate(
+                **whole, generation_config=GenerationConfig(
+                    max_new_tokens=limit, do_sample=False, num_beams=1, temperature=1.0,
+                    top_p=1.0, top_k=50, repetition_penalty=1.0, no_repeat_ngram_size=0,
+                    eos_token_id=sorted(stop) or None, pad_token_id=min(stop, default=0)),
+                logits_processor=LogitsProcessorList([watch.reader] if groups else []),
+                stopping_criteria=StoppingCriteriaList([watch]))
         _check(deadline, 0, 1)
         tokens = tuple(ids[0, length:].tolist())
         return Decoded(tokens, tuple(watch.masses),
@@ -871,7 +841,7 @@ class SharedPrefix:
 
 
 class _Watch(StoppingCriteria):  # type: ignore[misc]
-    """Ends ``generate`` at a deadline or at an end told by the tokens; reads probabilities."""
+    """Ends ``generate`` at a deadline or where ``done`` says so; reads probabilities."""
 
     def __init__(self, engine: SharedPrefix, groups: Sequence[Sequence[int]], length: int,
                  done: Callable[[list[int]], bool] | None, deadline: float) -> None:
@@ -887,7 +857,7 @@ class _Watch(StoppingCriteria):  # type: ignore[misc]
 
             def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
                 read = engine._read(scores, groups)[0].tolist()
-                watch.masses.append(tuple(min(1.0, share) for share in read[1:]))
+                watch.masses.append(tuple(min(1.0, chance) for chance in read[1:]))
                 return scores
 
         self.reader = Reader()
@@ -900,25 +870,27 @@ class _Watch(StoppingCriteria):  # type: ignore[misc]
 
 
 def _gap(a: Tensor, b: Tensor) -> float:
-    """Root mean square difference as a share of b's spread."""
+    """Root mean square difference as a fraction of b's spread."""
     a, b = a.float(), b.float().to(a.device)
     gap = ((a - b).square().mean().sqrt() / b.std().clamp_min(1e-12)).item()
     return float(gap) if math.isfinite(gap) else math.inf
 
 
 def _check(deadline: float, done: int, total: int) -> None:
-    """See whether it is too late.
-
-    Raises:
-        DeadlineError: it is.
-    """
+    """Raise a DeadlineError if it is too late."""
     if time.monotonic() > deadline:
         raise DeadlineError(f'the time limit passed with {done} of {total} answers ready')
 
 
-def _free_memory() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def _grouped(rows: Sequence[tuple[int, ...]], fits: Callable[[Job], bool]) -> list[Job]:
+    """As few jobs as rows in their order fit into; a row that fits nowhere is one by itself."""
+    jobs: list[Job] = []
+    for row in rows:
+        if jobs and fits((*jobs[-1], row)):
+            jobs[-1] = (*jobs[-1], row)
+        else:
+            jobs.append((row,))
+    return jobs
 
 
 def _first_line(error: BaseException) -> str:

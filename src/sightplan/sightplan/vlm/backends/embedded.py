@@ -8,16 +8,15 @@ left out.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightplan.model import BARE, InputError, Usage, param
+from sightplan.model import BARE, InputError, param
 from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
+    AnswersOnly,
     YesNoReply,
     YesNoRequest,
-    cannot_generate,
 )
 from sightplan.vlm.backends import _local_models
 
@@ -43,7 +42,7 @@ def content(settings: Settings) -> str:
     return _local_models.folder_identity('embedded', folder, 'model_dir')
 
 
-class Backend:
+class Backend(AnswersOnly, _local_models.LocalModel):
     """Answers from one token's probabilities; ready (loaded, checked, warm) once constructed.
 
     Args:
@@ -55,20 +54,19 @@ class Backend:
     """
 
     needs_truth = False
-    generates = False
     reads_prompt = False
     needs_pixels = True
 
     def __init__(self, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings()
-        own = self._settings.model_dir
-        folder = Path(own) if own else shipped_folder(self._settings.domain)
-        self._shipped = folder.resolve().parent == SHIPPED
-        self._domain = folder.resolve().name if self._shipped else ''
-        self._local = _local_models.load('embedded', _local_models.Options(
-            str(folder.resolve()), device='cpu', offline=True,
-            memory_gb=self._settings.memory_gb, threads=self._settings.threads, pixels='pil',
-            setting='model_dir (empty: the shipped model)', shipped=self._shipped))
+        own = settings or Settings()
+        folder = (Path(own.model_dir) if own.model_dir else shipped_folder(own.domain)).resolve()
+        shipped = folder.parent == SHIPPED
+        self._domain = folder.name if shipped else ''
+        options = _local_models.Settings(str(folder), device='cpu', offline=True,
+                                         memory_gb=own.memory_gb, threads=own.threads)
+        super().__init__('embedded', *_local_models.load(
+            'embedded', options, pixels='pil', shipped=shipped,
+            setting='model_dir (empty: the shipped model)'), options)
 
     @property
     def model(self) -> str:
@@ -77,40 +75,18 @@ class Backend:
         Shipped models are called by their domain; others by their folder, and a hash of their
         other files follows.
         """
-        name = self._local.name
-        return f'{SHIPPED.name}/{self._domain}@{name.partition("@")[2]}' if self._shipped else name
+        if not self._domain:
+            return self.name
+        return f'{SHIPPED.name}/{self._domain}@{self.name.partition("@")[2]}'
 
     @property
     def domain(self) -> str:
         """Domain that the model was made for, if it is a shipped one; else ''."""
         return self._domain
 
-    @property
-    def usage(self) -> Usage:
-        """What all calls so far cost; a shared image counts once."""
-        return self._local.usage
-
-    def generate(self, request: TextRequest) -> TextReply:
-        """This backend cannot.
-
-        Raises:
-            InputError: always.
-        """
-        raise cannot_generate('embedded')
-
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions about one image; contract in the protocol.
-
-        Raises:
-            BackendError: there is no usable image.
-            DeadlineError: the answers came later than the request's ``timeout_s``.
-        """
-        return self._local.answer(request.observation, request.questions, BARE,
-                                  request.timeout_s)
-
-    def answer_one_by_one(self, request: YesNoRequest) -> list[YesNoReply]:
-        """The plain way, each question with its own copy of the image: slow, for comparison."""
-        return self._local.answer_one_by_one(request.observation, request.questions, BARE)
+        """Answer all questions about one image; contract in the protocol."""
+        return super().answer(dataclasses.replace(request, prompt=BARE))
 
 
 def shipped_domains() -> tuple[str, ...]:

@@ -5,9 +5,9 @@ of every answer follows a table (``_confusion``), and errors persist as those of
 
 * the same question about the same image always gets the same answer, as at temperature 0;
 * about a new image, a wrong answer is wrong again with probability ``repeat`` as long as the truth
-  of its atom has not changed. On recorded answers of real models to the ViPlan problems that share
+  of its atom has not changed. On recorded answers of real models to the ViPlan problems it
   was .3 to .6. A right answer turns wrong with probability e (1 - r) / (1 - e), so that the long
-  run share of errors is the table's e whatever r is (r is never below e: that is independence);
+  run rate of errors is the table's e whatever r is (r is never below e: that is independence);
 * when the truth has changed, the error is drawn afresh.
 
 Where a table has rates of answers with and without reasons, ``cot`` says which are used.
@@ -23,11 +23,9 @@ from dataclasses import dataclass
 
 from sightplan.model import Atom, TruthSource, param
 from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
+    AnswersOnly,
     YesNoReply,
     YesNoRequest,
-    cannot_generate,
 )
 from sightplan.vlm.backends._confusion import ConfusionTable, Rates, load_table
 
@@ -74,11 +72,10 @@ class _Past:
     unread: bool
 
 
-class Backend:
+class Backend(AnswersOnly):
     """Answers from ground truth with a real model's errors."""
 
     needs_truth = True
-    generates = False
     reads_prompt = False  # whether reasons are asked for is in its name
     needs_pixels = False
 
@@ -124,14 +121,6 @@ class Backend:
     def usage(self) -> None:
         """Nobody counts."""
 
-    def generate(self, request: TextRequest) -> TextReply:
-        """This backend cannot.
-
-        Raises:
-            InputError: always.
-        """
-        raise cannot_generate('noisy_oracle')
-
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image, in order.
 
@@ -170,22 +159,22 @@ class Backend:
                      past: _Past | None) -> tuple[bool, bool]:
         same = past if past is not None and past.truth is truth else None
         error = rates.error_true if truth else rates.error_false
-        unread_share = 1.0 if error is None else rates.unparsed
+        unread_rate = 1.0 if error is None else rates.unparsed
         wrong = self._happens('wrong', error or 0.0, same.wrong if same else None, atom, image)
-        unread = self._happens('unread', unread_share, same.unread if same else None, atom, image)
+        unread = self._happens('unread', unread_rate, same.unread if same else None, atom, image)
         return wrong, unread
 
-    def _happens(self, kind: str, share: float, before: bool | None, atom: Atom,
+    def _happens(self, kind: str, rate: float, before: bool | None, atom: Atom,
                  image: str) -> bool:
-        chance = self._chance(share, before)
+        chance = self._chance(rate, before)
         return chance > 0.0 and self._draw(kind, atom, image) < chance
 
-    def _chance(self, share: float, before: bool | None) -> float:
-        """Chance of a fault whose long-run share is ``share``, after the last answer's fault."""
-        if before is None or share in (0.0, 1.0):
-            return share
-        again = max(self._settings.repeat, share)
-        return again if before else share * (1.0 - again) / (1.0 - share)
+    def _chance(self, rate: float, before: bool | None) -> float:
+        """Chance of a fault whose long-run rate is ``rate``, after the last answer's fault."""
+        if before is None or rate in (0.0, 1.0):
+            return rate
+        again = max(self._settings.repeat, rate)
+        return again if before else rate * (1.0 - again) / (1.0 - rate)
 
     def _draw(self, kind: str, atom: Atom, image: str) -> float:
         key = '\x1f'.join((str(self._settings.seed), self._episode, kind, str(atom), image))

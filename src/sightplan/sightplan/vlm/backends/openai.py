@@ -14,15 +14,16 @@ import base64
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import math
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sightplan.model import (
     BackendError,
@@ -53,6 +54,7 @@ _REST = re.compile(r'(?:\s|</answer>|</?s>|<eos>|<end_of_turn>|<\|[^<>|]*\|>|<�
 _STORED = str.maketrans('▁ĠĊ', '  \n')
 _PATIENCE = 3
 """Replies without logprobs before they are given up."""
+T = TypeVar('T')
 _Token = tuple[str, tuple[tuple[str, float], ...]]
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
@@ -150,7 +152,7 @@ class _Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Message:
     """What the model said.
 
     Attributes:
@@ -239,20 +241,21 @@ class Backend:
         bodies = [{'messages': [*system, {'role': 'user', 'content': [
             *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
             for question in request.questions]
-        said = self._call(self._ask_all(bodies, limit, prompt.reasoning), request.timeout_s,
-                          f'{len(bodies)} questions')
-        return [_reply(item) for item in said]
+        return self._call(functools.partial(self._ask_all, bodies, limit, prompt.reasoning),
+                          request.timeout_s, f'{len(bodies)} questions')
 
     def generate(self, request: TextRequest) -> TextReply:
         """Reply in free text; contract in ``vlm.api.Backend``."""
         body = {'messages': [*_system(request.system), {
             'role': 'user', 'content': self._parts(request.parts)}]}
-        said = self._call(self._ask(body, request.max_tokens), request.timeout_s, 'a prompt')
-        return TextReply(said.text, said.truncated)
+        found = self._call(functools.partial(self._ask, body, request.max_tokens, False, False),
+                           request.timeout_s, 'a prompt')
+        return TextReply(found.text, found.truncated)
 
-    def _call(self, work: Any, timeout_s: float | None, what: str) -> Any:
+    def _call(self, work: Callable[[float | None], Coroutine[Any, Any, T]],
+              timeout_s: float | None, what: str) -> T:
         """Run a coroutine function of a deadline in the event loop."""
-        async def limited() -> Any:
+        async def limited() -> T:
             deadline = (None if timeout_s is None
                         else asyncio.get_running_loop().time() + timeout_s)
             try:
@@ -269,41 +272,37 @@ class Backend:
                 pass
         raise BackendError(f'{self.model}: the backend is closed')
 
-    def _ask_all(self, bodies: Sequence[dict[str, Any]], limit: int, reasoning: bool) -> Any:
-        async def work(deadline: float | None) -> list[_Said]:
-            ask = [self._ask(body, limit, True, reasoning) for body in bodies]
-            first = await ask[0](deadline)
-            tasks = [asyncio.create_task(one(deadline)) for one in ask[1:]]
-            try:
-                return [first, *await _gathered(tasks)]
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-        return work
+    async def _ask_all(self, bodies: Sequence[dict[str, Any]], limit: int, reasoning: bool,
+                       deadline: float | None) -> list[YesNoReply]:
+        first = await self._ask(bodies[0], limit, True, reasoning, deadline)
+        tasks = [asyncio.create_task(self._ask(body, limit, True, reasoning, deadline))
+                 for body in bodies[1:]]
+        try:
+            return [_reply(message) for message in (first, *await _gathered(tasks))]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _ask(self, body: dict[str, Any], limit: int, scored: bool = False,
-             reasoning: bool = False) -> Any:
-        """A coroutine function of a deadline: send one request, and read the reply."""
-        async def work(deadline: float | None) -> _Said:
+    async def _ask(self, body: dict[str, Any], limit: int, scored: bool, reasoning: bool,
+                   deadline: float | None) -> _Message:
+        """Send one request, and read the reply."""
+        dialect = self._dialect
+
+        def compose() -> dict[str, Any]:
+            nonlocal dialect
             dialect = self._dialect
+            return {**body, **self._fields(dialect, limit, scored, reasoning)}
 
-            def compose() -> dict[str, Any]:
-                nonlocal dialect
-                dialect = self._dialect
-                return {**body, **self._fields(dialect, limit, scored, reasoning)}
-
-            while True:
-                reply = await self._server.complete(compose, deadline)
-                if not isinstance(reply, _openai_server.Failure):
-                    if not (reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
-                        return self._read(reply, dialect, scored, reasoning)
-                    continue
-                if reply.code in _FILTERED:
-                    return _Said(WITHHELD)
-                if dialect == self._dialect:  # else another request has found out more
-                    self._dialect = await self._learn(dialect, reply)
-        return work
+        while True:
+            reply = await self._server.complete(compose, deadline)
+            if not isinstance(reply, _openai_server.Failure):
+                if not (reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
+                    return self._read(reply, dialect, scored, reasoning)
+            elif reply.code in _FILTERED:
+                return _Message(WITHHELD)
+            elif dialect == self._dialect:  # else another request has found out more
+                self._dialect = await self._learn(dialect, reply)
 
     def _fields(self, dialect: _Dialect, limit: int, scored: bool,
                 reasoning: bool) -> dict[str, Any]:
@@ -376,15 +375,15 @@ class Backend:
                      why)
 
     def _read(self, reply: dict[str, Any], dialect: _Dialect, scored: bool,
-              reasoning: bool) -> _Said:
+              reasoning: bool) -> _Message:
         choice = reply['choices'][0]
         message, finish = choice['message'], choice.get('finish_reason')
         text = self._server.redact(_content(message.get('content')))
         if finish == 'content_filter':
-            return _Said(WITHHELD)
+            return _Message(WITHHELD)
         if message.get('refusal') and not text:
             _LOG.info('%s: %s', self.model, self._server.redact(str(message['refusal'])[:400]))
-            return _Said(REFUSED)
+            return _Message(REFUSED)
         truncated = finish == 'length'
         if truncated and not self._settings.thinking_tokens and (
                 _in_thoughts(text) or (not text and _thought(reply))):
@@ -400,14 +399,10 @@ class Backend:
         closed = _CLOSE in after_thoughts(text)
         if reasoning and choice.get('stop_reason') == _CLOSE and not closed:
             text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
-        return _Said(text, truncated, likely)
+        return _Message(text, truncated, likely)
 
     def _note_logprobs(self, there: bool, text: bool) -> None:
-        """Whether a reply (with a text) held logprobs; without, they are given up after a while.
-
-        Raises:
-            BackendError: they are insisted on, and not there.
-        """
+        """Whether a reply (with a text) held logprobs; they are given up after some without."""
         self._offered = self._offered or there
         if there or not text:
             return
@@ -452,7 +447,7 @@ class Backend:
         return found
 
 
-async def _gathered(tasks: Sequence[asyncio.Task[_Said]]) -> list[_Said]:
+async def _gathered(tasks: Sequence[asyncio.Task[_Message]]) -> list[_Message]:
     """Results of all tasks, in order; the first error at once, but a cap after the others.
 
     Requests that were on their way when the cap was reached are paid for, so they are counted.
@@ -472,15 +467,15 @@ async def _gathered(tasks: Sequence[asyncio.Task[_Said]]) -> list[_Said]:
     return [task.result() for task in tasks]
 
 
-def _reply(said: _Said) -> YesNoReply:
-    if said.likely is None:
-        return YesNoReply(said.text)
-    shares = dict.fromkeys(('yes', 'no'), 0.0)
-    for token, share in said.likely:
+def _reply(message: _Message) -> YesNoReply:
+    if message.likely is None:
+        return YesNoReply(message.text)
+    chances = dict.fromkeys(('yes', 'no'), 0.0)
+    for token, chance in message.likely:
         word = token.strip(' \n\t\r').lower()
-        if word in shares:
-            shares[word] += share
-    return YesNoReply(said.text, min(1.0, shares['yes']), min(1.0, shares['no']))
+        if word in chances:
+            chances[word] += chance
+    return YesNoReply(message.text, min(1.0, chances['yes']), min(1.0, chances['no']))
 
 
 def _answer_place(content: str, tokens: Sequence[_Token],
@@ -489,12 +484,8 @@ def _answer_place(content: str, tokens: Sequence[_Token],
 
     Servers with a parser of reasoning report its tokens, too, but leave it out of the message. So
     the tokens must end with what is said in the message from the answer's tag, or the end of
-    thoughts, on; only a stop word, special tokens and white space may follow.
-
-    Args:
-        content: text of the message.
-        tokens: what the server reports.
-        reasoning: whether the answer must stand in a tag.
+    thoughts, on; only a stop word, special tokens and white space may follow. With ``reasoning``
+    the answer must stand in a tag.
     """
     spoken = after_thoughts(content)
     tag = spoken.lower().rfind(_OPEN)
@@ -526,13 +517,13 @@ def _tokens(logprobs: object) -> tuple[_Token, ...] | None:
         top = entry.get('top_logprobs')
         likely: dict[tuple[str, str], float] = {}
         for item in [entry, *(top if isinstance(top, list) else [])]:
-            share = _share(item)
-            if share is not None:
-                likely[item['token'], str(item.get('bytes'))] = share
+            chance = _probability(item)
+            if chance is not None:
+                likely[item['token'], str(item.get('bytes'))] = chance
         if not likely:
             return None
         tokens.append((_plain(entry['token']), tuple(
-            (_plain(token), share) for (token, _), share in likely.items())))
+            (_plain(token), chance) for (token, _), chance in likely.items())))
     return tuple(tokens)
 
 
@@ -546,7 +537,7 @@ def _in_thoughts(text: str) -> bool:
     return _THINK in text and not after_thoughts(text)
 
 
-def _share(item: object) -> float | None:
+def _probability(item: object) -> float | None:
     """Probability of a token, from its logarithm."""
     if not isinstance(item, dict) or not isinstance(item.get('token'), str):
         return None

@@ -176,14 +176,14 @@ def _answer(value: Any, where: str) -> YesNoReply:
         return YesNoReply(_text(value, where))
     if 'text' not in value or set(value) - {'text', 'p_yes', 'p_no'}:
         raise InputError(f'{where}: must be a text, or a mapping of text, p_yes and p_no')
-    shares = []
+    chances = []
     for name in ('p_yes', 'p_no'):
-        share = value.get(name)
-        if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float))
-                                  or not 0 <= share <= 1):
-            raise InputError(f'{where}: {name} = {share!r} must lie in [0, 1]')
-        shares.append(None if share is None else float(share))
-    return YesNoReply(_text(value['text'], where), shares[0], shares[1])
+        chance = value.get(name)
+        if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float))
+                                  or not 0 <= chance <= 1):
+            raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
+        chances.append(None if chance is None else float(chance))
+    return YesNoReply(_text(value['text'], where), chances[0], chances[1])
 
 
 def _text(value: Any, where: str) -> str:

@@ -1,0 +1,327 @@
+"""The work of a run of samples: requests to the model, replies, scores; contract in ``work``.
+
+The samples of a batch share their cluster (such as the picture), and yes/no questions about one
+picture go to the model in one request.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from sightplan.agent import make_answerer
+from sightplan.domains import load_domain
+from sightplan.grounding import BackendGrounder
+from sightplan.model import (
+    BackendError,
+    CancelledError,
+    InputError,
+    Observation,
+    SightplanError,
+    State,
+    Usage,
+    settings_fields,
+    used_between,
+)
+from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.records import RunStore
+from sightplan.runs.samples import (
+    SamplePlan,
+    random_reply,
+    resolved_backend_options,
+    score_reply,
+    shared,
+    suite_prompt,
+    truth_reply,
+)
+from sightplan.runs.settings import RunSettings
+from sightplan.runs.suite import Suite
+from sightplan.runs.work import Line, closing
+from sightplan.vlm import recording
+from sightplan.vlm.api import (
+    Backend,
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+    backend_content,
+    backend_settings,
+    make_backend,
+)
+
+_LOG = logging.getLogger(__name__)
+_GREY = np.full((480, 480, 3), 128, np.uint8)
+"""What a blind method shows to a backend that replies to pictures only."""
+
+
+class SampleWork:
+    """The work of a run of samples; contract in ``work.Work``."""
+
+    def __init__(self, settings: RunSettings, suite: Suite, *,
+                 backend: Backend | None = None) -> None:
+        """Make or load the samples, and load the model.
+
+        Args:
+            settings: what to run, checked.
+            suite: of samples.
+            backend: instead of the one that the settings name; stays open. It is not used where
+                the samples' domains have a model each.
+
+        Raises:
+            InputError: the settings are wrong.
+            InfrastructureError: the model could not be loaded.
+        """
+        self._settings, self._suite = settings, suite
+        self.plan = SamplePlan(settings, suite)
+        self._truth = _CurrentTruth(self.plan)
+        self._answerer = make_answerer(settings.method, settings.method_options,
+                                       _Truth(self.plan))
+        with ExitStack() as stack:
+            self.backend: Backend | None = None
+            self._chosen: _PerDomain | None = None
+            if self._answerer.needs_model:
+                self.backend = self._make_backend(stack, backend)
+            self._desk = _Desk(self.plan, self.backend)
+            self._stack = stack.pop_all()
+
+    def _make_backend(self, stack: ExitStack, given: Backend | None) -> Backend:
+        settings, domains = self._settings, self.plan.domains
+        options = resolved_backend_options(settings, domains)
+        fields = {field.name for field in settings_fields(
+            type(backend_settings(settings.backend)))}
+        if 'domain' in fields and not options['domain'] and len(domains) > 1:
+            own: dict[str, Backend] = {}
+            made: dict[str, Backend] = {}
+            for name in domains:
+                values = {**options, 'domain': name}
+                content = backend_content(settings.backend, values) or name
+                if content not in made:
+                    made[content] = closing(stack, make_backend(settings.backend, values))
+                own[name] = made[content]
+            self._chosen = _PerDomain(own)
+            return self._chosen
+        return given or closing(stack, make_backend(settings.backend, options, self._truth))
+
+    def session(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def begin(self, store: RunStore) -> None:
+        """Contract in ``work.Work``."""
+        settings, backend = self._settings, self.backend
+        if backend is not None and (settings.record or settings.record_images):
+            backend = closing(self._stack, recording.recorded(
+                backend, store.folder / recording.NAME, name=settings.backend,
+                settings=backend_settings(settings.backend, resolved_backend_options(
+                    settings, self.plan.domains)),
+                images=settings.record_images))
+        self._desk = _Desk(self.plan, backend)
+
+    def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
+        """Neighbours of one cluster and domain."""
+        groups = itertools.groupby(missing, key=shared)
+        return (tuple(group) for _, group in groups)
+
+    def make(self, batch: Sequence[Sample], cancelled: Callable[[], bool]) -> Sequence[Line]:
+        """Answer, read and score a batch; contract in ``work.Work``."""
+        first, asked = batch[0], batch
+        if self._settings.record or self._settings.record_images:
+            # A recording is replayed by the request, so that none may be recorded in parts.
+            asked = self.plan.clusters[shared(first)]
+        self._truth.batch = asked
+        if self._chosen is not None:
+            self._chosen.use(first.domain)
+        self._desk.start(first)
+        before = self.backend.usage if self.backend is not None else None
+        started, error = time.monotonic(), ''
+        try:
+            replies = self._answerer.answer(asked, self._desk)
+            if len(replies) != len(asked):
+                raise BackendError(f'method {self._settings.method!r} gave {len(replies)} replies '
+                                   f'to {len(asked)} samples')
+        except (CancelledError, InputError):
+            raise
+        except SightplanError as failure:
+            error = f'{type(failure).__name__}: {failure}'
+        except Exception as failure:  # a defect must not end a sweep of hours
+            _LOG.exception('samples of %s ended by an unexpected exception', first.cluster)
+            error = f'{type(failure).__name__}: {failure}'
+        if error:
+            replies = [SampleReply(error=error)] * len(asked)
+        found = {sample.id: reply for sample, reply in zip(asked, replies, strict=True)}
+        seconds = (time.monotonic() - started) / len(batch)
+        spent = used_between(before, self.backend.usage) if self.backend is not None else None
+        # What a request cost stands in its first line, so that sums over lines are right.
+        costs = itertools.chain([spent], itertools.repeat(None))
+        return [self._line(sample, found[sample.id], cost, seconds)
+                for sample, cost in zip(batch, costs, strict=False)]
+
+    def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
+              ) -> Line:
+        truth = self.plan.truth(sample)
+        found = ({'measures': dict.fromkeys(measure.name for measure in self._suite.measures),
+                  'cause': None, 'answer': None, 'unread': ''} if reply.error
+                 else score_reply(self._suite, sample, truth, reply))
+        backend = self._chosen.current if self._chosen is not None else self.backend
+        return {
+            'id': sample.id, 'suite': self._suite.name, 'kind': 'sample',
+            'cluster': sample.cluster,
+            'domain': load_domain(sample.domain).name if sample.domain else '',
+            'split': sample.split,
+            'method': self._settings.method, 'model': backend.model if backend else '',
+            'seed': self._settings.seed, **found, 'error': reply.error or None,
+            'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
+            'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no, 'truth': truth,
+            'details': sample.details}
+
+    def before(self, line: Line) -> None:
+        """Nothing else is kept of a sample."""
+
+    def close(self) -> None:
+        """End what was started for it."""
+        self._stack.close()
+
+
+class _Truth:
+    """The truth for the answerer that declares ``needs_truth``, and for no other."""
+
+    def __init__(self, plan: SamplePlan) -> None:
+        self._plan = plan
+
+    def reply(self, sample: Sample) -> SampleReply:
+        return truth_reply(self._plan.suite, sample, self._plan.truth(sample))
+
+
+class _CurrentTruth:
+    """The state that the current batch is about, for a backend that declares ``needs_truth``."""
+
+    def __init__(self, plan: SamplePlan) -> None:
+        self._plan = plan
+        self.batch: Sequence[Sample] = ()
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        source = self._plan.truth_source(self.batch[0]) if self.batch else None
+        if source is None:
+            raise InputError(f'suite {self._plan.suite.name} tells no true state of its samples; '
+                             'choose a backend that needs none')
+        return source.state(stamp_ns)
+
+    def last_outcome(self) -> str:
+        return ''
+
+
+class _Desk:
+    """What answerers work with; contract in ``agent.answerer.Desk``."""
+
+    def __init__(self, plan: SamplePlan, backend: Backend | None) -> None:
+        self._plan, self._backend = plan, backend
+        self._grounder = None if backend is None else BackendGrounder(backend)
+
+    def start(self, sample: Sample) -> None:
+        """A batch begins: a backend that keeps a history forgets the one before."""
+        if self._grounder is not None:
+            self._grounder.start_episode(sample.cluster, sample.split)
+
+    def guess(self, sample: Sample) -> SampleReply:
+        return random_reply(self._plan.suite, sample, self._plan.settings.seed)
+
+    def ask(self, samples: Sequence[Sample], prompt: str, suite_prompt: str,
+            ) -> list[SampleReply]:
+        replies: list[SampleReply] = []
+        for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
+            group = tuple(shown)
+            replies += (self._ask_questions(group, prompt) if yes_no else
+                        [self._ask_text(sample, suite_prompt) for sample in group])
+        return replies
+
+    def _model(self) -> Backend:
+        if self._backend is None:
+            raise BackendError('this method was not expected to ask a model (its Answerer '
+                               'declares needs_model = False)')
+        return self._backend
+
+    def _ask_questions(self, samples: Sequence[Sample], name: str) -> list[SampleReply]:
+        """Yes/no questions about one picture, or about none."""
+        backend, timeout_s = self._model(), self._plan.settings.grounder_timeout_s
+        prompt = load_domain(samples[0].domain).grounding_prompt(name)
+        picture = next((part for part in samples[0].parts if isinstance(part, Picture)), None)
+        questions = [sample.question for sample in samples if sample.question is not None]
+        if picture is None:
+            if backend.needs_truth:
+                raise InputError(f'backend {self._plan.settings.backend!r} answers from the truth '
+                                 'whatever is shown, so that nothing is blind about it; choose '
+                                 'another backend or method')
+            if backend.generates:
+                texts = [(prompt.before_image, prompt.after_image, prompt.ask(question.text))
+                         for question in questions]
+                return [SampleReply(backend.generate(TextRequest(
+                    prompt.system, tuple(text for text in parts if text), prompt.max_tokens,
+                    timeout_s)).text) for parts in texts]
+        assert self._grounder is not None
+        image = _GREY if picture is None else picture.load()
+        answers = self._grounder.ground(Observation(image), questions, timeout_s, prompt)
+        return [SampleReply(answer.text, answer.p_yes, answer.p_no) for answer in answers]
+
+    def _ask_text(self, sample: Sample, name: str) -> SampleReply:
+        prompt = suite_prompt(self._plan.suite, name)
+        parts = (prompt.before, *(part if isinstance(part, str) else part.load()
+                                  for part in sample.parts), prompt.after)
+        return SampleReply(self._model().generate(TextRequest(
+            prompt.system, tuple(part for part in parts
+                                 if not isinstance(part, str) or part),
+            prompt.max_tokens, self._plan.settings.propose_timeout_s)).text)
+
+
+def _shown(sample: Sample) -> tuple[bool, str]:
+    """Whether a sample is a yes/no question about at most one picture; and which."""
+    pictures = [part.name for part in sample.parts if isinstance(part, Picture)]
+    texts = len(sample.parts) - len(pictures)
+    return (sample.question is not None and bool(sample.domain) and len(pictures) <= 1
+            and texts == 1), pictures[0] if pictures else ''
+
+
+class _PerDomain:
+    """A backend of which each domain has its own, as one."""
+
+    def __init__(self, backends: Mapping[str, Backend]) -> None:
+        self._backends = backends
+        self.current: Backend = next(iter(backends.values()))
+        self.needs_truth = self.current.needs_truth
+        self.needs_pixels = self.current.needs_pixels
+        self.generates = self.current.generates
+        self.reads_prompt = bool(getattr(self.current, 'reads_prompt', True))
+
+    def use(self, domain: str) -> None:
+        """What follows is about a domain."""
+        self.current = self._backends[domain]
+
+    @property
+    def _all(self) -> list[Backend]:
+        return list({id(backend): backend for backend in self._backends.values()}.values())
+
+    @property
+    def model(self) -> str:
+        return ', '.join(dict.fromkeys(backend.model for backend in self._all))
+
+    @property
+    def usage(self) -> Usage | None:
+        known = [usage for backend in self._all if (usage := backend.usage) is not None]
+        return sum(known, Usage()) if known else None
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        start = getattr(self.current, 'start_episode', None)
+        if start is not None:
+            start(episode_id, split)
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        return self.current.answer(request)
+
+    def generate(self, request: TextRequest) -> TextReply:
+        return self.current.generate(request)
