@@ -119,7 +119,7 @@ class Camera:
             self._node.destroy_subscription(old)
 
     def newest(self, not_before_ns: int, timeout_s: float,
-             cancelled: Callable[[], bool] = never) -> Observation:
+               cancelled: Callable[[], bool] = never) -> Observation:
         """The newest image that is not older than a world time.
 
         Raises:

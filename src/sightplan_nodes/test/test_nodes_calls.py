@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 from rclpy.action import ActionServer
+from rclpy.client import Client
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.service import Service
 from sightplan_interfaces.action import ExecuteSkill
 from std_srvs.srv import Trigger
 
 from nodes_testing import LIMIT_S, spinning
-from sightplan.model import CancelledError, DeadlineError
+from sightplan.model import CancelledError, DeadlineError, InfrastructureError
 from sightplan_nodes import calls
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce
 
@@ -128,6 +131,41 @@ def test_a_goal_is_sent_once_its_reply_will_come(losses: Losses) -> None:
     with spinning(server, client):
         assert call(ExecuteSkill.Goal(), LIMIT_S).message == 'done'
     assert (len(goals), len(losses.lost)) == (1, 2)
+
+
+def test_a_call_of_a_closed_node_names_the_server() -> None:
+    server, client = Server(), Node('client')
+    service = ServiceCaller(client, Trigger, SERVICE, 'server', repeatable=True)
+    action = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    service.wait_until_there(LIMIT_S)
+    with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+        service._asking.ask(Trigger.Request(), math.inf, lambda: client.destroy_node() is not None)
+    for call, request in ((service, Trigger.Request()), (action, ExecuteSkill.Goal())):
+        with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+            call(request, LIMIT_S)
+    server.destroy_node()
+
+
+def test_a_client_that_is_made_too_late_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, '_EXECUTOR_S', 0.05)
+    client, made = Node('client'), []
+    create = client.create_client
+
+    def note(*arguments: object, **options: object) -> Client:
+        made.append(create(*arguments, **options))
+        return made[-1]
+    monkeypatch.setattr(client, 'create_client', note)
+    executor = SingleThreadedExecutor()
+    executor.add_node(client)
+    with pytest.raises(InfrastructureError, match='client is not spinning'):
+        introduce(client, 'server', LIMIT_S)
+    assert not made
+    for _ in range(20):  # making, and then destroying, takes a few turns
+        executor.spin_once(timeout_sec=0.0)
+    assert made
+    assert not list(client.clients)
+    client.destroy_node()
+    executor.shutdown()
 
 
 def test_calls_of_several_threads_do_not_disturb_each_other() -> None:
