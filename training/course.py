@@ -99,7 +99,7 @@ class Course(Protocol):
         """Scenes to learn from; varied if a generator is given."""
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
-        """Questions about a batch; ``progress`` is the share of the stage that is done."""
+        """Questions about a batch; ``progress`` is the fraction of the stage that is done."""
 
     def dense(self, model: nn.Module, heads: nn.ModuleDict, features: torch.Tensor, batch: Batch,
               ) -> tuple[torch.Tensor, torch.Tensor, list[float]]:

@@ -28,7 +28,7 @@ NAME_HEADS = {'n_x': GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, '
               'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1}
 """Of every named object: where it is, how large, its states, what it is on and in."""
 NATURAL = 0.35
-"""Share of questions that are just any; at the end of a stage all are, so that a yes is as likely
+"""Fraction of questions drawn from all; at the end of a stage all are, so that a yes is as likely
 as it is when the grounder asks."""
 
 

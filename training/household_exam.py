@@ -124,13 +124,13 @@ def row(tally: list[int]) -> dict[str, Any]:
     yes, yes_right, no, no_right = tally
     n = yes + no
     balanced = (yes_right / yes + no_right / no) / 2 if yes and no else None
-    return {'n': n, 'n_yes': yes, 'accuracy': share(yes_right + no_right, n),
-            'accuracy_yes': share(yes_right, yes), 'accuracy_no': share(no_right, no),
+    return {'n': n, 'n_yes': yes, 'accuracy': fraction(yes_right + no_right, n),
+            'accuracy_yes': fraction(yes_right, yes), 'accuracy_no': fraction(no_right, no),
             'balanced': None if balanced is None else round(balanced, 4),
-            'majority': share(max(yes, no), n)}
+            'majority': fraction(max(yes, no), n)}
 
 
-def share(right: int, total: int) -> float | None:
+def fraction(right: int, total: int) -> float | None:
     """A proportion, None of nothing."""
     return round(right / total, 4) if total else None
 
@@ -225,7 +225,7 @@ def main(argv: list[str] | None = None) -> None:
             looks = sum(part['looks'] for part in parts)
             found = rows(added([part['counts']['seen'] for part in parts]))
             result['splits'][split] = {
-                'looks': looks, 'all_right': share(sum(p['perfect'] for p in parts), looks),
+                'looks': looks, 'all_right': fraction(sum(p['perfect'] for p in parts), looks),
                 'predicates': found}
             print(f'{split}: {looks} looks  ' + '  '.join(
                 f'{p} {r["accuracy"]:.3f} ({r["balanced"] or 0:.3f})' for p, r in found.items())

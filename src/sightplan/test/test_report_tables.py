@@ -16,7 +16,7 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wilson
+from sightplan.metrics.intervals import Fraction, errors_apart, mean_over, sem, wilson
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
@@ -462,10 +462,10 @@ def test_causes_and_stops(tmp_path):
     assert {name: row['count'] for name, row in found.items()} == {
         'effect_misread': 2, 'budget': 1}
     row = found['effect_misread']
-    assert (row['share'], row['share_n'], row['episodes']) == (pytest.approx(2 / 3), 3, 5)
-    assert (row['share_low'], row['share_high']) == pytest.approx(wilson(2, 3))
+    assert (row['fraction'], row['fraction_n'], row['episodes']) == (pytest.approx(2 / 3), 3, 5)
+    assert (row['fraction_low'], row['fraction_high']) == pytest.approx(wilson(2, 3))
     found = {row['stop']: row for row in rows(tmp_path, 'stops')}
-    assert (found['budget']['count'], found['budget']['solved'], found['budget']['share']) == (
+    assert (found['budget']['count'], found['budget']['solved'], found['budget']['fraction']) == (
         3, 0, .6)
     assert found['plan_done']['solved'] == 2
 
@@ -726,9 +726,10 @@ def test_every_table_keeps_its_word(tmp_path):
 # Statistics behind them
 
 
-def test_share_without_trials_is_unknown():
-    assert (Share(0, 0).rate, Share(0, 0).sem, Share(0, 0).low, Share(0, 0).high) == (None,) * 4
-    assert Share(1, 4).rate == .25 and Share(1, 4).low == wilson(1, 4)[0]
+def test_fraction_without_trials_is_unknown():
+    none = Fraction(0, 0)
+    assert (none.rate, none.sem, none.low, none.high) == (None,) * 4
+    assert Fraction(1, 4).rate == .25 and Fraction(1, 4).low == wilson(1, 4)[0]
 
 
 def test_mean_and_error_over_models():
