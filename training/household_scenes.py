@@ -45,7 +45,8 @@ CORNERS = 10
 FULL_FRACTION = 0.2
 WALK = 24
 """Pictures of one home."""
-BUNGLED = 0.06
+FAILURE_RATE = 0.06
+"""Chance that the execution of an action fails."""
 WEIGHTS = {'navigate-to': 2.5, 'open-container': 5.0, 'close-container': 1.0, 'grasp': 3.0,
            'place-on': 2.0, 'place-next-to': 3.0, 'place-inside': 5.0}
 TASK_FRACTION = 0.5
@@ -278,6 +279,6 @@ def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
                 legal = studio.legal()
                 if not legal:
                     break
-                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < BUNGLED))
+                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < FAILURE_RATE))
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 

@@ -457,7 +457,7 @@ def test_truth_is_facts_of_time(recorded: tuple) -> None:
     for event in episode.events:
         if isinstance(event, Stepped) and event.feedback.stamp_ns != event.stamp_ns:
             repeated = truth.repeated()
-            repeated.look_back_to(event.feedback.stamp_ns)
+            repeated.select_outcome(event.feedback.stamp_ns)
             assert repeated.last_outcome() in ('success', 'no_op', 'illegal')
 
 

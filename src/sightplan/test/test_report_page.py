@@ -374,7 +374,7 @@ def test_no_two_points_share_a_place_whatever_the_groups(tmp_path, drawn):
             {}, {'privileged': {'simple': 'always'}}, {'failure_probability': 0.1},
             {'world': {'pictures': 'all'}}, {'prompt': {'name': 'x', 'sha256': 'y'}},
             {'model': 'noisy_oracle(perfect, seed 0)'}, {'backend': 'other'},
-            {'method': {'name': 'ground', 'looks': 2}})):
+            {'method': {'name': 'ground', 'other_views': 2}})):
         write_run(tmp_path / str(number), [line(0)], **fields)
     results = gather(tmp_path)
     page_of(results)

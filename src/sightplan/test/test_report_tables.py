@@ -137,7 +137,8 @@ def test_other_sweeps_in_a_report_change_no_row(tmp_path):
 
 @pytest.mark.parametrize('fields', [
     {'answers': 'lenient'}, {'max_actions': dict.fromkeys(SPLITS, 50)},
-    {'problems': {'count': 75, 'sha256': 'mine'}}, {'method': {'name': 'ground', 'looks': 2}},
+    {'problems': {'count': 75, 'sha256': 'mine'}},
+    {'method': {'name': 'ground', 'other_views': 2}},
     {'privileged': dict.fromkeys(SPLITS, 'always')},
     {'backend': {'name': 'noisy_oracle', 'repeat': .1}}])
 def test_models_under_other_conditions_are_not_averaged(tmp_path, fields):
@@ -177,15 +178,16 @@ def test_means_of_a_class_keep_what_is_told_and_each_method_once(tmp_path):
 
 def test_variants_of_methods_are_averaged_with_their_like_or_not_at_all(tmp_path):
     for method in ('ground', 'ground_mem'):
-        for looks, solved in ((1, (5, 5, 5)), (2, (0, 0, 0))):
-            model_run(tmp_path / f'{method}{looks}', 'gpt-4.1', solved,
-                      method={'name': method, 'looks': looks})
+        for other_views, solved in ((1, (5, 5, 5)), (2, (0, 0, 0))):
+            model_run(tmp_path / f'{method}{other_views}', 'gpt-4.1', solved,
+                      method={'name': method, 'other_views': other_views})
     average = 'mean of 2 methods whose model answers questions'
     assert [(row['variant'], row['mean']) for row in rows(tmp_path, 'success', method=average)
-            ] == [('looks 1', 1.0), ('looks 2', 0.0)]
-    model_run(tmp_path / 'prompt', 'gpt-4.1', (0, 0, 0), method={'name': 'ground', 'looks': 1},
+            ] == [('other_views 1', 1.0), ('other_views 2', 0.0)]
+    model_run(tmp_path / 'prompt', 'gpt-4.1', (0, 0, 0),
+              method={'name': 'ground', 'other_views': 1},
               prompt={'name': 'ground', 'sha256': 'other'})
-    # Two of a method under looks 1: which of them belongs to the other method is not known.
+    # Two of a method under other_views 1: which of them belongs to the other method is not known.
     assert [(row['method'], row['mean']) for row in rows(tmp_path, 'success')
             if row['method'].startswith('mean of')] == [(average, 0.0)]
 
@@ -638,7 +640,7 @@ def test_a_method_without_a_model_is_set_against_every_seed_of_the_backend(tmp_p
 def test_models_and_variants_are_compared_too(tmp_path):
     write_run(tmp_path / 'a', [line(0)])
     write_run(tmp_path / 'b', [line(0)], model='noisy_oracle(perfect, seed 0)')
-    write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'looks': 2})
+    write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'other_views': 2})
     write_index(tmp_path, 's', [(name, {'variant': name}) for name in 'abc'])
     made = rows(tmp_path, 'paired')
     assert [(row['first_variant'], row['second_variant']) for row in made

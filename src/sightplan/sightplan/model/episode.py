@@ -40,6 +40,8 @@ class FeedbackStatus(enum.Enum):
     REJECTED: the action was not legal in the world's state; nothing moved.
     WITHHELD: the policy itself held the action back (a precondition was judged false).
     INVALID: the model's reply held no known action with known objects; nothing was sent.
+
+    Messages number the members in this order, from 1.
     """
 
     EXECUTED = 'executed'

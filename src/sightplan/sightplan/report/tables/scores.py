@@ -93,7 +93,7 @@ class _Row:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the models."""
+        """Names of the models, each once."""
         return tuple(dict.fromkeys(model for _, model in self.rates if model))
 
     def whole(self) -> dict[_Pair, list[_Rate]]:

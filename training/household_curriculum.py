@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import nn
 
 import household_questions as questions
-from course import Asked, Batch, Settings, jitter, to_unit
+from curriculum import Asked, Batch, Settings, jitter, to_unit
 from embedded_model import Shape
 from household_labels import labelled, mirrored, renumbered
 from household_questions import CATEGORIES, NUMBERS, SceneTruth
@@ -33,8 +33,8 @@ as it is when the grounder asks."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """See ``course.Course``."""
+class Curriculum:
+    """See ``curriculum.Curriculum``."""
 
     recipe: Recipe = field(default_factory=Recipe)
     name = 'household'
@@ -216,4 +216,4 @@ def _several(facts: dict[str, Any]) -> np.ndarray:
     return np.asarray(same.sum(-1) > 1)
 
 
-__all__ = ['Course', 'SceneTruth']
+__all__ = ['Curriculum', 'SceneTruth']
