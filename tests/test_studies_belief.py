@@ -30,6 +30,8 @@ from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
 from sightplan_bench import belief_cost
 from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / 'docs' / 'belief.md'
 
@@ -98,7 +100,6 @@ def rows(document, name):
     return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
 
 
-@pytest.mark.slow
 def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, capsys):
     blank(tmp_path)
     assert belief_study.main([str(runs), '--out', str(tmp_path)]) == 0

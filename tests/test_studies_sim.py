@@ -13,6 +13,8 @@ from sightplan_sim.arm.meshes import panda_meshes
 from sightplan_sim.household import make_world
 from sightplan_sim.household.render import Painter
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_film_shows_arm_and_table_from_the_side(tmp_path):
     file = tmp_path / 'sheet.png'

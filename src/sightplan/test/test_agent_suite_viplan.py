@@ -322,6 +322,7 @@ def test_the_oracle_agent_scores_one_with_plans_close_to_the_shortest(domain):
             assert line['steps'] <= 1.5 * line['optimal_length'], spec.id
 
 
+@pytest.mark.slow
 def test_the_oracle_agent_solves_one_problem_of_each_household_task_in_the_simulator():
     """Bodies, reach and sight are real here: what the plans of the world in memory leave out."""
     sim = pytest.importorskip('sightplan_sim.household')

@@ -21,6 +21,8 @@ from labelling_case import (  # noqa: F401
 )
 from sightplan.labelling import read_labels
 
+pytestmark = pytest.mark.slow
+
 
 def said(path):
     """Lines of the file: number of the picture, atom, label."""

@@ -214,6 +214,7 @@ def test_another_domain_s_optimal_plans() -> None:
             assert len(planner.plan(task, LIMIT_S).plan) == problem.optimal_length
 
 
+@pytest.mark.slow
 def test_beyond_its_limit_the_optimal_search_gives_way() -> None:
     settings = PlannerSettings(search='optimal', optimal_timeout_s=0.2)
     with FastDownwardPlanner(settings) as planner:

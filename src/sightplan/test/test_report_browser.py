@@ -10,6 +10,8 @@ from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from test_report_page import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (400, 1280)
 
 

@@ -217,6 +217,7 @@ def test_methods_for_samples_are_refused_in_episodes(tmp_path):
 # ------------------------------------------------------------------------------------ the data
 
 
+@pytest.mark.slow
 def test_all_predicates_take_both_values():
     """In few pictures already: each kind of action has its turn."""
     values = {}

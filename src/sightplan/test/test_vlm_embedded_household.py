@@ -71,6 +71,7 @@ def test_walks_through_homes_are_read_well() -> None:
     assert every > 0.85 and yes > 0.6 and no > 0.85, (every, yes, no)
 
 
+@pytest.mark.slow
 def test_pixels_matter() -> None:
     """A grey picture and that of another look are worth nothing."""
     images = [look.image for look, _, _ in looks()]

@@ -40,6 +40,7 @@ def refused(call):
     return raised.value
 
 
+@pytest.mark.slow
 def test_nothing_moves_after_a_latched_stop_until_it_is_released(panda, panda_kinematics):
     """Stops at random times, before, in and after a motion, by all that latches."""
     rng = random.Random(4)

@@ -15,6 +15,8 @@ from sightplan_bench import grounding as bench
 from sightplan_bench import models as bench_models
 from sightplan_bench.floor import SHAPES
 
+pytestmark = pytest.mark.slow
+
 QUICK = ['bench', 'grounding', '--device', 'cpu', '--config', 'cpu-tiny', '--questions', '3', '7',
          '--image-tokens', '12', '--question-tokens', '8', '--shared-tokens', '12',
          '--repeats', '1']
@@ -63,7 +65,6 @@ def test_one_complete_json_object(capsys, tmp_path):
             <= row['plain'].items()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('mechanism', ['packed', 'lazy', 'expand', 'plain'])
 def test_every_mechanism_agrees_with_the_plain_way(capsys, mechanism):
     code, out, err = run(capsys, '--mechanism', mechanism, '--questions', '7')
@@ -71,7 +72,6 @@ def test_every_mechanism_agrees_with_the_plain_way(capsys, mechanism):
     assert json.loads(out)['mechanism'] == mechanism
 
 
-@pytest.mark.slow
 def test_bf16_agrees_within_its_tolerance(capsys):
     code, out, err = run(capsys, '--dtype', 'bfloat16')
     assert code == 0, err
@@ -86,7 +86,6 @@ def test_real_questions(capsys):
     assert row['distinct_suffix_tokens'] < row['suffix_tokens']
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
 @pytest.mark.parametrize('by', [1, -1])
 def test_a_position_that_is_off_by_one_is_found(capsys, monkeypatch, dtype, by):
@@ -114,7 +113,6 @@ def test_without_the_plain_way(capsys):
     assert code == 0 and 'plain' not in row and 'plain_over_shared' not in row
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('error', [
     torch.OutOfMemoryError('CUDA out of memory'),
     RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes"),
@@ -137,7 +135,6 @@ def test_a_batch_that_does_not_fit_is_halved_and_that_is_told(capsys, monkeypatc
     assert 'out of memory with batches of 7' in err
 
 
-@pytest.mark.slow
 def test_where_not_one_prompt_fits(capsys, monkeypatch):
     def full(model, scene, size):
         raise torch.OutOfMemoryError('CUDA out of memory')

@@ -229,6 +229,7 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
             grounder.destroy_node()
 
 
+@pytest.mark.slow
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
     with bench({'heartbeat': 2.0}) as b:
         b.client.load()

@@ -113,7 +113,7 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """Names of ours and of other packages', sorted."""
-        return tuple(sorted({*self._own(), *entry_points(self._group)}))
+        return tuple(sorted({*self._own, *entry_points(self._group)}))
 
     def module(self, name: str) -> Any:
         """The module of a name.
@@ -122,7 +122,7 @@ class Registry(Generic[T]):
             InputError: there is none, or one of another package cannot be imported or lacks a
                 part.
         """
-        if name in self._own():
+        if name in self._own:
             return importlib.import_module(f'{self._package.__name__}.{name}')
         if name not in entry_points(self._group):
             raise unknown(self._kind, name, self.names())
@@ -175,6 +175,7 @@ class Registry(Generic[T]):
                              f'here')
         return cast(T, cls(settings, truth))
 
+    @functools.cached_property
     def _own(self) -> set[str]:
         return {module.name for module in pkgutil.iter_modules(self._package.__path__)
                 if not module.name.startswith('_')}
