@@ -195,7 +195,7 @@ class EpisodeRecording:
         event = self._events.event(arrival.topic, arrival.message)
         if isinstance(event, Stepped) and self._truth is not None:
             # The world may have gone on: ask for what came of this step.
-            self._truth.look_back_to(event.feedback.stamp_ns)
+            self._truth.select_outcome(event.feedback.stamp_ns)
         self._scorer.record(event)
 
     def add_image(self, topic: str, stamp_ns: int, image: tuple[bytes, int] | None,

@@ -374,7 +374,7 @@ class RosTruth(_Client):
         """Episode of the state that was read last."""
         return self._episode_id
 
-    def look_back_to(self, stamp_ns: int) -> None:
+    def select_outcome(self, stamp_ns: int) -> None:
         """Make ``last_outcome`` tell of the action that ended at this world time; 0: the last.
 
         Events reach a recorder late: the world may have gone on since.

@@ -290,7 +290,7 @@ def test_hull_of_a_box_before_the_camera():
     assert predicates.hull_px(view, around) == pytest.approx(240.0 ** 2, rel=0.01)
 
 
-def test_visible_from_the_share_of_the_hull():
+def test_visible_from_the_fraction_of_the_hull():
     seen = predicates.visible({'a': 8, 'b': 7, 'c': 0, 'd': 5}, {'a': 100.0, 'b': 100.0, 'c': 1.0},
                               0.08)
     assert seen == {'a'}

@@ -59,8 +59,8 @@ class BelievingSettings:
     trials: int = param(2, 'Most times to do so below "accept" already: whatever comes of it '
                         'gives another picture', low=0, high=100)
     reserve: int = param(8, 'Actions that must be left for that', low=0, high=1000)
-    looks: int = param(2, 'Most times to look again from elsewhere before the goal is accepted, '
-                       'where the domain has actions for that', low=0, high=100)
+    other_views: int = param(2, 'Most observations from elsewhere before the goal is accepted, '
+                             'where the domain has actions for that', low=0, high=100)
     search: str = param('optimal', "Search of the planner; '' for what the other methods get")
     window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
                           low=0.5, high=100.0)
@@ -129,7 +129,7 @@ class BelievingPolicy:
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
-        self._looks = self._trials = self._actions = 0
+        self._other_views = self._trials = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
@@ -152,7 +152,7 @@ class BelievingPolicy:
             probability = float(belief.weights @ at_goal)
             if probability >= self._settings.accept:
                 return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-            view = self._way_to_look_again(context, state)
+            view = self._way_to_another_view(context, state)
             if view is not None:
                 return Act(view)
             other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
@@ -272,12 +272,12 @@ class BelievingPolicy:
         bits = float(-(weights * np.log2(weights)).sum())
         return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
 
-    def _way_to_look_again(self, context: Context, state: State) -> Action | None:
+    def _way_to_another_view(self, context: Context, state: State) -> Action | None:
         """An action that gives another view of the least certain fact of the goal.
 
         None if the domain has no such action, or has none that is likely to be applicable.
         """
-        if self._looks >= self._settings.looks or not self.needs_grounder:
+        if self._other_views >= self._settings.other_views or not self.needs_grounder:
             return None
         belief = self._filter
         weakest = min(context.problem.goal,
@@ -285,7 +285,7 @@ class BelievingPolicy:
         found = self._view(context, [action for action in context.model.actions
                                      if set(action.args) & set(weakest.atom.args)
                                      and context.model.applicable(action, state)])
-        self._looks += found is not None
+        self._other_views += found is not None
         return found
 
     def _view(self, context: Context, actions: Sequence[Action]) -> Action | None:
